@@ -1,0 +1,29 @@
+# Each target is one command of its own tool; setup.sh installs and builds what is missing.
+.PHONY: study test bench lint setup clean
+
+study: setup
+	@.venv/bin/twinbed run studies/quickstart.yaml
+
+test:
+	@./setup.sh test
+	cargo test --workspace --locked
+	.venv/bin/python -m pytest
+
+bench: setup
+	@.venv/bin/python -m benchmarks
+
+lint: setup
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+setup:
+	@./setup.sh
+
+# The image stays: other checkouts share it (twinbed image list says where it is).
+clean:
+	rm -rf target .venv .setup results dist src/twinbed/bin src/twinbed/_core*.so
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,213 @@
+//! Capture files, as a decoder that is handed bytes and asks for more when it needs them.
+//!
+//! One decoder serves a mapped file ([`read_slice`]) and a stream ([`read_stream`], which is where a
+//! decompressor goes). Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
+//!
+//! Own code rather than pcap-parser: a cut-off record, an impossible length and a plain end have to be told
+//! apart with the byte they are at, and packets must not allocate. `tests/differential.rs` holds the two equal.
+
+mod pcap;
+mod pcapng;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use crate::error::{Error, ReadError, Result};
+
+/// A captured length above this is a damaged file, not a packet (BIG TCP stops at 512 KiB).
+pub const MAX_CAPTURED_BYTES: u32 = 1 << 24;
+
+/// Reasons with counts, for what was read but not used as it stands.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// The number of a link-layer header type (LINKTYPE_...).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    pub const NULL: LinkType = LinkType(0);
+    pub const ETHERNET: LinkType = LinkType(1);
+    pub const RAW_BSD: LinkType = LinkType(12);
+    pub const RAW_OPENBSD: LinkType = LinkType(14);
+    pub const RAW: LinkType = LinkType(101);
+    pub const LOOP: LinkType = LinkType(108);
+    pub const LINUX_SLL: LinkType = LinkType(113);
+    pub const IPV4: LinkType = LinkType(228);
+    pub const IPV6: LinkType = LinkType(229);
+    pub const LINUX_SLL2: LinkType = LinkType(276);
+}
+
+/// One captured packet. `data` may be shorter than `original_bytes` (the snap length).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Nanoseconds since the epoch; `None` where the file holds no time (pcapng's simple packets).
+    pub time_ns: Option<i64>,
+    pub original_bytes: u32,
+    pub link: LinkType,
+    pub data: &'a [u8],
+}
+
+/// What one call of [`Decoder::step`] found at the start of its input.
+#[derive(Debug)]
+pub enum Step<'a> {
+    Frame { consumed: usize, frame: Frame<'a> },
+    /// A header or block that holds no packet.
+    Other { consumed: usize },
+    /// `needed` bytes, counted from the start of the input, are needed for the next step.
+    More { needed: usize, layer: &'static str, claimed_by: &'static str },
+}
+
+/// Facts about a capture that are not packets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Interfaces declared (1 in a pcap file).
+    pub interfaces: u64,
+    /// Packets that the capturing system says it dropped; `None` where the file does not say.
+    pub dropped_packets: Option<u64>,
+    /// Records that hold no usable packet, with the reason.
+    pub skipped: Counts,
+}
+
+enum Format {
+    Unknown,
+    Pcap(pcap::Pcap),
+    Pcapng(pcapng::Pcapng),
+}
+
+/// Turns capture bytes into frames, wherever the bytes come from.
+pub struct Decoder {
+    format: Format,
+    offset: u64,
+    origin: Origin,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    pub fn new() -> Self {
+        Decoder { format: Format::Unknown, offset: 0, origin: Origin::default() }
+    }
+
+    /// Reads what is at the start of `input`, which must begin where the last step's `consumed` ended.
+    #[inline]
+    pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>> {
+        let step = match &mut self.format {
+            Format::Pcap(pcap) => pcap.step(input, self.offset)?,
+            Format::Pcapng(pcapng) => pcapng.step(input, self.offset, &mut self.origin)?,
+            Format::Unknown => self.open(input)?,
+        };
+        match &step {
+            Step::Frame { consumed, .. } | Step::Other { consumed } => self.offset += *consumed as u64,
+            Step::More { .. } => {}
+        }
+        Ok(step)
+    }
+
+    fn open<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>> {
+        let Some(magic) = input.first_chunk::<4>() else {
+            return Ok(Step::More { needed: 4, layer: "capture file", claimed_by: "its magic number" });
+        };
+        if u32::from_le_bytes(*magic) == pcapng::SECTION_HEADER {
+            self.format = Format::Pcapng(pcapng::Pcapng::default());
+            return Ok(Step::Other { consumed: 0 });
+        }
+        match pcap::Pcap::open(input)? {
+            None => Ok(Step::More {
+                needed: pcap::FILE_HEADER_BYTES,
+                layer: "pcap file header",
+                claimed_by: "the format",
+            }),
+            Some(pcap) => {
+                self.format = Format::Pcap(pcap);
+                self.origin.interfaces = 1;
+                Ok(Step::Other { consumed: pcap::FILE_HEADER_BYTES })
+            }
+        }
+    }
+
+    /// Says that no bytes follow `rest`. A cut-off last record is counted; a file without a header is an error.
+    pub fn finish(mut self, rest: &[u8]) -> Result<Origin> {
+        match self.step(rest)? {
+            Step::More { needed, layer, claimed_by } => {
+                let started = !rest.is_empty();
+                let headless = match &self.format {
+                    Format::Unknown => true,
+                    Format::Pcap(_) => false,
+                    Format::Pcapng(pcapng) => !pcapng.has_section(),
+                };
+                if headless {
+                    return Err(Error::Length {
+                        layer,
+                        offset: self.offset,
+                        needed: needed as u64,
+                        available: rest.len() as u64,
+                        claimed_by,
+                    });
+                }
+                if started {
+                    *self.origin.skipped.entry("last_record_cut_off").or_default() += 1;
+                }
+                Ok(self.origin)
+            }
+            Step::Frame { .. } | Step::Other { .. } => Ok(self.origin),
+        }
+    }
+}
+
+/// Hands every frame of a whole capture to `sink`.
+pub fn read_slice(bytes: &[u8], mut sink: impl FnMut(&Frame)) -> Result<Origin> {
+    let mut decoder = Decoder::new();
+    let mut rest = bytes;
+    loop {
+        match decoder.step(rest)? {
+            Step::Frame { consumed, frame } => {
+                sink(&frame);
+                rest = &rest[consumed..];
+            }
+            Step::Other { consumed } => rest = &rest[consumed..],
+            Step::More { .. } => return decoder.finish(rest),
+        }
+    }
+}
+
+/// As [`read_slice`], from a stream. At most one record and one read's worth of bytes are held.
+pub fn read_stream(
+    mut reader: impl Read,
+    mut sink: impl FnMut(&Frame),
+) -> std::result::Result<Origin, ReadError> {
+    const READ_BYTES: usize = 1 << 18;
+    let mut decoder = Decoder::new();
+    let mut buffer = vec![0u8; READ_BYTES];
+    let (mut start, mut end) = (0, 0);
+    loop {
+        let needed = match decoder.step(&buffer[start..end])? {
+            Step::Frame { consumed, frame } => {
+                sink(&frame);
+                start += consumed;
+                continue;
+            }
+            Step::Other { consumed } => {
+                start += consumed;
+                continue;
+            }
+            Step::More { needed, .. } => needed,
+        };
+        buffer.copy_within(start..end, 0);
+        end -= start;
+        start = 0;
+        // A length field may claim 16 MiB that are not there: grow by what has really arrived.
+        if end == buffer.len() && needed > end {
+            buffer.resize((buffer.len() * 2).min(needed.max(READ_BYTES)), 0);
+        }
+        match reader.read(&mut buffer[end..]) {
+            Ok(0) => return Ok(decoder.finish(&buffer[..end])?),
+            Ok(count) => end += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `lab`: a set of namespaces whose PID 1 is an agent, and a keeper outside that cleans up after it.
+//!
+//! The controller holds the other end of the control socket. When it dies, by whatever signal, the
+//! agent reads the end of the stream and exits; the kernel then kills everything in the PID
+//! namespace, and the keeper removes what namespaces do not hold.
+
+use std::convert::Infallible;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::agent::{self, Ending};
+use crate::arguments::Arguments;
+use crate::failure::{Outcome, Tried};
+use crate::sys::Forked;
+use crate::{mounts, sys};
+
+const CLEANING_LIMIT: Duration = Duration::from_secs(5);
+const CLEANING_POLL: Duration = Duration::from_millis(5);
+
+pub fn main(mut arguments: Arguments) -> Outcome<()> {
+    let fd = arguments.required("--fd")?;
+    let id = arguments.required("--id")?;
+    let scratch = arguments.value("--scratch")?;
+    let cgroups = arguments.values("--cgroup")?;
+    arguments.finish()?;
+    let control = agent::adopt(&fd)?;
+    // The keeper has to be there when all else is interrupted. A group leader cannot have a
+    // session of its own, and does not need one: it ignores the signals.
+    // SAFETY: no memory is involved.
+    unsafe { libc::setsid() };
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        sys::set_signal(signal, libc::SIG_IGN);
+    }
+    let code = match begin() {
+        Err(failure) => {
+            agent::report(control, &failure);
+            eprintln!("twinbed-probe: {failure}");
+            1
+        }
+        Ok((Forked::Child, lifeline)) => {
+            let stream = control.try_clone().tried(|| "duplicate the control socket");
+            let Err(failure) = stream.and_then(|stream| inside(stream, &id, &lifeline));
+            agent::report(control, &failure);
+            eprintln!("twinbed-probe: {failure}");
+            sys::exit_now(1)
+        }
+        Ok((Forked::Parent(child), _lifeline)) => {
+            drop(control);
+            sys::wait_for(child).unwrap_or(1)
+        }
+    };
+    clean(scratch.as_deref(), &cgroups)?;
+    sys::exit_now(code)
+}
+
+/// Forks the lab's PID 1. Each side gets its end of a pipe that tells the child of its parent's death.
+fn begin() -> Outcome<(Forked, OwnedFd)> {
+    // SAFETY: cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        enter_user_namespace()?;
+    }
+    let (read, write) = sys::pipe().tried(|| "make a pipe")?;
+    sys::unshare(libc::CLONE_NEWPID).tried(|| "make a PID namespace")?;
+    Ok(match sys::fork().tried(|| "fork")? {
+        Forked::Child => (Forked::Child, read),
+        parent => (parent, write),
+    })
+}
+
+fn enter_user_namespace() -> Outcome<()> {
+    // SAFETY: these cannot fail.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    sys::unshare(libc::CLONE_NEWUSER).tried(|| "make a user namespace")?;
+    let write = |file: &str, text: String| {
+        let path = format!("/proc/self/{file}");
+        fs::write(&path, text).tried(|| format!("write {path}"))
+    };
+    write("setgroups", "deny".into())?;
+    write("uid_map", format!("0 {uid} 1"))?;
+    write("gid_map", format!("0 {gid} 1"))
+}
+
+fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible> {
+    sys::die_with_parent(lifeline).tried(|| "stay with the keeper")?;
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        sys::set_signal(signal, libc::SIG_DFL);
+    }
+    sys::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)
+        .tried(|| "make mount, network, IPC and UTS namespaces")?;
+    mounts::make_private()?;
+    mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
+    mounts::fresh_sys()?;
+    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    sys::set_hostname(&format!("lab-{id}")).tried(|| "set the hostname")?;
+    agent::serve_both(control, Ending::Exit)
+}
+
+/// Removes what the lab leaves outside of its namespaces; all of it is tried before the first
+/// failure is told.
+fn clean(scratch: Option<&str>, cgroups: &[String]) -> Outcome<()> {
+    let deadline = Instant::now() + CLEANING_LIMIT;
+    let mut outcome = Ok(());
+    for dir in cgroups {
+        let removed = remove_cgroup(Path::new(dir), deadline);
+        outcome = outcome.and(removed.tried(|| format!("remove cgroup {dir}")));
+    }
+    if let Some(dir) = scratch {
+        let removed = mounts::remove_tree(Path::new(dir));
+        outcome = outcome.and(removed.tried(|| format!("remove scratch folder {dir}")));
+    }
+    outcome
+}
+
+/// Processes leave their cgroups only when they are reaped, a little after they are killed.
+fn remove_cgroup(root: &Path, deadline: Instant) -> std::io::Result<()> {
+    if !root.exists() {
+        return Ok(());
+    }
+    // Only cgroup v2 has it; whatever stays alive then shows as a failure below.
+    let kill = root.join("cgroup.kill");
+    if kill.exists() {
+        let _ = fs::write(kill, "1");
+    }
+    loop {
+        match remove_cgroup_once(root) {
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline =>
+            {
+                thread::sleep(CLEANING_POLL);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            removed => return removed,
+        }
+    }
+}
+
+fn remove_cgroup_once(dir: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_cgroup_once(&entry.path())?;
+        }
+    }
+    fs::remove_dir(dir)
+}

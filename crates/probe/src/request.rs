@@ -1,0 +1,145 @@
+//! The JSON bodies of requests and answers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Outcome};
+
+pub fn parse<'a, T: Deserialize<'a>>(what: &str, payload: &'a [u8]) -> Outcome<T> {
+    serde_json::from_slice(payload)
+        .map_err(|error| Failure::new(format!("malformed {what} request: {error}")))
+}
+
+#[derive(Serialize)]
+pub struct Hello {
+    pub version: &'static str,
+    pub pid: u32,
+    pub hostname: String,
+    pub kernel: String,
+    pub uid: u32,
+    /// Inode number of the agent's network namespace: identifies it from any other namespace.
+    pub netns: Option<u64>,
+    pub monotonic_s: f64,
+    pub realtime_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exec {
+    pub argv: Vec<String>,
+    pub env: Option<BTreeMap<String, String>>,
+    pub cwd: Option<String>,
+    pub cpus: Option<Vec<usize>>,
+    pub stdout: Option<String>,
+    pub stderr: Option<String>,
+    #[serde(default)]
+    pub stdin: bool,
+    pub cgroups: Option<Vec<String>>,
+    pub netns_of: Option<u32>,
+}
+
+#[derive(Serialize)]
+pub struct Started {
+    pub pid: u32,
+}
+
+#[derive(Serialize, Clone)]
+pub struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub user_s: f64,
+    pub system_s: f64,
+    pub max_rss_bytes: u64,
+    pub started_monotonic_s: f64,
+    pub ended_monotonic_s: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    pub signal: i32,
+    #[serde(default)]
+    pub group: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    pub path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Write {
+    pub path: String,
+    pub mode: Option<u32>,
+    #[serde(default)]
+    pub parents: bool,
+}
+
+#[derive(Serialize)]
+pub struct Bytes {
+    pub bytes: u64,
+}
+
+#[derive(Serialize)]
+pub struct Listing {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+pub struct Entry {
+    pub name: String,
+    pub bytes: u64,
+    pub kind: &'static str,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    Tcp,
+    Udp,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listening {
+    pub port: u16,
+    pub protocol: Protocol,
+    pub limit_s: f64,
+}
+
+#[derive(Serialize)]
+pub struct Waited {
+    pub waited_s: f64,
+}
+
+#[derive(Serialize)]
+pub struct Clocks {
+    pub monotonic_s: f64,
+    pub realtime_s: f64,
+}
+
+#[derive(Serialize)]
+pub struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_and_null_mean_the_same() {
+        let short: Exec = parse("EXEC", br#"{"argv":["true"]}"#).unwrap();
+        assert!(short.cwd.is_none() && !short.stdin);
+        let long = br#"{"argv":["true"],"env":null,"cwd":null,"cpus":null,"stdout":null,
+            "stderr":null,"stdin":false,"cgroups":null,"netns_of":null}"#;
+        parse::<Exec>("EXEC", long).unwrap();
+    }
+
+    #[test]
+    fn a_misspelt_key_is_named() {
+        let failure = parse::<Path>("READ", br#"{"file":"x"}"#).err().unwrap();
+        assert!(failure.message.contains("`file`"), "{failure}");
+    }
+}

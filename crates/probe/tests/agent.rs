@@ -1,0 +1,478 @@
+//! The agent over a socket pair.
+
+mod common;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use common::*;
+use serde_json::json;
+
+fn agent() -> Running {
+    running(&["agent"])
+}
+
+#[test]
+fn says_hello_and_answers_pings() {
+    let agent = agent();
+    assert_eq!(agent.hello["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(agent.hello["pid"], agent.child.id());
+    assert!(agent.hello["netns"].as_u64().unwrap() > 0);
+    let pong = agent.ask(PING, json!({})).unwrap();
+    assert!(pong["monotonic_s"].as_f64() > agent.hello["monotonic_s"].as_f64());
+    assert!(pong["realtime_s"].as_f64().unwrap() > 1.7e9);
+}
+
+#[test]
+fn passes_streams_and_exit_code() {
+    let ended = agent().run(&["sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!(ended.stdout, b"out\n");
+    assert_eq!(ended.stderr, b"err\n");
+    assert_eq!(ended.exit["code"], 7);
+    assert!(ended.exit["signal"].is_null());
+    assert!(ended.exit["max_rss_bytes"].as_u64().unwrap() > 100_000);
+    let clock = |name: &str| ended.exit[name].as_f64().unwrap();
+    assert!(clock("ended_monotonic_s") > clock("started_monotonic_s"));
+}
+
+#[test]
+fn counts_processor_time() {
+    let ended = agent().run(&[
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
+    ]);
+    let user_s = ended.exit["user_s"].as_f64().unwrap();
+    assert!((0.02..20.0).contains(&user_s), "{user_s}");
+}
+
+#[test]
+fn a_missing_program_is_an_error_not_an_exit() {
+    let agent = agent();
+    let failure = agent
+        .ask(EXEC, json!({"argv": ["/no/such", "x"]}))
+        .unwrap_err();
+    assert_eq!(failure["errno"], libc::ENOENT);
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains(r#"["/no/such", "x"]"#), "{message}");
+    assert!(agent.ask(EXEC, json!({"argv": []})).is_err());
+    assert!(agent.ask(EXEC, json!({"argv": ["a\u{0}b"]})).is_err());
+    assert!(agent.ask(EXEC, json!({"argv": "true"})).is_err());
+    assert!(agent
+        .ask(EXEC, json!({"argv": ["true"], "cmd": 1}))
+        .is_err());
+    assert_eq!(agent.run(&["true"]).exit["code"], 0);
+}
+
+#[test]
+fn the_step_that_failed_is_named() {
+    let agent = agent();
+    for (key, value, word) in [
+        ("cwd", json!("/no/folder"), "change to"),
+        ("netns_of", json!(999_999_999), "/proc/999999999/ns/net"),
+        ("cgroups", json!(["/no/cgroup"]), "/no/cgroup/cgroup.procs"),
+        ("cpus", json!([1000]), "CPUs"),
+        ("cpus", json!([4000]), "CPU 4000"),
+        ("stdout", json!("/no/folder/file"), "/no/folder/file"),
+    ] {
+        let failure = agent
+            .ask(EXEC, json!({"argv": ["true"], key: value}))
+            .unwrap_err();
+        let message = failure["message"].as_str().unwrap();
+        assert!(message.contains(word), "{key}: {message}");
+        assert!(!message.contains("os error 1310"), "{key}: {message}");
+    }
+}
+
+#[test]
+fn environment_folder_and_processors_are_as_asked() {
+    let agent = agent();
+    let ended = agent
+        .open(EXEC, json!({"argv": ["env"], "env": {"A": "b c"}}))
+        .finish();
+    let mut lines: Vec<_> = std::str::from_utf8(&ended.stdout)
+        .unwrap()
+        .lines()
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert_eq!(lines[..3], ["A=b c", "HOME=/root", "LANG=C"]);
+    let ended = agent
+        .open(
+            EXEC,
+            json!({"argv": ["sh", "-c", "pwd; grep Cpus_allowed_list /proc/self/status"],
+            "cwd": "/usr", "cpus": [0]}),
+        )
+        .finish();
+    assert_eq!(ended.stdout, b"/usr\nCpus_allowed_list:\t0\n");
+}
+
+#[test]
+fn signals_are_at_their_defaults_and_the_group_is_its_own() {
+    let agent = agent();
+    let status = agent.sh("grep SigIgn /proc/self/status; test $(ps -o pgid= -p $$) = $$");
+    // Signals 32 and 33 are glibc's own.
+    let ignored = u64::from_str_radix(status.trim().rsplit('\t').next().unwrap(), 16).unwrap();
+    assert_eq!(ignored & !(3 << 31), 0, "{status}");
+}
+
+#[test]
+fn output_can_go_to_files() {
+    let agent = agent();
+    let folder = Folder::new("files");
+    let (out, err) = (folder.path("out"), folder.path("err"));
+    std::fs::write(&out, "longer than what comes").unwrap();
+    let argv = ["sh", "-c", "echo one; echo two >&2; echo three"];
+    let ended = agent
+        .open(EXEC, json!({"argv": argv, "stdout": out, "stderr": err}))
+        .finish();
+    assert!(ended.stdout.is_empty() && ended.stderr.is_empty());
+    assert_eq!(std::fs::read(&out).unwrap(), b"one\nthree\n");
+    assert_eq!(std::fs::read(&err).unwrap(), b"two\n");
+    agent
+        .open(EXEC, json!({"argv": argv, "stdout": out, "stderr": out}))
+        .finish();
+    assert_eq!(std::fs::read(&out).unwrap(), b"one\ntwo\nthree\n");
+}
+
+#[test]
+fn stdin_is_passed_and_closed() {
+    let agent = agent();
+    let channel = agent.open(EXEC, json!({"argv": ["cat"], "stdin": true}));
+    channel.send(STDIN, b"hello ");
+    channel.send(STDIN, b"world");
+    channel.send(STDIN, b"");
+    assert_eq!(channel.finish().stdout, b"hello world");
+    assert_eq!(agent.run(&["cat"]).stdout, b"");
+}
+
+#[test]
+fn big_streams_go_both_ways_at_once() {
+    let agent = agent();
+    let bytes = noise(30_000_000);
+    let channel = agent.open(EXEC, json!({"argv": ["cat"], "stdin": true}));
+    let (agent, number, bytes) = (&agent, channel.number, &bytes);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for chunk in bytes.chunks(1 << 20) {
+                agent.send(number, STDIN, chunk);
+            }
+            agent.send(number, STDIN, b"");
+        });
+        let ended = channel.finish();
+        assert!(ended.stdout == *bytes);
+        assert_eq!(ended.exit["code"], 0);
+    });
+}
+
+#[test]
+fn stdin_of_a_program_that_does_not_read_ends_with_it() {
+    let agent = agent();
+    let channel = agent.open(EXEC, json!({"argv": ["sleep", "0.3"], "stdin": true}));
+    for _ in 0..100 {
+        channel.send(STDIN, &[0; 1 << 20]);
+    }
+    assert_eq!(channel.finish().exit["code"], 0);
+    channel.send(STDIN, b"late");
+    channel.send(SIGNAL, br#"{"signal":9,"group":true}"#);
+    agent.ask(PING, json!({})).unwrap();
+}
+
+#[test]
+fn signals_reach_the_child_even_before_it_runs() {
+    let agent = agent();
+    for (signal, group) in [(15, true), (9, false)] {
+        let channel = agent.exec(&["sleep", "100"]);
+        channel.send(
+            SIGNAL,
+            json!({"signal": signal, "group": group})
+                .to_string()
+                .as_bytes(),
+        );
+        let exit = channel.finish().exit;
+        assert_eq!(exit["signal"], signal);
+        assert!(exit["code"].is_null());
+    }
+    let channel = agent.exec(&["sh", "-c", "sleep 100; echo no"]);
+    channel.expect(STARTED);
+    until("the shell has a child", || {
+        agent.sh("ps -eo args").contains("sleep 100")
+    });
+    channel.send(SIGNAL, br#"{"signal":2,"group":true}"#);
+    assert_eq!(channel.drain().exit["signal"], 2);
+}
+
+#[test]
+fn nothing_of_the_output_is_lost_at_the_end() {
+    let agent = agent();
+    for _ in 0..20 {
+        let ended = agent.run(&["head", "-c", "3000000", "/dev/zero"]);
+        assert_eq!(ended.stdout.len(), 3_000_000);
+    }
+}
+
+#[test]
+fn a_daemon_that_keeps_the_streams_does_not_hold_up_the_exit() {
+    let agent = agent();
+    let start = Instant::now();
+    let channel = agent.exec(&["sh", "-c", "(sleep 1; echo late; sleep 50) & echo started"]);
+    let ended = channel.finish();
+    let took = start.elapsed();
+    assert_eq!(ended.stdout, b"started\n");
+    assert!(
+        took >= Duration::from_millis(95) && took < Duration::from_millis(900),
+        "{took:?}"
+    );
+    assert!(channel.try_next(Duration::from_millis(1300)).is_none());
+    assert!(agent.sh("ps -eo args").contains("sleep 50"));
+    // Nor does one that never stops writing.
+    let start = Instant::now();
+    agent.run(&["sh", "-c", "yes & sleep 0.1"]);
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn files_make_the_round_trip() {
+    let agent = agent();
+    let folder = Folder::new("round");
+    let path = folder.path("a/b/file");
+    let bytes = noise(20_000_000);
+    let write = agent.open(WRITE, json!({"path": path, "mode": 0o751, "parents": true}));
+    for chunk in bytes.chunks(1 << 20) {
+        write.send(DATA, chunk);
+    }
+    write.send(END, b"{}");
+    assert_eq!(write.answer().unwrap()["bytes"], bytes.len());
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+    assert_eq!(mode & 0o7777, 0o751);
+
+    let (read, end) = agent.open(READ, json!({"path": path})).data();
+    assert!(read == bytes);
+    assert_eq!(end["bytes"], bytes.len());
+
+    let listing = agent
+        .ask(LIST, json!({"path": folder.path("a/b")}))
+        .unwrap();
+    assert_eq!(
+        listing["entries"],
+        json!([{"name": "file", "bytes": bytes.len(), "kind": "file"}])
+    );
+    let listing = agent.ask(LIST, json!({"path": folder.path("a")})).unwrap();
+    assert_eq!(listing["entries"][0]["kind"], "dir");
+}
+
+#[test]
+fn file_errors_say_what_was_tried() {
+    let agent = agent();
+    for (kind, body) in [
+        (READ, json!({"path": "/no/file"})),
+        (LIST, json!({"path": "/no/file"})),
+        (
+            WRITE,
+            json!({"path": "/no/file", "mode": 0o644, "parents": false}),
+        ),
+    ] {
+        let failure = agent.ask(kind, body).unwrap_err();
+        assert_eq!(failure["errno"], libc::ENOENT);
+        assert!(failure["message"].as_str().unwrap().contains("/no/file"));
+    }
+    assert_eq!(
+        agent.ask(READ, json!({"path": "/"})).unwrap_err()["errno"],
+        libc::EISDIR
+    );
+    // What is on its way to a WRITE that has failed is dropped.
+    let write = agent.open(
+        WRITE,
+        json!({"path": "/proc/no", "mode": 0o644, "parents": false}),
+    );
+    for _ in 0..40 {
+        write.send(DATA, &[0; 1 << 20]);
+    }
+    write.send(END, b"{}");
+    assert!(write.answer().is_err());
+    agent.ask(PING, json!({})).unwrap();
+    // proc files say they have no length.
+    let (version, _) = agent.open(READ, json!({"path": "/proc/version"})).data();
+    assert!(version.starts_with(b"Linux"));
+}
+
+#[test]
+fn waits_for_a_port() {
+    let agent = agent();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let tcp = listener.local_addr().unwrap().port();
+    let udp_socket = std::net::UdpSocket::bind("[::1]:0").unwrap();
+    let udp = udp_socket.local_addr().unwrap().port();
+    let ask = |port: u16, protocol: &str, limit_s: f64| {
+        agent.ask(
+            LISTENING,
+            json!({"port": port, "protocol": protocol, "limit_s": limit_s}),
+        )
+    };
+    assert!(ask(tcp, "tcp", 1.0).unwrap()["waited_s"].as_f64().unwrap() < 0.5);
+    assert!(ask(udp, "udp", 1.0).is_ok());
+    assert!(ask(1, "tcp", -1.0).is_err());
+    assert!(ask(1, "sctp", 1.0).is_err());
+    drop(listener);
+    let failure = ask(tcp, "tcp", 0.05).unwrap_err();
+    assert_eq!(failure["errno"], libc::ETIMEDOUT);
+
+    let waiting = agent.open(
+        LISTENING,
+        json!({"port": tcp, "protocol": "tcp", "limit_s": 20.0}),
+    );
+    assert!(waiting.try_next(Duration::from_millis(100)).is_none());
+    let _listener = std::net::TcpListener::bind(("127.0.0.1", tcp)).unwrap();
+    assert!(waiting.answer().unwrap()["waited_s"].as_f64().unwrap() >= 0.1);
+}
+
+#[test]
+fn many_channels_work_at_once() {
+    let agent = agent();
+    let folder = Folder::new("many");
+    std::fs::write(folder.path("big"), noise(40_000_000)).unwrap();
+    let big = agent.open(READ, json!({"path": folder.path("big")}));
+    let channels: Vec<_> = (0..200)
+        .map(|n| agent.exec(&["sh", "-c", &format!("echo {n}; exit {}", n % 100)]))
+        .collect();
+    for (n, channel) in channels.iter().enumerate() {
+        let ended = channel.finish();
+        assert_eq!(ended.stdout, format!("{n}\n").as_bytes());
+        assert_eq!(ended.exit["code"], n % 100);
+    }
+    assert_eq!(big.data().0.len(), 40_000_000);
+}
+
+#[test]
+fn a_big_read_does_not_starve_a_ping() {
+    let agent = agent();
+    let folder = Folder::new("starve");
+    std::fs::write(folder.path("big"), vec![0; 300_000_000]).unwrap();
+    let big = agent.open(READ, json!({"path": folder.path("big")}));
+    big.next();
+    let start = Instant::now();
+    agent.ask(PING, json!({})).unwrap();
+    assert!(
+        start.elapsed() < Duration::from_millis(100),
+        "{:?}",
+        start.elapsed()
+    );
+    big.data();
+}
+
+#[test]
+fn a_channel_in_use_is_not_opened_twice() {
+    let agent = agent();
+    let channel = agent.exec(&["sleep", "100"]);
+    channel.expect(STARTED);
+    channel.send(EXEC, br#"{"argv":["true"]}"#);
+    let (kind, body) = agent.zero().unwrap();
+    assert_eq!(kind, ERROR);
+    assert!(String::from_utf8(body).unwrap().contains("in use"));
+    channel.send(SIGNAL, br#"{"signal":15,"group":false}"#);
+    assert_eq!(channel.drain().exit["signal"], 15);
+}
+
+#[test]
+fn what_is_not_the_protocol_ends_the_agent() {
+    for bytes in [
+        &b"\xff\xff\xff\x7f\x01\0\0\0\x10"[..],
+        b"\0\0\0\0\x01\0\0\0\x99",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ] {
+        let mut agent = agent();
+        agent.send_raw(bytes);
+        assert_eq!(agent.zero().unwrap().0, ERROR);
+        assert_eq!(agent.child.wait().unwrap().code(), Some(1));
+    }
+}
+
+#[test]
+fn the_end_of_the_stream_ends_everything() {
+    let mut agent = agent();
+    let mark = format!("91{}", std::process::id());
+    let script = format!("setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & sleep {mark}");
+    agent.exec(&["sh", "-c", &script]).expect(STARTED);
+    // An orphan of an orphan, in a session of its own.
+    agent.sh(&format!("(setsid sleep {mark} &) >/dev/null 2>&1 &"));
+    until("all are up", || marked(&mark).len() >= 4);
+    agent.hang_up();
+    assert_eq!(agent.child.wait().unwrap().code(), Some(0));
+    until("all are gone", || marked(&mark).is_empty());
+}
+
+#[test]
+fn orphans_are_reaped() {
+    let agent = agent();
+    agent.sh("for i in 1 2 3 4 5; do (true &) & done; wait");
+    until("no zombie is left", || {
+        agent.sh(&format!(
+            "ps --ppid {} -o stat= | grep -c Z || true",
+            agent.child.id()
+        )) == "0\n"
+    });
+}
+
+#[test]
+fn poweroff_is_an_exit_on_a_host() {
+    let mut agent = agent();
+    agent.ask(POWEROFF, json!({})).unwrap();
+    assert_eq!(agent.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn serves_on_standard_streams_and_on_sockets() {
+    let mut child = std::process::Command::new(PROBE)
+        .args(["agent", "--stdio"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(b"\x10\0\0\0\x05\0\0\0\x10{\"argv\":[\"env\"]}")
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("monotonic_s") && text.contains("HOME=/root"),
+        "{text}"
+    );
+
+    let folder = Folder::new("connect");
+    let listener = std::os::unix::net::UnixListener::bind(folder.path("s")).unwrap();
+    let mut child = std::process::Command::new(PROBE)
+        .args(["agent", "--connect", &folder.path("s")])
+        .spawn()
+        .unwrap();
+    let controller = Controller::new(listener.accept().unwrap().0);
+    assert_eq!(controller.sh("echo hi"), "hi\n");
+    controller.hang_up();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    for arguments in [
+        &["agent"][..],
+        &["agent", "--fd", "3", "--stdio"],
+        &["agent", "--fd", "x"],
+        &["agent", "--fd", "1000"],
+        &["agent", "--oops"],
+        &["lab", "--fd", "3"],
+        &["nothing"],
+        &[],
+    ] {
+        let output = std::process::Command::new(PROBE)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(!output.stderr.is_empty());
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+    }
+}

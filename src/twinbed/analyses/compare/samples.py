@@ -1,0 +1,115 @@
+"""The values of every metric by cell and testbed, from the tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from twinbed.model.metric import Layer
+from twinbed.model.run import Level, Status
+from twinbed.model.tables import Tables
+
+Key = tuple[str, str, str]
+"""(metric, host, direction)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the tables say about a metric."""
+
+    unit: str
+    layer: str
+    scale: str
+    headline: bool
+    description: str
+
+    @property
+    def rank(self) -> int:
+        order = [str(layer) for layer in Layer]
+        return order.index(self.layer) if self.layer in order else len(order)
+
+
+@dataclass(slots=True)
+class Group:
+    """The runs of one testbed in one cell. ``values`` holds what each complete run has, in the order of replicates."""
+
+    planned: int = 0
+    complete: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    values: dict[Key, list[float]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Samples:
+    """``groups`` maps a cell's name to its testbeds' groups; ``cells`` to its levels, in the order of the plan."""
+
+    cells: dict[str, dict[str, Level]]
+    groups: dict[str, dict[str, Group]]
+    metrics: dict[str, Declared]
+    testbeds: tuple[str, ...]
+
+    def keys(self) -> Sequence[Key]:
+        """Every metric, host and direction that has a value somewhere, by layer, headlines first."""
+        found = {key for groups in self.groups.values() for group in groups.values() for key in group.values}
+        order = {name: position for position, name in enumerate(self.metrics)}
+
+        def rank(key: Key) -> tuple[int, bool, int, str, str]:
+            metric = self.metrics[key[0]]
+            return metric.rank, not metric.headline, order[key[0]], key[1], key[2]
+
+        return sorted(found, key=rank)
+
+
+def cell_of(levels: Mapping[str, Level]) -> tuple[str, dict[str, Level]]:
+    """A cell's name and its levels, which are those of all factors but the testbed."""
+    rest = {factor: level for factor, level in levels.items() if factor != "testbed"}
+    return json.dumps(rest, sort_keys=True), rest
+
+
+def gather(tables: Tables) -> Samples:
+    """Values of complete runs, planned and failed runs counted."""
+    cells: dict[str, dict[str, Level]] = {}
+    groups: dict[str, dict[str, Group]] = {}
+    of_run: dict[str, Group] = {}
+
+    def group(levels: Mapping[str, Level], testbed: str) -> Group:
+        name, rest = cell_of(levels)
+        cells.setdefault(name, rest)
+        return groups.setdefault(name, {}).setdefault(testbed, Group())
+
+    only = tables.outline.reference if len(tables.outline.testbeds) == 1 else None
+    testbeds = {record.id: str(record.settings["testbed"]["name"]) for record in tables.records}
+    # The file lists levels in the order that it means; runs come in random order.
+    for planned in sorted(tables.planned, key=lambda run: _order(tables, run.levels)):
+        testbed = planned.levels.get("testbed", testbeds.get(planned.id, only))
+        if testbed is not None:
+            group(planned.levels, str(testbed)).planned += 1
+    for record in sorted(tables.records, key=lambda record: (_order(tables, record.levels), record.replicate)):
+        found = of_run[record.id] = group(record.levels, testbeds[record.id])
+        (found.complete if record.status is Status.COMPLETE else found.failed).append(record.id)
+    metrics: dict[str, Declared] = {}
+    table = tables.table("metrics")
+    if table.num_rows:
+        position = {run: index for index, run in enumerate(of_run)}
+        rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+        at = {name: index for index, name in enumerate(table.column_names)}
+        run, metric, value = at["run"], at["metric"], at["value"]
+        for row in sorted((row for row in rows if row[run] in position), key=lambda row: position[row[run]]):
+            if row[metric] not in metrics:
+                about = {name: row[at[name]] for name in ("unit", "layer", "scale", "headline", "description")}
+                metrics[row[metric]] = Declared(**about)
+            if row[value] is not None:
+                key = (row[metric], row[at["host"]], row[at["direction"]])
+                of_run[row[run]].values.setdefault(key, []).append(row[value])
+    names = tables.outline.testbeds
+    return Samples(cells, groups, metrics, tuple(name for name in names if any(name in found for found in groups.values())))
+
+
+def _order(tables: Tables, levels: Mapping[str, Level]) -> tuple[int, ...]:
+    factors = tables.outline.data.get("factors") or {}
+    return tuple(_position(given, levels.get(name)) for name, given in factors.items()) if isinstance(factors, dict) else ()
+
+
+def _position(given: object, level: Level) -> int:
+    return given.index(level) if isinstance(given, list) and level in given else 0

@@ -1,0 +1,22 @@
+"""Exit codes. They are documented and stable: scripts depend on them."""
+
+from __future__ import annotations
+
+DONE = 0
+SOME_FAILED = 1
+"""Some runs failed, or are left to do."""
+USAGE = 2
+"""The command line or the study is wrong."""
+PREFLIGHT = 3
+"""Something that is needed is missing; nothing was changed."""
+DIFFERENT = 4
+"""Compared, and some testbed differs from the reference."""
+INCONCLUSIVE = 5
+"""Compared, and the data do not settle it."""
+INTERRUPTED = 130
+"""Stopped by the user (Ctrl-C); the same command goes on."""
+
+TEXT = (
+    "Exit codes: 0 done, 1 some runs failed, 2 usage or study error, 3 preflight, "
+    "4 compared and different, 5 compared and inconclusive, 130 interrupted."
+)

@@ -1,0 +1,123 @@
+"""Progress of a study: a bar with the time left on a terminal, a line per run elsewhere.
+
+The time left is what the runs of the same testbed have taken so far; of a testbed that has not run yet, the mean of the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from twinbed.lab.event import Event, Listener, PhaseBegan, RunEnded, StudyBegan
+from twinbed.model.run import Run, Status
+
+
+class _Left:
+    """How long what is left will take."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._waiting = {run.id: run.testbed_name for run in runs}
+        self._taken: dict[str, list[float]] = {}
+
+    def ended(self, run: Run, seconds: float) -> None:
+        self._waiting.pop(run.id, None)
+        self._taken.setdefault(run.testbed_name, []).append(seconds)
+
+    def skip(self, run: str) -> None:
+        self._waiting.pop(run, None)
+
+    def seconds(self) -> float | None:
+        if not self._taken:
+            return None
+        means = {name: sum(taken) / len(taken) for name, taken in self._taken.items()}
+        overall = sum(means.values()) / len(means)
+        return sum(means.get(name, overall) for name in self._waiting.values())
+
+
+def duration(seconds: float | None) -> str:
+    """As people say it: 45 s, 3 min 05 s, 2 h 10 min.
+
+    >>> duration(185)
+    '3 min 05 s'
+    """
+    if seconds is None:
+        return "?"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@contextlib.contextmanager
+def watcher(console: Console, to_do: Sequence[Run]) -> Iterator[Listener]:
+    """A listener for a study's events; ``to_do`` are the runs that are still to be made."""
+    left = _Left(to_do)
+    if console.is_terminal:
+        with _bar(console, left) as listener:
+            yield listener
+    else:
+        yield _Lines(console, left).hear
+
+
+class _Lines:
+    def __init__(self, console: Console, left: _Left) -> None:
+        self._console, self._left = console, left
+        self._total = self._done = 0
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, StudyBegan):
+            self._total, self._done = event.total, event.done
+            done = f", {event.done} already complete" if event.done else ""
+            self._say(f"{event.total} runs{done}")
+        elif isinstance(event, RunEnded):
+            self._done += 1
+            self._left.ended(event.run, event.seconds)
+            rest = f", {duration(self._left.seconds())} left" if self._done < self._total else ""
+            self._say(f"[{self._done}/{self._total}] {_outcome(event)}{rest}")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def _bar(console: Console, left: _Left) -> Iterator[Listener]:
+    columns = (
+        TextColumn("{task.description}", style="bold"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=None, left="")
+
+        def listener(event: Event) -> None:
+            if isinstance(event, StudyBegan):
+                progress.update(task, total=event.total, completed=event.done)
+            elif isinstance(event, PhaseBegan):
+                progress.update(task, description=f"{title(event.run)}: {event.phase}")
+            else:
+                left.ended(event.run, event.seconds)
+                rest = left.seconds()
+                progress.update(task, advance=1, left=f"about {duration(rest)} left" if rest else "")
+                if event.status == Status.FAILED:
+                    progress.console.print(_outcome(event), markup=False, highlight=False, style="red")
+
+        yield listener
+        progress.update(task, description="measured")
+
+
+def title(run: Run) -> str:
+    """A run in words: its levels and its replicate, counted from 1."""
+    return " ".join(str(level) for level in run.levels.values()) + f" #{run.replicate + 1}"
+
+
+def _outcome(event: RunEnded) -> str:
+    if event.status == Status.COMPLETE:
+        return f"{title(event.run)}: {event.seconds:.1f} s"
+    return f"{title(event.run)} ({event.run.id}): FAILED after {event.seconds:.1f} s in {event.reason}"

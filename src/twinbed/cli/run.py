@@ -1,0 +1,55 @@
+"""`twinbed run`: carry a study out, or go on with it; then compare and report."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from twinbed.cli import exit as codes
+
+
+@click.command(name="run")
+@click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Results folder. Default: results/<study>.")
+@click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of the study, such as replicates=2.")
+@click.option("--only", multiple=True, metavar="RUN|FACTOR=LEVEL", help="Only these runs: the beginning of an id, or testbed=virtio.")
+@click.option("--keep-going/--stop-at-failure", default=True, help="Go on after a failed run (default), or stop at the first.")
+@click.option("--retry-failed", is_flag=True, help="Make failed runs again; what they left is kept in failed/.")
+@click.option("--report/--no-report", default=True, help="Write report.html at the end (default).")
+def command(
+    study_file: Path,
+    output: Path | None,
+    overrides: tuple[str, ...],
+    only: tuple[str, ...],
+    keep_going: bool,
+    retry_failed: bool,
+    report: bool,
+) -> None:
+    """Carry out STUDY, or go on with it: what is complete is never made again.
+
+    \b
+    Examples:
+      twinbed run studies/quickstart.yaml
+      twinbed run studies/quickstart.yaml -s replicates=2 --only testbed=virtio
+
+    Interrupt it at any time, even with SIGKILL: at most the run in flight is lost, nothing stays behind on the machine, and
+    the same command goes on.  Exit code 0: all planned runs complete; 1: some failed; 3: this machine cannot do it.
+    """
+    from twinbed.cli.carry import carry
+
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        code = carry(study_file, output, overrides, only, keep_going, retry_failed, report)
+    except KeyboardInterrupt:
+        again = " ".join(["twinbed", *sys.argv[1:]])
+        click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)
+        code = codes.INTERRUPTED
+    sys.exit(code)
+
+
+def _as_interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt

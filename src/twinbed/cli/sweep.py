@@ -1,0 +1,25 @@
+"""`twinbed sweep`: remove what dead labs left, by their ids only."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(name="sweep")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def command(dry_run: bool) -> None:
+    """Remove scratch folders and control groups of labs that no living process holds.
+
+    A lab removes these itself, also when twinbed is killed. They stay only when the lab's keeper was killed too. What does
+    not carry a lab's id is never touched.
+    """
+    from twinbed.hosts.lab import leftovers, remove
+
+    found = leftovers()
+    for scratch, cgroup in found:
+        what = ", ".join(str(path) for path in (scratch, cgroup) if path is not None and path.exists())
+        click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
+        if not dry_run:
+            remove(scratch, cgroup)
+    if not found:
+        click.echo("Nothing to remove.")

@@ -1,0 +1,6 @@
+"""From a study to its runs: which, in what order, and what they will take."""
+
+from twinbed.design.order import runs
+from twinbed.design.time import Expense, expense, run_expense
+
+__all__ = ["Expense", "expense", "run_expense", "runs"]

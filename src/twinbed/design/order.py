@@ -1,0 +1,45 @@
+"""The runs of a study in the order in which they are made.
+
+Random orders are made by sorting on a hash, not by a generator's stream: the place of a run is given by
+SHA-256 of the JSON array [seed, block, replicate, levels] (no spaces, keys sorted), smallest first.  SHA-256 is a random
+permutation of distinct inputs for this purpose, is the same in every version of every library, and a study that grows, by
+replicates or by levels, keeps the runs that it had in their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from twinbed.model.cell import Cell
+from twinbed.model.run import Run
+from twinbed.model.study import Order, Study
+
+
+def runs(study: Study) -> tuple[Run, ...]:
+    """Every cell times every replicate, in order; ``Run.block`` is the replicate in randomised blocks, otherwise 0."""
+    replicates = range(study.replicates)
+    planned: list[tuple[Cell, int, int]]
+    if study.order is Order.RANDOMIZED_BLOCKS:
+        planned = [
+            (cell, block, block)
+            for block in replicates
+            for cell in sorted(study.cells, key=lambda cell, block=block: _rank(study.seed, block, block, cell))  # type: ignore[misc]
+        ]
+    else:
+        planned = [(cell, replicate, 0) for cell in study.cells for replicate in replicates]
+        if study.order is Order.RANDOM:
+            planned.sort(key=lambda item: _rank(study.seed, 0, item[1], item[0]))
+    ordered = tuple(
+        cell.run(replicate=replicate, block=block, position=position)
+        for position, (cell, replicate, block) in enumerate(planned)
+    )
+    ids = {run.id for run in ordered}
+    if len(ids) < len(ordered):
+        raise ValueError(f"{len(ordered) - len(ids)} of {len(ordered)} runs have the id of another run")
+    return ordered
+
+
+def _rank(seed: int, block: int, replicate: int, cell: Cell) -> bytes:
+    text = json.dumps([seed, block, replicate, dict(cell.levels)], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).digest()

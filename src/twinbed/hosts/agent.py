@@ -1,0 +1,255 @@
+"""A host reached through its agent: a container, a guest, or the machine's side of a lab.  One way for all of them.
+
+Programs are argument lists.  Times are seconds; limits are given by the caller and never silently extended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal as signals
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from twinbed.hosts import connection as wire
+from twinbed.hosts.connection import Channel, Connection
+from twinbed.hosts.error import LimitExceeded, ProgramFailed
+
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a program on a host ended; times are on that host's monotonic clock."""
+
+    code: int | None
+    signal: int | None
+    stdout: bytes
+    stderr: bytes
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+    started_monotonic_s: float
+    ended_monotonic_s: float
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode(errors="replace")
+
+    @property
+    def why(self) -> str:
+        return f"exit code {self.code}" if self.signal is None else f"ended by {signals.Signals(self.signal).name}"
+
+
+class Running(Channel):
+    """A program that runs on a host."""
+
+    def __init__(self, connection: Connection, argv: Sequence[str], request: Mapping[str, Any], stdin: bytes) -> None:
+        super().__init__(connection, argv[0])
+        self.argv = tuple(argv)
+        self.host = connection.name
+        self.pid: int | None = None
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self._exit: dict[str, Any] | None = None
+        self.send(wire.EXEC, {**request, "argv": list(argv), "stdin": bool(stdin)})
+        if stdin:
+            for start in range(0, len(stdin), _CHUNK_BYTES):
+                self.send(wire.STDIN, stdin[start : start + _CHUNK_BYTES])
+            self.send(wire.STDIN, b"")
+
+    def receive(self, kind: int, payload: bytes) -> None:
+        if kind == wire.STDOUT:
+            self.stdout += payload
+        elif kind == wire.STDERR:
+            self.stderr += payload
+        elif kind == wire.STARTED:
+            self.pid = json.loads(payload)["pid"]
+        elif kind == wire.EXIT:
+            self._exit = json.loads(payload)
+        else:
+            super().receive(kind, payload)
+
+    @property
+    def ended(self) -> bool:
+        return self._exit is not None
+
+    def started(self, limit_s: float = 10.0) -> int:
+        """Its process id on its host."""
+        self.until(lambda: self.pid is not None, limit_s)
+        assert self.pid is not None
+        return self.pid
+
+    def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
+        """Wait until its output or error output holds ``text``. Raises ProgramFailed if it ends without."""
+        found = text if callable(text) else lambda said: text in said
+
+        def done() -> bool:
+            return found(bytes(self.stderr)) or found(bytes(self.stdout)) or self.ended
+
+        self.until(done, limit_s)
+        if not (found(bytes(self.stderr)) or found(bytes(self.stdout))):
+            raise ProgramFailed(self.host, self.argv, f"{self._outcome().why} before it was ready", bytes(self.stderr))
+
+    def signal(self, number: int, *, group: bool = True) -> None:
+        if not self.ended:
+            self.send(wire.SIGNAL, {"signal": int(number), "group": group})
+
+    def wait(self, limit_s: float) -> Exit:
+        """Wait until it ends. Past the limit it is killed and LimitExceeded raised."""
+        try:
+            self.until(lambda: self.ended, limit_s)
+        except LimitExceeded:
+            self.signal(signals.SIGKILL)
+            said = bytes(self.stderr or self.stdout).decode(errors="replace").strip().splitlines()[-4:]
+            raise LimitExceeded(
+                f"{self.host}: {' '.join(self.argv)}: not done after {limit_s:g} s" + "".join(f"\n    {line}" for line in said)
+            ) from None
+        finally:
+            self.close()
+        return self._outcome()
+
+    def _outcome(self) -> Exit:
+        assert self._exit is not None
+        return Exit(stdout=bytes(self.stdout), stderr=bytes(self.stderr), **self._exit)
+
+
+class _Reading(Channel):
+    def __init__(self, connection: Connection, path: str, sink: BinaryIO) -> None:
+        super().__init__(connection, f"reading {path}")
+        self._sink = sink
+        self._error: OSError | None = None
+        self.send(wire.READ, {"path": path})
+
+    def receive(self, kind: int, payload: bytes) -> None:
+        if kind != wire.DATA:
+            super().receive(kind, payload)
+        elif self._error is None:
+            try:
+                self._sink.write(payload)
+            except OSError as error:
+                self._error = error
+
+    def finish(self, limit_s: float) -> int:
+        count = int(self.result(limit_s)["bytes"])
+        if self._error:
+            raise self._error
+        return count
+
+
+@dataclass(frozen=True)
+class AgentHost:
+    """A host with an agent. ``artifacts`` is the folder there in which programs leave what is to be kept; where
+    ``shared`` is given, it is that same folder as this machine sees it, and nothing needs to be fetched."""
+
+    name: str
+    connection: Connection
+    artifacts: str
+    shared: Path | None = None
+    substitutes: Mapping[str, str] = field(default_factory=dict)
+    """Programs that are elsewhere on this host: name -> path."""
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cpus: Sequence[int] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> Running:
+        argv = [self.substitutes.get(argv[0], argv[0]), *argv[1:]]
+        request = {"env": dict(env) if env else None, "cwd": cwd, "cpus": list(cpus) if cpus else None}
+        return Running(self.connection, argv, request, stdin)
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: Any) -> Exit:
+        """Run a program to its end. Raises ProgramFailed unless it ends with code 0 or ``check`` is false."""
+        done = self.start(argv, stdin=stdin, **rest).wait(limit_s)
+        if check and done.code != 0:
+            raise ProgramFailed(self.name, argv, done.why, done.stderr or done.stdout)
+        return done
+
+    def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
+        """Copy a file of the host to this machine; returns its size in bytes."""
+        with to.open("wb") as sink:
+            return _Reading(self.connection, path, sink).finish(limit_s)
+
+    def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
+        parts = _Memory()
+        _Reading(self.connection, path, parts).finish(limit_s)  # type: ignore[arg-type]
+        return bytes(parts.content)
+
+    def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:
+        channel = Channel(self.connection, f"writing {path}")
+        channel.send(wire.WRITE, {"path": path, "mode": mode, "parents": True})
+        for start in range(0, len(content), _CHUNK_BYTES):
+            channel.send(wire.DATA, content[start : start + _CHUNK_BYTES])
+        channel.send(wire.END, {})
+        channel.result(limit_s)
+
+    def listdir(self, path: str, *, limit_s: float = 10.0) -> list[dict[str, Any]]:
+        channel = Channel(self.connection, f"listing {path}")
+        channel.send(wire.LIST, {"path": path})
+        return list(channel.result(limit_s)["entries"])
+
+    def listening(self, port: int, limit_s: float) -> float:
+        """Wait until a TCP port is listened on; returns the seconds waited."""
+        channel = Channel(self.connection, f"waiting for TCP port {port}")
+        channel.send(wire.LISTENING, {"port": port, "protocol": "tcp", "limit_s": limit_s})
+        return float(channel.result(limit_s + 5.0)["waited_s"])
+
+    def ping(self, limit_s: float = 5.0) -> dict[str, Any]:
+        """The host's clocks, and this machine's clock around the answer."""
+        before = time.time()
+        channel = Channel(self.connection, "ping")
+        channel.send(wire.PING, {})
+        return {**channel.result(limit_s), "sent_s": before, "received_s": time.time()}
+
+    def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
+        """Bring everything in ``artifacts`` to ``to``; nothing to do where the folder is shared."""
+        if self.shared is not None:
+            return
+        for entry in self.listdir(self.artifacts):
+            if entry["kind"] == "file":
+                self.fetch(str(PurePosixPath(self.artifacts) / entry["name"]), to / entry["name"], limit_s=limit_s)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class _Memory:
+    def __init__(self) -> None:
+        self.content = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self.content += data
+        return len(data)
+
+
+def cpus_allowed(status: str) -> tuple[int, ...]:
+    """The CPUs in ``Cpus_allowed_list`` of a /proc/PID/status: "0-2,5" is (0, 1, 2, 5)."""
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
+    if found is None:
+        raise ValueError("no Cpus_allowed_list in the status of a process")
+    return parse_cpus(found[1])
+
+
+def parse_cpus(text: str) -> tuple[int, ...]:
+    """The kernel's list format: "0-2,5" is (0, 1, 2, 5)."""
+    cpus: list[int] = []
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return tuple(cpus)
+
+
+def listen(path: Path) -> socket.socket:
+    """A socket on which one agent is expected."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen(1)
+    return server

@@ -1,0 +1,169 @@
+"""The controller's end of an agent's control stream: frames in and out, many channels at once.
+
+A frame is u32 payload length, u32 channel, u8 kind, payload; little endian.  The other end is ``crates/probe``.
+One reader thread hands frames to channels; when the stream ends, every open channel gets ``HostLost``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+import struct
+import threading
+import time
+from typing import Any
+
+from twinbed.hosts.error import HostError, HostLost, LimitExceeded
+
+_HEADER = struct.Struct("<IIB")
+MAX_PAYLOAD_BYTES = 1 << 20
+
+HELLO = 0x01
+EXEC, STDIN, SIGNAL, READ, WRITE, LIST, LISTENING, PING, POWEROFF = range(0x10, 0x19)
+STARTED, STDOUT, STDERR, EXIT, DATA, END = range(0x20, 0x26)
+ERROR = 0x2F
+
+
+class Channel:
+    """One exchange with an agent. Subclasses overwrite ``receive``; it runs in the reader thread, under ``changed``."""
+
+    def __init__(self, connection: Connection, what: str) -> None:
+        self._connection = connection
+        self.what = what
+        self.changed = threading.Condition()
+        self.failure: HostError | None = None
+        self.answer: dict[str, Any] | None = None
+        self.number = connection.open(self)
+
+    def deliver(self, kind: int, payload: bytes) -> None:
+        with self.changed:
+            if kind == ERROR:
+                self.failure = HostError(f"{self._connection.name}: {json.loads(payload)['message']}")
+            elif kind == END:
+                self.answer = json.loads(payload)
+            else:
+                self.receive(kind, payload)
+            self.changed.notify_all()
+
+    def fail(self, failure: HostError) -> None:
+        with self.changed:
+            self.failure = self.failure or failure
+            self.changed.notify_all()
+
+    def receive(self, kind: int, payload: bytes) -> None:
+        raise AssertionError(f"frame kind {kind:#x} on the channel of {self.what}")
+
+    def send(self, kind: int, payload: bytes | dict[str, Any]) -> None:
+        self._connection.send(self.number, kind, payload)
+
+    def until(self, done: Any, limit_s: float) -> None:
+        """Wait until ``done()``. Raises the channel's failure, or LimitExceeded."""
+        deadline = time.monotonic() + limit_s
+        with self.changed:
+            while not done():
+                if self.failure:
+                    raise self.failure
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise LimitExceeded(f"{self._connection.name}: {self.what}: not done after {limit_s:g} s")
+                self.changed.wait(left)
+
+    def result(self, limit_s: float) -> dict[str, Any]:
+        """The agent's closing answer."""
+        try:
+            self.until(lambda: self.answer is not None, limit_s)
+        finally:
+            self.close()
+        assert self.answer is not None
+        return self.answer
+
+    def close(self) -> None:
+        self._connection.close_channel(self.number)
+
+
+class Connection:
+    """A control stream over a connected socket."""
+
+    def __init__(self, name: str, stream: socket.socket) -> None:
+        self.name = name
+        self._stream = stream
+        self._sending = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._channels: dict[int, Channel] = {}
+        self._lost: HostLost | None = None
+        self._hello: dict[str, Any] | None = None
+        self._changed = threading.Condition()
+        threading.Thread(target=self._read, name=f"agent {name}", daemon=True).start()
+
+    def hello(self, limit_s: float) -> dict[str, Any]:
+        """The agent's greeting; waits for it."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._hello is not None or self._lost is not None, limit_s):
+                raise LimitExceeded(f"{self.name}: no greeting from the agent after {limit_s:g} s")
+            if self._hello is None:
+                assert self._lost is not None
+                raise self._lost
+            return self._hello
+
+    def open(self, channel: Channel) -> int:
+        with self._changed:
+            if self._lost:
+                raise self._lost
+            number = next(self._numbers)
+            self._channels[number] = channel
+            return number
+
+    def close_channel(self, number: int) -> None:
+        with self._changed:
+            self._channels.pop(number, None)
+
+    def send(self, channel: int, kind: int, payload: bytes | dict[str, Any]) -> None:
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        try:
+            with self._sending:
+                self._stream.sendall(_HEADER.pack(len(body), channel, kind) + body)
+        except OSError as error:
+            raise self._lost or HostLost(f"{self.name}: the connection to its agent broke: {error.strerror}") from None
+
+    def close(self) -> None:
+        """End the stream: the agent, and with it every program on the host, dies."""
+        try:
+            self._stream.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._stream.close()
+
+    def _read(self) -> None:
+        why = "its agent ended the connection"
+        try:
+            with self._stream.makefile("rb", buffering=MAX_PAYLOAD_BYTES) as stream:
+                while header := stream.read(_HEADER.size):
+                    if len(header) < _HEADER.size:
+                        break
+                    length, number, kind = _HEADER.unpack(header)
+                    if length > MAX_PAYLOAD_BYTES:
+                        why = f"its agent sent a frame of {length} bytes"
+                        break
+                    self._dispatch(number, kind, stream.read(length))
+        except (OSError, ValueError) as error:
+            why = f"the connection to its agent broke: {error}"
+        lost = HostLost(f"{self.name}: {why}")
+        with self._changed:
+            self._lost = lost
+            channels = list(self._channels.values())
+            self._changed.notify_all()
+        for channel in channels:
+            channel.fail(lost)
+
+    def _dispatch(self, number: int, kind: int, payload: bytes) -> None:
+        if number == 0:
+            with self._changed:
+                if kind == HELLO:
+                    self._hello = json.loads(payload)
+                self._changed.notify_all()
+            return
+        with self._changed:
+            channel = self._channels.get(number)
+        if channel is not None:
+            channel.deliver(kind, payload)

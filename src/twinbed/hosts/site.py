@@ -1,0 +1,25 @@
+"""Where a testbed is put up: what drivers need to know of this machine and of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """``run`` is the run's id; ``artifacts`` its folder of artifacts, one folder in it a place; ``cpus`` those that this
+    process may use."""
+
+    run: str
+    probe: Path
+    image: Image
+    artifacts: Path
+    cpus: tuple[int, ...]
+
+    def place(self, name: str) -> Path:
+        folder = self.artifacts / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder

@@ -1,0 +1,229 @@
+"""The slow part of an image: Debian packages as a root file system, and the guest kernel with its modules.
+
+mmdebstrap installs the packages with the machine's own apt sources, keys and proxy.  It runs in a mount and a PID
+namespace that end with this process, and starts no service.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from twinbed.hosts.process import ProcessFailed, run
+from twinbed.image import cache, modules
+from twinbed.image.failure import ImageFailed
+from twinbed.image.specification import Specification
+
+TOOLS = {
+    "mmdebstrap": "mmdebstrap",
+    "mkfs.erofs": "erofs-utils",
+    "apt-get": "apt",
+    "dpkg-deb": "dpkg",
+    "unshare": "util-linux",
+    "setpriv": "util-linux",
+}
+SPACE_BYTES = 1_500_000_000
+_BORN_S = 1_700_000_000
+"""The time that files made by the build carry, so that two builds of the same packages look alike."""
+
+_HOOK = (
+    'cd "$TWINBED_KERNEL" && export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" && '
+    "apt-get -o APT::Sandbox::User=root download "
+    '"$(apt-cache show --no-all-versions "$TWINBED_KERNEL_PACKAGE" | sed -n "s/^Depends: \\(linux-image-[^ ,]*\\).*/\\1/p")"'
+)
+"""Run by mmdebstrap with the apt state it installs from: the package that the kernel's meta package stands for."""
+
+_FROM_APT = ("Acquire::http*", "Acquire::Check-*", "Acquire::Force*", "Acquire::Max-*", "Acquire::Retries", "Acquire::By-Hash")
+
+
+def build(folder: Path, spec: Specification, say: Callable[[str], None], *, force: bool) -> Path:
+    """The finished base of this specification, built in ``folder`` where there is none, or with ``force``."""
+    key = f"base-{spec.key}"
+    if not force and (finished := cache.current(key)):
+        return finished
+    folder.mkdir()
+    rootfs, kernel = folder / "rootfs", folder / "kernel"
+    kernel.mkdir()
+    say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
+    _install(spec, rootfs, kernel)
+    _strip(rootfs)
+    say("taking the kernel and its modules")
+    kernel_package, kernel_version = _take_kernel(spec, folder)
+    packages = installed((rootfs / "var/lib/dpkg/status").read_text())
+    identity = {
+        "specification": spec.key,
+        "packages": packages,
+        "kernel_package": kernel_package,
+        "kernel_version": kernel_version,
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return cache.publish(folder, "bases", key, {"digest": digest, **identity})
+
+
+def require_tools() -> None:
+    """Raises ImageFailed where the build cannot work on this machine: rights, programs, space."""
+    top = cache.root()
+    if os.geteuid() != 0:
+        raise ImageFailed(
+            "building an image needs root: packages are installed under their own owners",
+            advice=f"sudo env TWINBED_CACHE={top} twinbed image build   (once; using the image needs no root)",
+        )
+    missing = sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None})
+    if missing:
+        raise ImageFailed(
+            f"building an image needs {', '.join(missing)}",
+            advice=f"apt-get install --no-install-recommends {' '.join(missing)}",
+        )
+    free = shutil.disk_usage(top).free
+    if free < SPACE_BYTES:
+        raise ImageFailed(
+            f"{top}: {free / 1e9:.1f} GB free, building an image needs {SPACE_BYTES / 1e9:.1f} GB",
+            advice="free some space, or set TWINBED_CACHE to a folder on another disk",
+        )
+
+
+def installed(status: str) -> dict[str, str]:
+    """dpkg's status file as package -> version, of those that are installed."""
+    packages = {}
+    for stanza in status.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if not line.startswith(" ") and ": " in line)
+        if fields.get("Status", "").endswith(" installed"):
+            packages[fields["Package"]] = fields["Version"]
+    return packages
+
+
+def source_files(targets: str, suite: str) -> list[Path]:
+    """The apt source files that offer this suite's main component, from lines of ``file:line|release|codename|component``.
+
+    Files of other origins are left alone: their packages are not wanted, and their servers need not be up."""
+    files: dict[Path, None] = {}
+    for line in targets.splitlines():
+        entry, release, codename, component = line.split("|")
+        offered = {name.removesuffix("-updates").removesuffix("-security") for name in (release, codename)}
+        if suite in offered and component == "main":
+            files[Path(entry.rpartition(":")[0])] = None
+    return list(files)
+
+
+def _install(spec: Specification, rootfs: Path, kernel: Path) -> None:
+    log = cache.root() / "build.log"
+    targets = run(
+        ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
+    ).text
+    sources = source_files(targets, spec.suite)
+    if not sources:
+        raise ImageFailed(
+            f"no apt source of this machine offers {spec.suite} main",
+            advice=f"add Debian's {spec.suite} to /etc/apt/sources.list.d",
+        )
+    settings = kernel.with_name("apt.conf")
+    settings.write_text(_apt_settings())
+    argv = [
+        *("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
+        *("mmdebstrap", "--mode=root", "--variant=essential", "--format=directory"),
+        f"--architectures={spec.architecture}",
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in spec.left_out),
+        f"--aptopt={settings}",
+        f"--include={','.join(spec.packages)}",
+        f"--customize-hook={_HOOK}",
+        *(spec.suite, str(rootfs), *map(str, sources)),
+    ]
+    env = {
+        "SOURCE_DATE_EPOCH": str(_BORN_S),
+        "TWINBED_KERNEL": str(kernel),
+        "TWINBED_KERNEL_PACKAGE": spec.kernel,
+        "DEBIAN_FRONTEND": "noninteractive",
+        "LC_ALL": "C.UTF-8",
+    }
+    try:
+        run(argv, env=env, log=log, limit_s=900)
+    except ProcessFailed as error:
+        raise _explained(error, log) from error
+    settings.unlink()
+
+
+def _apt_settings() -> str:
+    """How this machine's apt reaches its servers (proxy, retries, credentials), as apt configuration."""
+    dump = run(["apt-config", "dump", "--format", '%F "%v";%n', "Acquire"]).text
+    kept = [line for line in dump.splitlines() if any(fnmatch.fnmatch(line.split(" ")[0], name) for name in _FROM_APT)]
+    return "\n".join([*kept, 'Dir::Etc::netrc "/etc/apt/auth.conf";', 'Dir::Etc::netrcparts "/etc/apt/auth.conf.d";', ""])
+
+
+def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
+    said = log.read_text(errors="replace")
+    tail = "".join(f"\n    {line}" for line in said.strip().splitlines()[-6:])
+    advice = "look at the log; when it is mended, run `twinbed image build` again"
+    if "No space left on device" in said:
+        advice = "free some space, or set TWINBED_CACHE to a folder on another disk"
+    elif any(
+        text in said for text in ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
+    ):
+        advice = "apt cannot reach its servers: try `apt-get update`, mend the network, the proxy or /etc/apt, and try again"
+    elif "Unable to locate package" in said:
+        advice = "the machine's apt sources lack a package: they must hold all of Debian's main component"
+    return ImageFailed(f"mmdebstrap failed (log: {log}){tail}", advice=advice)
+
+
+def _strip(rootfs: Path) -> None:
+    """Take out what the building machine left in it: its apt sources and settings, names, logs, caches."""
+    for name in ("sources.list", "apt.conf.d/99mmdebstrap"):
+        (rootfs / "etc/apt" / name).unlink(missing_ok=True)
+    (rootfs / "etc/dpkg/dpkg.cfg.d/99mmdebstrap").unlink(missing_ok=True)
+    for folder in ("etc/apt/sources.list.d", "var/log", "var/cache/debconf", "var/cache/ldconfig", "var/lib/apt"):
+        for path in sorted((rootfs / folder).rglob("*"), reverse=True):
+            if not path.is_dir() or path.is_symlink():
+                path.unlink()
+    (rootfs / "etc/hostname").write_text("twinbed\n")
+    (rootfs / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    (rootfs / "etc/resolv.conf").write_text("")
+
+
+def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
+    """Put vmlinuz, the modules for booting (modules/, with their order in modules.json) and the guest's own modules in
+    their places. Returns the kernel package with its version, and the kernel's version."""
+    debs = list((folder / "kernel").glob("linux-image-*.deb"))
+    if len(debs) != 1:
+        raise ImageFailed(f"{spec.kernel} led to {len(debs)} kernel packages, not one (log: {cache.root() / 'build.log'})")
+    package = run(["dpkg-deb", "--show", "--showformat", "${Package} ${Version}", str(debs[0])]).text
+    unpacked = folder / "kernel" / "unpacked"
+    run(["dpkg-deb", "--extract", str(debs[0]), str(unpacked)], limit_s=300)
+    (kernel_modules,) = (unpacked / "lib/modules").iterdir()
+    version = kernel_modules.name
+    (unpacked / f"boot/vmlinuz-{version}").rename(folder / "vmlinuz")
+    home = folder / "rootfs/usr/lib/modules"
+    home.mkdir(exist_ok=True)
+    tree = kernel_modules.rename(home / version)
+    depmod = ["chroot", str(folder / "rootfs"), "/sbin/depmod", version]
+    run(depmod)
+    needs = modules.dependencies((tree / "modules.dep").read_text())
+    try:
+        boot = modules.loading_order(needs, modules.named(needs, spec.boot_modules))
+        nics = modules.loading_order(needs, modules.named(needs, spec.nic_modules))
+    except LookupError as error:
+        raise ImageFailed(f"{package}: {error}") from None
+    _copy_boot_modules(tree, folder / "modules", boot, [path for path in nics if path not in boot])
+    keep = set(modules.loading_order(needs, [*modules.matching(needs, spec.guest_modules), *boot, *nics]))
+    for path in needs:
+        if path not in keep:
+            (tree / path).unlink()
+    for path in sorted(tree.rglob("*"), reverse=True):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    run(depmod)
+    shutil.rmtree(folder / "kernel")
+    return package, version
+
+
+def _copy_boot_modules(tree: Path, home: Path, needed: Sequence[str], optional: Sequence[str]) -> None:
+    home.mkdir()
+    order: list[Mapping[str, object]] = []
+    for path in (*needed, *optional):
+        name = Path(path).name
+        shutil.copyfile(tree / path, home / name)
+        order.append({"name": name, "optional": path in optional})
+    (home / "modules.json").write_text(json.dumps(order, indent=1) + "\n")

@@ -1,0 +1,106 @@
+"""Find or build the image: the base (Debian packages, kernel) with this installation's probe put in.
+
+A new probe makes a new image of the same base in seconds: unchanged files are hard links.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from twinbed.hosts.process import run
+from twinbed.image import base, cache, initramfs
+from twinbed.image.cache import Image
+from twinbed.image.failure import ImageFailed
+from twinbed.image.probe import MOUNTED_AT, probe_path
+from twinbed.image.specification import TWINBED, Specification
+
+DISK_TYPE = "erofs"
+
+
+def find(spec: Specification = TWINBED) -> Image | None:
+    """The image of this specification with this installation's probe, or None where it has not been built."""
+    folder = cache.current(_key(spec, _hash(probe_path())))
+    return cache.opened(folder) if folder else None
+
+
+def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, spec: Specification = TWINBED) -> Image:
+    """The image, built where there is none; with ``force``, its packages are fetched anew.
+
+    ``say`` is given a line at each step. Raises ImageFailed, and then leaves nothing but ``build.log``.
+    """
+    if not force and (image := find(spec)):
+        return image
+    started = time.monotonic()
+
+    def say_when(what: str) -> None:
+        say(f"[{time.monotonic() - started:5.1f} s] {what}")
+
+    try:
+        with cache.building(say_when) as work:
+            if not force and (image := find(spec)):
+                return image
+            base.require_tools()
+            finished = base.build(work / "base", spec, say_when, force=force)
+            image = _with_probe(work / "image", finished, spec, say_when)
+    except OSError as error:
+        raise ImageFailed(
+            f"{error.filename or cache.root()}: {error.strerror}",
+            advice="mend it, or set TWINBED_CACHE to a folder on another disk",
+        ) from error
+    say_when(f"image {image.digest} is ready")
+    return image
+
+
+def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Callable[[str], None]) -> Image:
+    probe = probe_path()
+    probe_sha256 = _hash(probe)
+    built = cache.manifest(base_folder)
+    digest = hashlib.sha256(f"{built['digest']} {probe_sha256}".encode()).hexdigest()[:16]
+    say("putting the probe in, writing the disk")
+    folder.mkdir()
+    rootfs = folder / "rootfs"
+    run(["cp", "--archive", "--link", str(base_folder / "rootfs"), str(rootfs)], limit_s=120)
+    target = rootfs / MOUNTED_AT.lstrip("/")
+    shutil.copyfile(probe, target)
+    target.chmod(0o755)
+    disk = folder / f"disk.{DISK_TYPE}"
+    marker = str(uuid.uuid5(uuid.NAMESPACE_OID, digest))
+    run(["mkfs.erofs", "-T", "0", "-U", marker, str(disk), str(rootfs)], limit_s=300)
+    (folder / "vmlinuz").hardlink_to(base_folder / "vmlinuz")
+    order = json.loads((base_folder / "modules/modules.json").read_text())
+    loaded = [(item["name"], (base_folder / "modules" / item["name"]).read_bytes(), item["optional"]) for item in order]
+    (folder / "initramfs.cpio").write_bytes(initramfs.guest(probe.read_bytes(), loaded, DISK_TYPE))
+    final = cache.publish(
+        folder,
+        "images",
+        _key(spec, probe_sha256),
+        {
+            "digest": digest,
+            "base": built["digest"],
+            "specification": built["specification"],
+            "packages": built["packages"],
+            "kernel_package": built["kernel_package"],
+            "kernel_version": built["kernel_version"],
+            "disk_type": DISK_TYPE,
+            "sha256": {
+                "probe": probe_sha256,
+                **{path.name: _hash(path) for path in (disk, folder / "vmlinuz", folder / "initramfs.cpio")},
+            },
+        },
+    )
+    return cache.opened(final)
+
+
+def _key(spec: Specification, probe_sha256: str) -> str:
+    return f"image-{spec.key}-{probe_sha256[:16]}"
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

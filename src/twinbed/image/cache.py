@@ -1,0 +1,151 @@
+"""The cache of images: where finished ones are, and how a new one gets there whole or not at all.
+
+``$TWINBED_CACHE``, else ``$XDG_CACHE_HOME/twinbed``, else ``~/.cache/twinbed`` holds
+
+    images/<digest>/   rootfs/ disk.erofs vmlinuz initramfs.cpio manifest.json
+    bases/<digest>/    the same without the probe: rootfs/ vmlinuz modules/ manifest.json
+    current/<key>      a link to the folder that a specification was last built to
+    tmp/               what is being built; swept by the next build
+    lock, build.log
+
+A finished folder is never changed, as running containers and guests use it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twinbed.hosts.process import run
+from twinbed.image.failure import ImageFailed
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A finished image: one root file system, as a folder and as a disk, and what a guest boots."""
+
+    digest: str
+    rootfs: Path
+    disk: Path
+    disk_type: str
+    kernel: Path
+    initramfs: Path
+    kernel_version: str
+    packages: Mapping[str, str]
+    """Debian package -> version."""
+
+
+def root() -> Path:
+    """The cache's folder; it need not exist."""
+    if chosen := os.environ.get("TWINBED_CACHE"):
+        return Path(chosen).absolute()
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base).absolute() / "twinbed"
+    return Path.home() / ".cache" / "twinbed"
+
+
+def current(key: str) -> Path | None:
+    """The finished folder that this key was last built to."""
+    link = root() / "current" / key
+    folder = link.resolve()
+    return folder if link.is_symlink() and (folder / MANIFEST).is_file() else None
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """A finished folder's manifest. Raises ImageFailed where it cannot be read."""
+    path = folder / MANIFEST
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ImageFailed(f"{path}: {error}", advice=f"remove {folder} and run `twinbed image build`") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ImageFailed(f"{path}: not a manifest of format {FORMAT}", advice=f"remove {folder} and build it again")
+    return data
+
+
+def opened(folder: Path) -> Image:
+    """The image in a finished folder."""
+    data = manifest(folder)
+    try:
+        return Image(
+            digest=data["digest"],
+            rootfs=folder / "rootfs",
+            disk=folder / f"disk.{data['disk_type']}",
+            disk_type=data["disk_type"],
+            kernel=folder / "vmlinuz",
+            initramfs=folder / "initramfs.cpio",
+            kernel_version=data["kernel_version"],
+            packages=data["packages"],
+        )
+    except KeyError as error:
+        raise ImageFailed(f"{folder / MANIFEST}: no {error}", advice=f"remove {folder} and run `twinbed image build`") from None
+
+
+def images() -> Sequence[Image]:
+    """Every finished image, oldest first."""
+    folders = (root() / "images").glob(f"*/{MANIFEST}")
+    return [opened(path.parent) for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
+
+
+@contextmanager
+def building(say: Callable[[str], None]) -> Iterator[Path]:
+    """An empty folder to build in, on the cache's file system, while nobody else builds. It is removed in any case."""
+    top = root()
+    try:
+        for name in ("images", "bases", "current", "tmp"):
+            (top / name).mkdir(parents=True, exist_ok=True)
+        lock = (top / "lock").open("w")
+    except OSError as error:
+        raise ImageFailed(
+            f"{top}: cannot be written: {error.strerror}", advice="set TWINBED_CACHE to a folder that you may write"
+        ) from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another build is under way; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in (top / "tmp").iterdir():
+            _remove(left)
+        folder = Path(tempfile.mkdtemp(dir=top / "tmp"))
+        try:
+            yield folder
+        finally:
+            _remove(folder)
+
+
+def publish(folder: Path, kind: str, key: str, data: Mapping[str, Any]) -> Path:
+    """Write the manifest, make the folder durable, give it its final name, and let the key lead to it."""
+    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, **data}, indent=1, sort_keys=True) + "\n")
+    run(["sync", "--file-system", str(folder)], limit_s=120)
+    final = root() / kind / str(data["digest"])
+    if not (final / MANIFEST).is_file():
+        folder.chmod(0o755)
+        folder.rename(final)
+    link = root() / "current" / f"{key}.new"
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path("..") / kind / final.name)
+    link.rename(link.with_name(key))
+    return final
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, but never through a mount: a builder that was killed may have left the machine's /dev in it."""
+    if not folder.exists():
+        return
+    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    inside = [place for place in mounted if Path(place).is_relative_to(folder)]
+    if inside:
+        raise ImageFailed(f"{folder}: {inside[0]} is mounted in it", advice=f"umount {inside[0]}")
+    shutil.rmtree(folder)

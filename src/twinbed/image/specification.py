@@ -1,0 +1,99 @@
+"""What goes into an image: Debian packages, what is left out of them, and the kernel modules that guests need.
+
+The specification's key is the hash of all of it: another key is another image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+BUILDER = 1
+"""Raised when the builder puts something else into an image for the same specification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """Everything that decides what is built, but the package versions of the day and the probe."""
+
+    suite: str = "bookworm"
+    architecture: str = "amd64"
+    packages: tuple[str, ...] = (
+        "apache2-utils",
+        "ethtool",
+        "iperf3",
+        "iproute2",
+        "irtt",
+        "kmod",
+        "nginx-light",
+        "openssl",
+        "procps",
+        "stress-ng",
+        "tcpdump",
+        "wrk",
+    )
+    left_out: tuple[str, ...] = (
+        "/usr/share/bash-completion/*",
+        "/usr/share/doc/*",
+        "/usr/share/info/*",
+        "/usr/share/lintian/*",
+        "/usr/share/locale/*",
+        "/usr/share/man/*",
+    )
+    kernel: str = "linux-image-amd64"
+    """Not the cloud kernel: that one has no e1000."""
+    boot_modules: tuple[str, ...] = (
+        "virtio_pci",
+        "virtio_blk",
+        "virtio_console",
+        "crc32c_generic",  # libcrc32c, which erofs needs, asks for it by alias: no dependency says so
+        "erofs",
+        "overlay",
+    )
+    """Loaded before the root file system is there; a guest does not boot without them."""
+    nic_modules: tuple[str, ...] = (
+        "virtio_net",
+        "e1000",
+        "e1000e",
+        "igb",
+        "vmxnet3",
+        "8139cp",
+        "8139too",
+        "pcnet32",
+        "ne2k-pci",
+    )
+    """Loaded at boot too: nothing in a guest loads the driver of a device that it finds."""
+    guest_modules: tuple[str, ...] = (
+        "kernel/crypto/*.ko",
+        "kernel/drivers/char/hw_random/virtio-rng.ko",
+        "kernel/drivers/net/*.ko",
+        "kernel/drivers/net/bonding/*.ko",
+        "kernel/drivers/net/ipvlan/*.ko",
+        "kernel/drivers/net/team/*.ko",
+        "kernel/drivers/net/vxlan/*.ko",
+        "kernel/net/802/*.ko",
+        "kernel/net/8021q/*.ko",
+        "kernel/net/bridge/**/*.ko",
+        "kernel/net/core/*.ko",
+        "kernel/net/ipv4/**/*.ko",
+        "kernel/net/ipv6/**/*.ko",
+        "kernel/net/mpls/*.ko",
+        "kernel/net/netfilter/**/*.ko",
+        "kernel/net/openvswitch/*.ko",
+        "kernel/net/packet/*.ko",
+        "kernel/net/sched/*.ko",
+        "kernel/net/tls/*.ko",
+        "kernel/net/xfrm/*.ko",
+    )
+    """Patterns of modules that guests keep in /lib/modules, where the kernel loads them by itself when asked for one
+    (a queueing discipline, a congestion control, a tunnel). What they depend on comes along."""
+
+    @property
+    def key(self) -> str:
+        text = json.dumps({"builder": BUILDER, **asdict(self)}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+TWINBED = Specification()
+"""The one image that every testbed runs."""

@@ -1,0 +1,144 @@
+"""Results on disk: run folders that appear whole or not at all, the log of events, and the lock that keeps writers apart.
+
+A run folder is written under a temporary name, synced, and renamed.  A temporary folder that a killed controller left is
+removed by the next one, which holds the lock and so knows that nobody is writing it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+
+_UNFINISHED = ".unfinished-"
+
+
+class ResultsBusy(TwinbedError):
+    """Another twinbed writes these results."""
+
+
+class DiskFull(TwinbedError):
+    """No space is left for results: nothing that is complete is lost."""
+
+    exit_code = 3
+
+
+@contextlib.contextmanager
+def disk_full_is_clear(folder: Path) -> Iterator[None]:
+    """Turn ENOSPC and EDQUOT into DiskFull."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFull(
+            f"{folder}: {error.strerror}; complete runs are safe, the run in flight is not kept",
+            advice="free some space, then run the same command again: it goes on where it stopped",
+        ) from None
+
+
+class Folder:
+    """A results folder open for writing, by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs = path / "runs"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock. Raises ResultsBusy with the holder's process id when another process has it."""
+        with disk_full_is_clear(self.path):
+            self.runs.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(lock, 32).decode().strip() or "unknown"
+                raise ResultsBusy(
+                    f"{self.path}: another twinbed (process {holder}) is writing these results",
+                    advice="wait for it, or give this one a folder of its own with --output",
+                ) from None
+            with disk_full_is_clear(self.path):
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+            for unfinished in self.runs.glob(f"{_UNFINISHED}*"):
+                shutil.rmtree(unfinished)
+            yield
+        finally:
+            os.close(lock)
+
+    def status(self, run: str) -> str | None:
+        """``complete``, ``failed``, or None where there is no such run."""
+        try:
+            return str(json.loads((self.runs / run / "run.json").read_text())["status"])
+        except FileNotFoundError:
+            return None
+
+    def begin(self, run: str) -> Path:
+        """A fresh temporary folder for a run."""
+        folder = self.runs / f"{_UNFINISHED}{run}"
+        with disk_full_is_clear(self.path):
+            (folder / "artifacts").mkdir(parents=True)
+        return folder
+
+    def finish(self, folder: Path, record: Record, applied: Any, passport: Any) -> Path:
+        """Write what belongs beside the artifacts, sync everything, and give the folder its name."""
+        with disk_full_is_clear(self.path):
+            for name, content in (("applied.json", applied), ("passport.json", passport), ("run.json", record.to_json())):
+                (folder / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+            _sync(folder)
+            final = self.runs / record.id
+            folder.rename(final)
+            _sync_directory(self.runs)
+        return final
+
+    def set_aside(self, run: str) -> None:
+        """Keep a failed run out of the way of another try: it is evidence, so it is moved, not removed."""
+        aside = self.path / "failed"
+        aside.mkdir(exist_ok=True)
+        number = sum(1 for _ in aside.glob(f"{run}-*")) + 1
+        (self.runs / run).rename(aside / f"{run}-{number}")
+
+    def discard(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file at once or not at all."""
+        with disk_full_is_clear(self.path):
+            partial = self.path / f".{name}.partial"
+            partial.write_text(text)
+            partial.replace(self.path / name)
+
+    def log(self, event: Mapping[str, Any]) -> None:
+        with disk_full_is_clear(self.path), (self.path / "events.jsonl").open("a") as log:
+            log.write(json.dumps({"time_s": round(time.time(), 3), **event}) + "\n")
+
+
+def _sync(folder: Path) -> None:
+    for root, _, files in os.walk(folder):
+        for name in files:
+            descriptor = os.open(Path(root) / name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fdatasync(descriptor)
+            finally:
+                os.close(descriptor)
+        _sync_directory(Path(root))
+
+
+def _sync_directory(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,148 @@
+"""What this machine can do, found by trying it; nothing is changed.  Every problem is found before anything is started.
+
+A trial lab is held and let go, so that what works here is what works in a study.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import Lab, cgroup_root, leftovers, open_lab
+from twinbed.image import find, probe_path
+from twinbed.links import bridge, shaping
+from twinbed.model.error import TwinbedError
+from twinbed.model.plugin import Check
+from twinbed.model.topology import Link
+
+_TOOLS = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "tcpdump": "tcpdump",
+    "ethtool": "ethtool",
+    "mmdebstrap": "mmdebstrap",
+    "mkfs.erofs": "erofs-utils",
+}
+
+
+def machine(*, needs_lab: bool = True) -> list[Check]:
+    """This machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link in it."""
+    checks = [_system(), _user()]
+    if not needs_lab:
+        return checks
+    checks += _tools()
+    checks.append(_image())
+    checks += _lab()
+    checks.append(_cgroups())
+    checks.append(_leftovers())
+    return checks
+
+
+def study(testbeds: Sequence[tuple[str, Any, Any]]) -> list[Check]:
+    """What each driver of a study finds: (testbed's name, driver, params)."""
+    checks: list[Check] = []
+    for _, driver, params in testbeds:
+        checks += [check for check in driver.check(params) if check not in checks]
+    return checks
+
+
+def room(folder: Path, needed_bytes: int) -> Check:
+    """Disk space for what is still to be measured."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    found = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
+    return Check(f"disk space at {existing}", free > needed_bytes, found, "use --output on a larger disk, or a smaller snaplen")
+
+
+def _system() -> Check:
+    system = platform.uname()
+    works = system.system == "Linux" and system.machine == "x86_64"
+    return Check("system", works, f"{system.system} {system.release} {system.machine}", "Linux on x86_64 is needed")
+
+
+def _user() -> Check:
+    if os.geteuid() == 0:
+        return Check("user", True, "root")
+    return Check("user", True, f"user {os.geteuid()}, without root: a lab gets a user namespace of its own", required=False)
+
+
+def _tools() -> list[Check]:
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    missing: dict[str, str] = {tool: package for tool, package in _TOOLS.items() if shutil.which(tool, path=path) is None}
+    if not missing:
+        return [Check("tools", True, ", ".join(_TOOLS))]
+    packages = " ".join(sorted(set(missing.values())))
+    return [Check("tools", False, f"not installed: {', '.join(missing)}", f"{_sudo()}apt-get install {packages}")]
+
+
+def _image() -> Check:
+    image = find()
+    if image is None:
+        return Check("image", False, "not built", f"{_sudo()}twinbed image build")
+    return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
+
+
+def _lab() -> list[Check]:
+    try:
+        probe = probe_path()
+    except TwinbedError as error:
+        return [Check("lab", False, str(error), error.advice)]
+    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, contextlib.ExitStack() as stack:
+        try:
+            lab = stack.enter_context(open_lab(probe, Path(folder)))
+        except HostError as error:
+            return [Check("lab", False, f"namespaces cannot be made: {error}", _mend_namespaces())]
+        except OSError as error:
+            return [Check("lab", False, f"{error.filename}: {error.strerror}", "run as root")]
+        return [
+            Check("lab", True, "PID, network and mount namespaces"),
+            _try(lab, "bridge and veth", ["ip", "-batch", "-"], f"{bridge.switch()}link add v0 type veth peer name v1\n", "bridge veth"),
+            _try(lab, "HTB", ["tc", "-batch", "-"], shaping.plan("v0", Link(rate=10**9)), "sch_htb"),
+            _try(lab, "TBF", ["tc", "-batch", "-"], shaping.plan("v1", Link(rate=10**9, shaper="tbf")), "sch_tbf"),
+            _try(lab, "tap devices", ["ip", "-batch", "-"], "tuntap add dev t0 mode tap\n", "tun"),
+            _try(lab, "packet capture", ["tcpdump", "-i", "lo", "-L"], "", ""),
+        ]
+
+
+def _try(lab: Lab, what: str, argv: list[str], stdin: str, module: str) -> Check:
+    try:
+        lab.machine.run(argv, stdin=stdin.encode(), limit_s=10)
+    except HostError as error:
+        return Check(what, False, str(error).replace("\n", " "), f"{_sudo()}modprobe -a {module}" if module else "")
+    return Check(what, True, f"`{' '.join(argv)}` in a trial lab")
+
+
+def _cgroups() -> Check:
+    root = cgroup_root()
+    found = str(root) if root else "no control group can be made by this user; hosts are not accounted apart"
+    return Check("control groups", root is not None, found, "run as root", required=False)
+
+
+def _leftovers() -> Check:
+    dead = leftovers()
+    found = "none" if not dead else f"{len(dead)} of dead labs: {', '.join(scratch.name for scratch, _ in dead)}"
+    return Check("leftovers", not dead, found, f"{_sudo()}twinbed sweep", required=False)
+
+
+def _mend_namespaces() -> str:
+    if os.geteuid() == 0:
+        return "a kernel with CONFIG_NET_NS, CONFIG_PID_NS and CONFIG_UTS_NS, outside of a container without CAP_SYS_ADMIN"
+    for name, wanted in (("user/max_user_namespaces", 15000), ("kernel/unprivileged_userns_clone", 1)):
+        path = Path("/proc/sys") / name
+        if path.exists() and path.read_text().strip() == "0":
+            return f"sudo sysctl -w {name.replace('/', '.')}={wanted}"
+    restricted = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    if restricted.exists() and restricted.read_text().strip() == "1":
+        return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+    return "run as root"
+
+
+def _sudo() -> str:
+    return "" if os.geteuid() == 0 else "sudo "

@@ -1,0 +1,146 @@
+"""The loop over a study's runs: what is done is skipped, what fails is recorded, and the study goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import twinbed
+from twinbed.hosts.site import Site
+from twinbed.image import Image
+from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
+from twinbed.lab.execution import Outcome, RunFailed, execute
+from twinbed.lab.folder import Folder, disk_full_is_clear
+from twinbed.model.record import Record
+from twinbed.model.run import Phase, Run, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How many of the planned runs are complete, have failed (now or earlier), and were left for later."""
+
+    complete: int
+    failed: int
+    made: int
+    left: int
+
+
+def carry_out(
+    study: Any,
+    runs: Sequence[Run],
+    plugins: Any,
+    folder: Folder,
+    image: Image,
+    probe: Path,
+    listener: Listener,
+    *,
+    only: Sequence[str] = (),
+    keep_going: bool = True,
+    retry_failed: bool = False,
+) -> Ending:
+    """Make the runs that are missing, in the study's order, into ``folder`` (which the caller has locked).
+
+    ``only`` are beginnings of run ids, or ``factor=level``.  Without ``keep_going`` the first failure ends the loop.
+    """
+    folder.write("study.yaml", study.source)
+    planned = [_planned(run) for run in runs]
+    folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
+    wanted = [run for run in runs if _is_wanted(run, only)]
+    states = {run.id: folder.status(run.id) for run in wanted}
+    to_do = [run for run in wanted if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
+    listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
+    made = 0
+    for run in to_do:
+        if states[run.id] is not None:
+            folder.set_aside(run.id)
+        status, seconds, reason = _one(run, plugins, folder, image, probe, listener)
+        states[run.id] = status
+        made += 1
+        listener(RunEnded(run, status, seconds, reason))
+        folder.log({"run": run.id, "status": status, "seconds": round(seconds, 3), "reason": reason})
+        if status == Status.FAILED and not keep_going:
+            break
+    found = list(states.values())
+    return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
+
+
+def _one(
+    run: Run, plugins: Any, folder: Folder, image: Image, probe: Path, listener: Listener
+) -> tuple[Status, float, str | None]:
+    unfinished = folder.begin(run.id)
+    site = Site(run.id, probe, image, unfinished / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+    outcome = Outcome()
+    started_s, started = time.time(), time.monotonic()
+    failed_phase: Phase | None = None
+    reason: str | None = None
+
+    def on_phase(phase: Phase) -> None:
+        listener(PhaseBegan(run, phase))
+        folder.log({"run": run.id, "phase": phase})
+
+    try:
+        with disk_full_is_clear(folder.path):
+            execute(run, plugins, site, outcome, on_phase)
+    except RunFailed as failure:
+        failed_phase, reason = failure.phase, failure.reason
+    except BaseException:
+        folder.discard(unfinished)
+        raise
+    status = Status.FAILED if failed_phase else Status.COMPLETE
+    record = Record.of(
+        run,
+        status=status,
+        started_s=started_s,
+        phases=outcome.phases,
+        failed_phase=failed_phase,
+        reason=reason,
+        cautions=tuple(outcome.cautions),
+        artifacts=_artifacts(unfinished),
+        twinbed=twinbed.__version__,
+        lab=outcome.lab,
+    )
+    passport = {place: dict(facts) for place, facts in outcome.passport.items()}
+    passport.setdefault("image", {"digest": image.digest, "kernel": image.kernel_version, **image.packages})
+    folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], passport)
+    return status, time.monotonic() - started, reason
+
+
+def _artifacts(folder: Path) -> list[dict[str, Any]]:
+    found = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
+    return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in found]
+
+
+def _planned(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "cell": run.cell,
+        "levels": dict(run.levels),
+        "replicate": run.replicate,
+        "block": run.block,
+        "position": run.position,
+    }
+
+
+def _is_wanted(run: Run, only: Sequence[str]) -> bool:
+    """Levels of the same factor are alternatives; different factors must all match."""
+    if not only:
+        return True
+    chosen: dict[str, set[str]] = {}
+    for item in only:
+        factor, equals, level = item.partition("=")
+        if not equals:
+            if run.id.startswith(item):
+                return True
+            chosen.setdefault("", set())
+        else:
+            chosen.setdefault(factor, set()).add(level)
+    if "" in chosen:
+        del chosen[""]
+        if not chosen:
+            return False
+    return all(str(run.levels.get(factor)) in levels for factor, levels in chosen.items())

@@ -1,0 +1,44 @@
+"""A network device as `ip -j -d link show` and `ip -j addr show` describe it, on whatever host that ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SHOW = ("ip", "-j", "-d", "addr", "show")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    name: str
+    kind: str | None
+    master: str | None
+    mtu: int
+    up: bool
+    mac: str
+    addresses: tuple[str, ...]
+    details: Mapping[str, Any]
+
+
+def parse(output: bytes) -> tuple[Device, ...]:
+    """Devices from the JSON of SHOW. Raises ValueError when it is not that."""
+    try:
+        return tuple(_device(entry) for entry in json.loads(output or b"[]") if entry)
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"`{' '.join(SHOW)}` said something else than devices: {error!r}: {output[:200]!r}") from None
+
+
+def _device(entry: Mapping[str, Any]) -> Device:
+    info = entry.get("linkinfo", {})
+    return Device(
+        name=entry["ifname"],
+        kind=info.get("info_kind"),
+        master=entry.get("master"),
+        mtu=entry["mtu"],
+        up="UP" in entry["flags"],
+        mac=entry.get("address", ""),
+        addresses=tuple(f"{item['local']}/{item['prefixlen']}" for item in entry.get("addr_info", [])),
+        details=info.get("info_data", {}),
+    )

@@ -1,0 +1,71 @@
+"""Reasons to doubt a result.  They travel with results and are always shown with them, with advice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """Every kind of caution: (what it means, what to do about it)."""
+
+    CAPTURE_DROPS = (
+        "the capture lost packets",
+        "enlarge the capture buffer, lower snaplen, or measure without the packets instrument",
+    )
+    REQUEST_CAP = (
+        "the request cap ended the run before its time was up",
+        "raise max_requests, or shorten duration, so that every cell runs equally long",
+    )
+    FAILED_REQUESTS = ("some requests failed", "look at the server's log in the run folder; a rate over failures is not a rate")
+    NON_2XX = ("some answers were not 2xx", "look at the server's log in the run folder")
+    CPU_EXHAUSTED = (
+        "a host or the machine ran out of CPU",
+        "the result says more about the CPU than about the network; use fewer hosts or more cores",
+    )
+    STEAL = ("the machine's hypervisor took CPU time away", "run on a quiet or bare-metal machine")
+    NIC_RESET = ("the kernel log shows a NIC reset or transmit timeout", "distrust this run; see the kernel log in its folder")
+    CHECKSUM_OFFLOAD = ("the capture holds packets whose checksum the NIC would have filled in", "harmless for counts; do not verify checksums")
+    CLOCKS = ("clocks were not synchronised", "one-way delays of this run mean nothing")
+    ABOVE_LINK_RATE = (
+        "goodput above what the link can carry",
+        "the shaper's burst is too large for the payload, or it is not on the path; see applied.json",
+    )
+    SOFTWARE_CPU = (
+        "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
+        "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
+    )
+    FEW_REPLICATES = ("too few replicates for an interval that means much", "raise replicates; `twinbed plan` says what it costs")
+    RESIDUE = ("a factor still varies inside this cell", "name it as a factor, or fix it")
+    SHARED_CPU = ("hosts of the testbed share a CPU with each other or with the instruments", "pin them apart, or use more cores")
+    UNPINNED = ("hosts were not pinned to CPUs", "the scheduler may be part of the result; set cpus: auto")
+    FAILED_RUNS = ("some runs of this cell failed and are missing from it", "see them with `twinbed run --list`; failures are rarely random")
+    INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
+    UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
+    SKEWED = ("values are far from normal or hold outliers", "look at the distribution; the interval may be wrong")
+    WARM_UP = ("the warm-up request failed or was skipped", "first requests may pay for cold caches")
+
+    @property
+    def meaning(self) -> str:
+        return self.value[0]
+
+    @property
+    def advice(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """One caution about one run, cell or study. ``detail`` gives the numbers."""
+
+    kind: Kind
+    detail: str = ""
+    subject: str = ""
+    """What it is about: a run's id, a cell, a testbed or a metric; empty for all."""
+
+    def to_json(self) -> dict[str, str]:
+        return {"kind": self.kind.name.lower(), "detail": self.detail, "subject": self.subject}
+
+    @classmethod
+    def from_json(cls, data: dict[str, str]) -> Caution:
+        return cls(Kind[data["kind"].upper()], data.get("detail", ""), data.get("subject", ""))

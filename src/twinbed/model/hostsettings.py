@@ -1,0 +1,42 @@
+"""Settings of a host that every driver which makes hosts offers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+OnOff = Literal["on", "off"]
+
+
+class HostSettings(BaseModel):
+    """Drivers add their own fields to these."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cpus: Literal["auto", "none"] = Field(
+        "auto", description="auto pins every host to CPUs of its own as far as there are any; none leaves it to the scheduler"
+    )
+    offload: OnOff | None = Field(
+        None, description="sg, tso, gso and gro of the hosts' NICs, together; null leaves what the driver sets"
+    )
+    congestion_control: str | None = Field(
+        None,
+        pattern="^[a-z_0-9]+$",
+        description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
+    )
+
+
+def share_cpus(hosts: int, each: int, available: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """``each`` CPUs for every host, in turn; CPUs are shared only when there are fewer than hosts x each.
+
+    >>> share_cpus(2, 1, (0, 1))
+    [(0,), (1,)]
+    >>> share_cpus(2, 2, (0, 1, 5))
+    [(0, 1), (0, 5)]
+    """
+    result = []
+    for host in range(hosts):
+        first = host * each
+        result.append(tuple(sorted({available[(first + i) % len(available)] for i in range(each)})))
+    return result

@@ -1,0 +1,59 @@
+"""What is measured: the name, unit, layer and scale of a metric, and one measured value.
+
+Units are base units (seconds, bytes, bit/s, 1); reports scale them.  The scale is Stevens's (1946) and decides how
+values are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Layer(StrEnum):
+    """The layer of the system that a metric describes."""
+
+    APPLICATION = "application"
+    OS = "os"
+    NETWORK = "network"
+    HOST = "host"
+
+
+class Scale(StrEnum):
+    """Stevens's scale of measurement: what arithmetic is meaningful on the values."""
+
+    NOMINAL = "nominal"
+    ORDINAL = "ordinal"
+    INTERVAL = "interval"
+    RATIO = "ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity that can be measured.
+
+    ``extensive`` metrics grow with the work done (packets, interrupts); extraction adds ``<name>_per_request`` for them,
+    so that testbeds that complete different amounts of work in the same time stay comparable.  ``headline`` metrics are
+    shown in the summary; the others in the full tables.
+    """
+
+    name: str
+    unit: str
+    layer: Layer
+    description: str
+    scale: Scale = Scale.RATIO
+    extensive: bool = False
+    headline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One measured value; ``value`` is None where it is missing (never 0)."""
+
+    metric: str
+    value: float | None
+    unit: str
+    host: str = ""
+    """The host it was measured on; empty for the run as a whole, ``machine`` for the machine that carries the lab."""
+    direction: str = ""
+    """``client_to_server``, ``server_to_client``, or empty where it has none."""

@@ -1,0 +1,193 @@
+"""The contracts that plugins fulfil.  Workloads and instruments *plan* argument lists and *parse* bytes; they start nothing.
+
+A plugin is an object with the attributes below; ``registry.py`` lists them all.  ``params`` is a frozen pydantic model
+class: its fields are the settings a study file may give, its field descriptions are what error messages and the manual say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from twinbed.model.caution import Caution
+from twinbed.model.metric import Metric, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MACHINE = "machine"
+"""The name of the place where a testbed's switches, taps and shapers are: the machine that carries the lab."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """How to know that a started program is ready. Exactly one of the two is given; there are no fixed sleeps."""
+
+    listening: int | None = None
+    """A TCP port that it listens on, seen from its own host."""
+    says: bytes | None = None
+    """A text on its standard output or error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to run on a host: an argument list, never a shell string. ``{artifacts}`` in an argument stands for the
+    folder on that host that is collected into the run folder."""
+
+    host: str
+    argv: tuple[str, ...]
+    stdout: str | None = None
+    """Name of the artifact that its standard output becomes; None discards nothing: it goes to ``<program>.out``."""
+    ready: Ready | None = None
+    """Given for a program that stays; None for one that runs to its end."""
+    stop: int = 15
+    """The signal that ends a program that stays."""
+    drained: Callable[[bytes], bool] | None = None
+    """For a program that buffers: polled with what it said after SIGUSR1, until it says that all has been written."""
+    limit_s: float = 30.0
+    """Time limit: to become ready, or for one that runs to its end, to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPlan:
+    """What a workload wants done, in order: files put, servers started, warm-up run, then all clients at once."""
+
+    files: Sequence[tuple[str, str, bytes]] = ()
+    """(host, absolute path, content)"""
+    prepare: Sequence[Command] = ()
+    servers: Sequence[Command] = ()
+    warm_up: Sequence[Command] = ()
+    clients: Sequence[Command] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place an instrument can be put: a host, or the machine's side of the links."""
+
+    name: str
+    """A host's name, or MACHINE."""
+    interfaces: Mapping[str, str]
+    """Interface -> the host whose link it is an end of (on a host itself: its own name)."""
+    own_kernel: bool = False
+    """A guest or a machine of its own; False for containers, whose /proc/stat and kernel log are the machine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was read from artifacts: values, tables for deeper analyses, cautions."""
+
+    values: Sequence[Value] = ()
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    cautions: Sequence[Caution] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One setting, as asked and as read back from the system after it was set."""
+
+    subject: str
+    setting: str
+    asked: Any
+    found: Any
+    source: str
+    """The command whose output said so."""
+    tolerance: float = 0.0
+    """Relative difference that is the system's own granularity, not a disagreement."""
+
+    @property
+    def agrees(self) -> bool:
+        if self.asked is None or self.asked == self.found:
+            return True
+        numbers = isinstance(self.asked, int | float) and isinstance(self.found, int | float)
+        return numbers and abs(self.found - self.asked) <= self.tolerance * abs(self.asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """A testbed that is up: its hosts, with MACHINE where it has one; where instruments can be put; what was set and read
+    back; and what it is made of (place -> fact -> value)."""
+
+    hosts: Mapping[str, Any]
+    addresses: Mapping[str, str]
+    targets: Sequence[Target]
+    applied: Sequence[Applied]
+    passport: Mapping[str, Mapping[str, Any]]
+    cautions: Sequence[Caution] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that preflight tried: what, whether it works, what it found, and the command that would mend it."""
+
+    what: str
+    works: bool
+    found: str
+    mend: str = ""
+    required: bool = True
+
+
+class Host(Protocol):
+    """A place where programs run. Implemented in ``hosts``."""
+
+    name: str
+
+    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0) -> Any: ...
+    def read(self, path: str) -> bytes: ...
+    def write(self, path: str, content: bytes) -> None: ...
+
+
+class Testbed(Protocol):
+    """A driver: a way to get hosts and links."""
+
+    name: str
+    params: type
+    summary: str
+
+    def check(self, params: Any) -> Sequence[Check]: ...
+
+    def up(self, params: Any, topology: Any, site: Any) -> AbstractContextManager[Any]: ...
+
+
+class Workload(Protocol):
+    """A workload: what clients ask of servers, and how to read what they said."""
+
+    name: str
+    params: type
+    summary: str
+    metrics: Sequence[Metric]
+    work: str
+    """The metric that counts the work done (requests): extensive metrics are divided by it."""
+
+    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        """``pairs`` are (client host, server host, server address)."""
+        ...
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted: ...
+
+
+class Instrument(Protocol):
+    """An instrument: what to run beside the workload, and how to read what it recorded."""
+
+    name: str
+    params: type
+    summary: str
+    metrics: Sequence[Metric]
+
+    def plan(self, params: Any, target: Target) -> Sequence[Command]: ...
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted: ...
+
+
+class Analysis(Protocol):
+    """An analysis: tables in, a result out."""
+
+    name: str
+    params: type
+    summary: str
+
+    def run(self, tables: Any, params: Any) -> Any: ...
+
+

@@ -1,0 +1,68 @@
+"""What is wrong with a study file: where, which key, what would have been right.  They are reported all at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from twinbed.model.error import TwinbedError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where something stands. Line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake; printed as ``file:line:column: key: message; allowed: ...; did you mean 'x'?``."""
+
+    file: str
+    line: int
+    column: int
+    key: str
+    """Dotted path of the key it is about; empty for the file as a whole."""
+    message: str
+    allowed: str = ""
+    nearest: str | None = None
+
+    @classmethod
+    def at(cls, place: Place, key: str, message: str, allowed: str = "", nearest: str | None = None) -> Problem:
+        return cls(place.file, place.line, place.column, key, message, allowed, nearest)
+
+    def __str__(self) -> str:
+        text = f"{self.file}:{self.line}:{self.column}: " + (f"{self.key}: " if self.key else "") + self.message
+        if self.allowed:
+            text += f"; allowed: {self.allowed}"
+        if self.nearest is not None:
+            text += f"; did you mean {self.nearest!r}?"
+        return text
+
+
+class StudyError(TwinbedError):
+    """A study that cannot be used. ``problems`` holds every one of them, in the order of the file."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        unique = dict.fromkeys(problems)
+        self.problems: list[Problem] = sorted(unique, key=lambda p: (p.file == "-s", p.file, p.line, p.column, p.key))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that ``name`` is most likely a misspelling of; None where none is close."""
+    known = {known.lower(): known for known in names}
+    found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return known[found[0]] if found else None
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for ``allowed``, in their given order."""
+    return ", ".join(names)

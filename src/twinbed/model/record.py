@@ -1,0 +1,68 @@
+"""What is written about a run beside its artifacts: ``run.json`` of a run folder.
+
+A results folder holds ``study.yaml`` (the file as given), ``study.json`` (resolved), ``events.jsonl`` and
+``runs/<id>/{run.json,applied.json,passport.json,artifacts/<place>/<file>}``; ``tables/`` is derived and may be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from twinbed.model.caution import Caution
+from twinbed.model.run import Level, Run, Status
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One finished run. ``settings`` is ``Run.settings()``; ``phases`` maps a phase to its seconds."""
+
+    id: str
+    cell: str
+    levels: Mapping[str, Level]
+    replicate: int
+    block: int
+    position: int
+    settings: Mapping[str, Any]
+    status: Status
+    started_s: float
+    """Start, seconds since the epoch, on the machine's clock."""
+    phases: Mapping[str, float]
+    failed_phase: str | None
+    reason: str | None
+    cautions: tuple[Caution, ...]
+    artifacts: Sequence[Mapping[str, Any]]
+    """{"path": relative to the run folder, "bytes": size}"""
+    twinbed: str
+    lab: str
+
+    @classmethod
+    def of(cls, run: Run, **rest: Any) -> Record:
+        return cls(
+            id=run.id,
+            cell=run.cell,
+            levels=dict(run.levels),
+            replicate=run.replicate,
+            block=run.block,
+            position=run.position,
+            settings=run.settings(),
+            **rest,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        data = asdict(self)
+        data["cautions"] = [caution.to_json() for caution in self.cautions]
+        return {"format": FORMAT, **data}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Record:
+        """Raises ValueError where the format is not this one, KeyError or TypeError where a field is missing."""
+        fields = dict(data)
+        if fields.pop("format", None) != FORMAT:
+            raise ValueError(f"run.json has format {data.get('format')!r}, this twinbed reads {FORMAT}")
+        fields["cautions"] = tuple(Caution.from_json(item) for item in fields["cautions"])
+        fields["status"] = Status(fields["status"])
+        return cls(**fields)

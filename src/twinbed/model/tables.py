@@ -1,0 +1,65 @@
+"""What analyses and reports are given: a study's outline, its planned and finished runs, and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from twinbed.model.caution import Caution
+from twinbed.model.record import Record
+from twinbed.model.run import Level
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run that the study asks for."""
+
+    id: str
+    cell: str
+    levels: Mapping[str, Level]
+    replicate: int
+    block: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What of a resolved study a reader of its results needs. Empty where the results came without a study."""
+
+    name: str
+    testbeds: tuple[str, ...]
+    """In the order of the study file."""
+    reference: str | None
+    margin: float = 0.10
+    confidence: float = 0.95
+    seed: int | None = None
+    source: str = ""
+    """The study file's text."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """The whole of ``study.json``."""
+
+
+class Tables(Protocol):
+    """An opened results folder. ``store.Store`` is one."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def outline(self) -> Outline: ...
+    @property
+    def planned(self) -> Sequence[Planned]: ...
+    @property
+    def records(self) -> Sequence[Record]: ...
+    @property
+    def cautions(self) -> Sequence[Caution]:
+        """About the results folder itself."""
+        ...
+
+    def table(self, name: str) -> pa.Table:
+        """A table by name; one without rows or columns where nothing has written it."""
+        ...

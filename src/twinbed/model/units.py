@@ -1,0 +1,146 @@
+"""Quantities as a study file writes them: sizes, rates, durations, shares; base units inside.
+
+Sizes are whole bytes: ``500B``, ``64KiB`` = 64 x 2^10, ``1MB`` = 10^6 (IEC 80000-13 prefixes).  Rates are whole bits per
+second, named as tc(8) names them: ``100mbit``, ``1gbit`` (decimal prefixes).  Durations are seconds.  Shares are fractions
+of one.  A plain number is in the base unit.  Arithmetic is decimal and exact: what has no whole number of bytes or bits is
+refused.  So is ``bps``, because tc(8) means bytes by it and everybody else bits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from typing import Annotated, TypeAlias
+
+from pydantic import BeforeValidator
+
+SIZE_UNITS: Mapping[str, int] = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+RATE_UNITS: Mapping[str, int] = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
+DURATION_UNITS: Mapping[str, Decimal] = {
+    "ns": Decimal("1e-9"),
+    "us": Decimal("1e-6"),
+    "ms": Decimal("1e-3"),
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "h": Decimal(3600),
+}
+
+SIZE_ALLOWED = "a size such as 500B, 64KiB (2^10), 1MiB (2^20), 1MB (10^6), or a plain number of bytes"
+RATE_ALLOWED = "a rate such as 10kbit, 100mbit, 1gbit, 1Gbit/s, or a plain number of bits per second"
+DURATION_ALLOWED = "a duration such as 5us, 100ms, 90s, 2m, 1h, or a plain number of seconds"
+SHARE_ALLOWED = "a share between 0 and 1 such as 0.1 or 10%"
+
+_NUMBER_AND_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([^\d\s.]\S*)?\s*", re.ASCII)
+_EXACT = Context(prec=400)
+"""Wide enough that no product here is rounded: the longest binary64 has 17 significant digits, the widest factor 2^40."""
+
+
+class QuantityError(ValueError):
+    """Not a quantity. ``allowed`` says what would be, with examples."""
+
+    def __init__(self, message: str, allowed: str) -> None:
+        super().__init__(f"{message}; allowed: {allowed}")
+        self.message = message
+        self.allowed = allowed
+
+
+def parse_size(value: object) -> int:
+    """Bytes. Raises QuantityError."""
+    return _whole(_parse(value, SIZE_UNITS, SIZE_ALLOWED), value, "bytes", SIZE_ALLOWED)
+
+
+def parse_rate(value: object) -> int:
+    """Bits per second. Units are read without regard to case, and may end in ``/s``. Raises QuantityError."""
+    text = value.strip().lower().removesuffix("/s") if isinstance(value, str) else value
+    if isinstance(text, str) and text.endswith("bps"):
+        raise QuantityError(f"{value!r} is ambiguous: bps is bits to some and bytes to tc", RATE_ALLOWED)
+    return _whole(_parse(text, RATE_UNITS, RATE_ALLOWED, shown=value), value, "bits per second", RATE_ALLOWED)
+
+
+def parse_duration(value: object) -> float:
+    """Seconds. Raises QuantityError."""
+    text = value.replace("µ", "u").replace("μ", "u") if isinstance(value, str) else value
+    return float(_parse(text, DURATION_UNITS, DURATION_ALLOWED, shown=value))
+
+
+def parse_share(value: object) -> float:
+    """A fraction of one, from 0 to 1. Raises QuantityError."""
+    share = float(_parse(value, {"%": Decimal("0.01")}, SHARE_ALLOWED))
+    if share > 1:
+        raise QuantityError(f"{value!r} is more than 1", SHARE_ALLOWED)
+    return share
+
+
+def format_size(size_bytes: int) -> str:
+    """The shortest text that ``parse_size`` reads as exactly this many bytes."""
+    return _format(Decimal(size_bytes), SIZE_UNITS)
+
+
+def format_rate(rate_bit_s: int) -> str:
+    """The shortest text that ``parse_rate`` reads as exactly this many bits per second."""
+    return _format(Decimal(rate_bit_s), RATE_UNITS)
+
+
+def format_duration(duration_s: float) -> str:
+    """The shortest text that ``parse_duration`` reads as exactly this many seconds."""
+    return _format(Decimal(repr(float(duration_s))), DURATION_UNITS)
+
+
+def format_share(share: float) -> str:
+    """As per cent, in the shortest text that ``parse_share`` reads as exactly this share."""
+    return _format(Decimal(repr(float(share))), {"%": Decimal("0.01")})
+
+
+def _parse(value: object, units: Mapping[str, int] | Mapping[str, Decimal], allowed: str, shown: object = None) -> Decimal:
+    shown = value if shown is None else shown
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise QuantityError(f"{shown!r} is not a quantity", allowed)
+    if isinstance(value, str):
+        match = _NUMBER_AND_UNIT.fullmatch(value)
+        if match is None:
+            raise QuantityError(f"{shown!r} is not a number with a unit", allowed)
+        unit = match[2]
+        if unit is not None and unit not in units:
+            raise QuantityError(f"{shown!r} has an unknown unit {unit!r}", f"{allowed}; units are {', '.join(units)}")
+        return _EXACT.multiply(Decimal(match[1]), Decimal(units[unit] if unit else 1))
+    number = Decimal(repr(value))
+    if not number.is_finite() or number < 0:
+        raise QuantityError(f"{shown!r} is not a quantity of zero or more", allowed)
+    return number
+
+
+def _whole(number: Decimal, shown: object, of: str, allowed: str) -> int:
+    if number != int(number):
+        raise QuantityError(f"{shown!r} is not a whole number of {of}", allowed)
+    return int(number)
+
+
+def _format(number: Decimal, units: Mapping[str, int] | Mapping[str, Decimal]) -> str:
+    texts: list[str] = []
+    for unit, factor in units.items():
+        scaled = _EXACT.divide(number, Decimal(factor))
+        if _EXACT.multiply(scaled, Decimal(factor)) == number:
+            digits = format(scaled, "f")
+            texts.append((digits.rstrip("0").rstrip(".") if "." in digits else digits) + unit)
+    return min(texts, key=lambda text: (len(text), "." in text))
+
+
+Size: TypeAlias = Annotated[int, BeforeValidator(parse_size)]
+"""Bytes."""
+Rate: TypeAlias = Annotated[int, BeforeValidator(parse_rate)]
+"""Bits per second."""
+Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration)]
+"""Seconds."""
+Share: TypeAlias = Annotated[float, BeforeValidator(parse_share)]
+"""A fraction of one."""

@@ -1,0 +1,105 @@
+"""Numbers for readers: base units scaled by a thousand's power, digits that the interval's width can bear.
+
+Metrics are kept in base units; only here are they scaled.  Decimal prefixes, as in SI.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_PREFIXED = {"bytes": "B", "B": "B", "bit": "bit", "bit/s": "bit/s", "bytes/s": "B/s", "s": "s", "seconds": "s", "Hz": "Hz"}
+NONE = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """A value in the base unit times ``1 / factor`` is the number shown, in ``unit``."""
+
+    factor: float
+    unit: str
+
+
+def scaling(unit: str, values: Sequence[float | None]) -> Scaling:
+    """One scaling for values that stand beside each other, chosen by the largest."""
+    # The name of a metric per request says so; its unit need not.
+    base, _, per = unit.partition("/")
+    whole = unit if unit in _PREFIXED or per == "s" else base
+    symbol = _PREFIXED.get(whole)
+    if symbol is None:
+        return Scaling(1.0, {"1": "", "1/s": "/s"}.get(whole, whole))
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    if largest == 0:
+        return Scaling(1.0, symbol)
+    for factor, prefix in _PREFIXES:
+        if largest >= factor and not (factor < 1 and symbol[0] in "Bb"):
+            return Scaling(factor, prefix + symbol)
+    return Scaling(1.0, symbol)
+
+
+def number(value: float | None, half_width: float | None = None) -> str:
+    """A number with the digits that matter: two of the half width where there is one, else four of its own."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:,.{_decimals(value, half_width)}f}"
+
+
+def plus_minus(value: float | None, half_width: float | None) -> str:
+    """``1,234 ± 56``; the number alone where there is no interval, ``± 0`` where nothing varies."""
+    if value is None or half_width is None:
+        return number(value)
+    if half_width == 0:
+        return f"{number(value)} ± 0"
+    decimals = _decimals(value, half_width)
+    if half_width < 0.5 * 10**-decimals:
+        return f"{number(value)} ± <{10**-decimals:.{decimals}f}"
+    return f"{value:,.{decimals}f} ± {half_width:,.{decimals}f}"
+
+
+def _decimals(value: float, half_width: float | None) -> int:
+    if not value and not half_width:
+        return 0
+    own = 3 - math.floor(math.log10(abs(value))) if value else 3
+    if not half_width:
+        return 0 if value == round(value) and abs(value) < 1e15 else max(0, min(9, own))
+    by_width = 1 - math.floor(math.log10(half_width))
+    return max(0, min(9, by_width, own + 1))
+
+
+def ratio(value: float | None) -> str:
+    """A ratio with three decimals near 1, three significant digits elsewhere."""
+    if value is None:
+        return NONE
+    if 0.1 <= value < 10 or value == 0:
+        return f"{value:.3f}"
+    return f"{value:#.3g}".removesuffix(".") if value < 1000 else f"{value:,.0f}"
+
+
+def change(value: float) -> str:
+    """A ratio in words: ``4.1 % less``, ``20 % more``, ``3.4 times as much``."""
+    if value >= 2:
+        return f"{value:.3g} times as much"
+    percent = abs(value - 1) * 100
+    if percent < 0.05:
+        return "the same to 0.1 %"
+    digits = 0 if percent >= 10 else 1
+    return f"{percent:.{digits}f} % {'more' if value > 1 else 'less'}"
+
+
+def share(value: float) -> str:
+    """``10 %``."""
+    return f"{value * 100:g} %"
+
+
+def duration(seconds: float) -> str:
+    """``8 s``, ``4 min 10 s``, ``3 h 12 min``."""
+    whole = round(seconds)
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

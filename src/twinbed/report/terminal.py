@@ -1,0 +1,130 @@
+"""The verdict table on a terminal, readable at 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from twinbed.model.result import Comparison, Estimate, Result, Verdict
+from twinbed.report.quantities import Scaling, plus_minus, ratio, scaling, share
+from twinbed.report.words import LAYERS, SYMBOLS, cell_title, explanation, metric_title, summaries
+
+STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
+RULE = {True: "yes", False: "no", None: "–"}
+
+
+CELL, TESTBED, MEAN, COUNT, RATIO, WITHIN = 18, 12, 18, 3, 23, 4
+"""Widths of the columns; the verdict comes last. The column of cells takes what a wider terminal leaves, to a limit."""
+WIDEST_CELL = 44
+
+
+def verdict_table(result: Result, console: Console, comparisons: Sequence[Comparison] | None = None) -> None:
+    """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, and the cautions."""
+    shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
+    if not shown:
+        _print(console, "Nothing to compare: there is no metric that the reference and another testbed both have.")
+    for layer, of_layer in groupby(shown, key=lambda each: each.layer):
+        _layer(console, layer, list(of_layer))
+    if shown:
+        _print(console, _legend(shown), "dim")
+        console.print()
+    for summary in summaries(result):
+        _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
+    hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
+    if hidden:
+        _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
+    _cautions(console, result)
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style), highlight=False)
+
+
+def _legend(shown: Sequence[Comparison]) -> str:
+    first = shown[0]
+    mean = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
+    return (
+        f"Ratios are to {first.reference}. ±: {share(round(mean, 4))} interval of the mean. "
+        f"in {share(first.margin)}: means differ by no more than that. Verdicts hold at {share(round(1 - mean, 4))} error."
+    )
+
+
+def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> None:
+    width = max(CELL, min(WIDEST_CELL, console.width - 80))
+    level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
+    within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
+    _print(console, LAYERS.get(layer, layer), "bold")
+    heads = ("cell", "testbed", "mean", "n", f"ratio [{share(round(level, 4))} interval]", within[-WITHIN - 2 :], "verdict")
+    _print(console, _row(width, *heads), "dim")
+    for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
+        _print(console, metric_title(metric, host, direction), "underline")
+        for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
+            _cell_rows(console, width, list(of_cell))
+    console.print()
+
+
+def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:
+    columns = (
+        f"{cell:<{width}}",
+        f"{testbed:<{TESTBED}}",
+        f"{mean:>{MEAN}}",
+        f"{n:>{COUNT}}",
+        f"{of:<{RATIO}}",
+        f"{within:<{WITHIN}}",
+    )
+    return " ".join((*columns, verdict)).rstrip()
+
+
+def _cell_rows(console: Console, width: int, rows: Sequence[Comparison]) -> None:
+    first = rows[0]
+    scale = scaling(first.unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
+    # A cell's name may be longer than its column; its lines then run down beside the testbeds.
+    names = textwrap.wrap(cell_title(first.cell), width, subsequent_indent=" ")
+    reference = first.reference_estimate
+    _print(console, _row(width, _take(names), first.reference, _mean(reference, scale), str(reference.n), "1", ""))
+    for each in rows:
+        bounds = f" [{ratio(each.ratio_interval.low)}, {ratio(each.ratio_interval.high)}]" if each.ratio_interval else ""
+        line = _row(
+            width,
+            _take(names),
+            each.testbed,
+            _mean(each.estimate, scale),
+            str(each.estimate.n),
+            ratio(each.ratio) + bounds,
+            RULE[each.within_rule],
+        )
+        verdict = Text(f"{SYMBOLS[each.verdict]} {each.verdict}", STYLES[each.verdict])
+        gap = " " * max(1, width + TESTBED + MEAN + COUNT + RATIO + WITHIN + 6 - len(line))
+        console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
+        if each.verdict is Verdict.INCONCLUSIVE:
+            _print(console, f"{_take(names):<{width}}   {explanation(each)}", "dim")
+    for name in names:
+        _print(console, name)
+
+
+def _take(names: list[str]) -> str:
+    return names.pop(0) if names else ""
+
+
+def _mean(found: Estimate, scale: Scaling) -> str:
+    if found.mean is None:
+        return "–"
+    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
+    return f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip()
+
+
+def _cautions(console: Console, result: Result) -> None:
+    if not result.cautions:
+        return
+    _print(console, "\nCautions", "bold")
+    for kind in dict.fromkeys(caution.kind for caution in result.cautions):
+        console.print(Text.assemble(("! ", "yellow"), kind.meaning[0].upper() + kind.meaning[1:]), highlight=False)
+        for caution in (each for each in result.cautions if each.kind is kind):
+            about = ": ".join(part for part in (caution.subject, caution.detail) if part)
+            if about:
+                _print(console, f"    {about}")
+        _print(console, f"    -> {kind.advice}", "dim")

@@ -1,0 +1,199 @@
+"""Comparisons in words: names of metrics and cells, why a verdict is what it is, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.model.result import Comparison, Result, Verdict
+from twinbed.model.run import Level
+from twinbed.report.quantities import change, ratio, share
+
+SYMBOLS = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
+LAYERS = {
+    "application": "Application: what the user of the service sees",
+    "os": "Operating system: what the hosts' kernels did for it",
+    "network": "Network: what was on the wire",
+    "host": "Hosts and machine: what it cost",
+}
+
+
+def metric_name(metric: str) -> str:
+    """``requests_per_second`` -> ``requests per second``."""
+    return metric.replace("_", " ")
+
+
+def place(host: str, direction: str) -> str:
+    """``on server``, ``client to server``, or empty."""
+    parts = [f"on {host}"] if host else []
+    return ", ".join([*parts, direction.replace("_", " ")] if direction else parts)
+
+
+def metric_title(metric: str, host: str = "", direction: str = "") -> str:
+    where = place(host, direction)
+    return f"{metric_name(metric)} ({where})" if where else metric_name(metric)
+
+
+def cell_title(cell: Mapping[str, Level]) -> str:
+    """``payload 500B, offload on``; ``all runs`` for the one cell of a study without factors."""
+    return ", ".join(f"{factor} {level_text(level)}" for factor, level in cell.items()) or "all runs"
+
+
+def level_text(level: Level) -> str:
+    if level is None:
+        return "none"
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def explanation(each: Comparison) -> str:
+    """Why the verdict is what it is, in one sentence."""
+    margin = share(each.margin)
+    if each.estimate.n == 0 or each.reference_estimate.n == 0:
+        return f"no values on {each.testbed if each.estimate.n == 0 else each.reference}"
+    if each.estimate.n < 2 or each.reference_estimate.n < 2:
+        return "one replicate has no spread, so nothing can be concluded"
+    if each.scale != "ratio":
+        return f"a metric of {each.scale} scale has no ratio"
+    if not each.method:
+        return "negative values have no ratio"
+    if each.verdict is Verdict.EQUIVALENT:
+        return f"shown to be within {margin}"
+    if each.verdict is Verdict.DIFFERENT:
+        return (
+            f"shown to differ by more than {margin}"
+            if each.ratio is not None
+            else f"{each.reference} is 0 throughout, this is not"
+        )
+    return _why_open(each, margin)
+
+
+def _why_open(each: Comparison, margin: str) -> str:
+    low, high = 1 / (1 + each.margin), 1 + each.margin
+    interval, wide = each.ratio_interval, each.wide_interval
+    if interval is None or wide is None:
+        return f"{each.reference} may be 0, so the ratio has no bounds"
+    if wide.high < low or wide.low > high:
+        return f"outside {margin} taken alone, but not after correction for {each.family} comparisons"
+    if interval.high < low or interval.low > high:
+        return f"probably outside {margin}, not shown"
+    more = f"; about {each.replicates_needed} replicates would show it to be within" if each.replicates_needed else ""
+    if wide.low > 1 or wide.high < 1:
+        return f"differs, but maybe by less than {margin}{more}"
+    return f"too spread to say{more}"
+
+
+def finding(each: Comparison) -> str:
+    """``requests per second at payload 500B: 0.42 of container's (58 % less)``."""
+    title = metric_title(each.metric, each.host, each.direction)
+    where = f" at {cell_title(each.cell)}" if each.cell else ""
+    if each.ratio is None:
+        return f"{title}{where}: {explanation(each)}"
+    return f"{title}{where}: {ratio(each.ratio)} × {each.reference} ({change(each.ratio)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One testbed's headline verdicts."""
+
+    testbed: str
+    reference: str
+    margin: float
+    equivalent: tuple[Comparison, ...]
+    different: tuple[Comparison, ...]
+    inconclusive: tuple[Comparison, ...]
+
+    @property
+    def total(self) -> int:
+        return len(self.equivalent) + len(self.different) + len(self.inconclusive)
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.different:
+            return Verdict.DIFFERENT
+        return Verdict.INCONCLUSIVE if self.inconclusive or not self.total else Verdict.EQUIVALENT
+
+    @property
+    def sentence(self) -> str:
+        """``virtio differs from container in 5 of 6 headline comparisons; equivalent within 10 % in 1.``"""
+        if not self.total:
+            return f"{self.testbed} has no headline metric in common with {self.reference}."
+        within = f"within {share(self.margin)}"
+        if self.verdict is Verdict.EQUIVALENT:
+            return f"{self.testbed} is equivalent to {self.reference} {within} in {_all_of(self.total)}."
+        counted = [
+            (f"differs from {self.reference}", self.different),
+            (f"is equivalent {within}", self.equivalent),
+            ("is undecided", self.inconclusive),
+        ]
+        said = [f"{what} in {len(comparisons)}" for what, comparisons in counted if comparisons]
+        plural = "s" if self.total > 1 else ""
+        rest = f"; it {' and '.join(said[1:])}" if len(said) > 1 else ""
+        return f"{self.testbed} {said[0]} of {self.total} headline comparison{plural}{rest}."
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What a person can do with this."""
+        said = []
+        if self.different:
+            worst = max(self.different, key=_distance)
+            said.append(
+                f"Do not read {_names(self.different)} of {self.testbed} as {self.reference}'s: "
+                f"the largest difference is {finding(worst)}."
+            )
+        if self.equivalent:
+            where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
+            said.append(f"{self.testbed} can stand in for {self.reference} for {_names(self.equivalent)}{where}.")
+        if self.inconclusive:
+            needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
+            if needed:
+                said.append(
+                    f"About {max(needed)} replicates would decide {_of(len(needed), len(self.inconclusive))} open comparisons."
+                )
+            if len(needed) < len(self.inconclusive):
+                rest = [each for each in self.inconclusive if not each.replicates_needed]
+                said.append(f"{_names(rest)}: {explanation(rest[0])}; a wider margin or steadier runs may decide.")
+        return tuple(said)
+
+
+def summaries(result: Result) -> tuple[Summary, ...]:
+    """One Summary for each testbed but the reference, of headline metrics."""
+    testbeds = dict.fromkeys(each.testbed for each in result.comparisons)
+    return tuple(_summary([each for each in result.comparisons if each.testbed == testbed]) for testbed in testbeds)
+
+
+def _summary(comparisons: Sequence[Comparison]) -> Summary:
+    first = comparisons[0]
+    by = {verdict: tuple(each for each in comparisons if each.headline and each.verdict is verdict) for verdict in Verdict}
+    return Summary(
+        first.testbed, first.reference, first.margin, by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]
+    )
+
+
+def overall(result: Result) -> Verdict | None:
+    """Different if any headline comparison is, else inconclusive if any is; None where there is none."""
+    verdicts = {each.verdict for each in result.comparisons if each.headline}
+    for verdict in (Verdict.DIFFERENT, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT):
+        if verdict in verdicts:
+            return verdict
+    return None
+
+
+def _distance(each: Comparison) -> float:
+    if not each.ratio:
+        return float("inf")
+    return max(each.ratio, 1 / each.ratio)
+
+
+def _names(comparisons: Iterable[Comparison]) -> str:
+    names = list(dict.fromkeys(metric_name(each.metric) for each in comparisons))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _of(part: int, total: int) -> str:
+    return f"{part} of {total}"
+
+
+def _all_of(total: int) -> str:
+    return "its one headline comparison" if total == 1 else f"all {total} headline comparisons"

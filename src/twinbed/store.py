@@ -1,0 +1,174 @@
+"""Opens a results folder: the study's outline, planned runs, run records, and the extracted tables.
+
+Knows no plugin.  Reads ``study.json``, ``study.yaml``, ``runs/<id>/run.json`` and ``tables/<name>/part-<id>.parquet``; writes
+nothing.  A part counts only when it is listed by the file of the same name under ``tables/runs``, which is written last.
+A folder below ``runs`` without a ``run.json``, or with a name that starts with a dot, is a run that never finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.tables import Outline, Planned
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class StoreError(TwinbedError):
+    """The folder cannot be read as results."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """An opened results folder. ``digests`` maps a run's id to the hash of its ``run.json``."""
+
+    path: Path
+    outline: Outline
+    planned: tuple[Planned, ...]
+    records: tuple[Record, ...]
+    digests: Mapping[str, str]
+    cautions: tuple[Caution, ...]
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Raises StoreError where ``path`` is not a results folder or its study.json cannot be read."""
+        runs = path / "runs"
+        if not path.is_dir():
+            raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
+        if not runs.is_dir() and not (path / "study.json").is_file():
+            raise StoreError(
+                f"{path} is not a results folder: it holds neither study.json nor runs/",
+                advice="give the results folder that `twinbed run` named",
+            )
+        study = _study(path)
+        records, digests, cautions = _records(runs)
+        return cls(
+            path=path,
+            outline=_outline(path, study, records),
+            planned=tuple(_planned(path, study)),
+            records=tuple(sorted(records, key=lambda record: (record.position, record.id))),
+            digests=digests,
+            cautions=tuple(cautions),
+        )
+
+    def parts(self) -> tuple[str, ...]:
+        """File names of the committed parts."""
+        return tuple(sorted(file.name for file in (self.path / "tables" / "runs").glob("part-*.parquet")))
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the tables that there are."""
+        folder = self.path / "tables"
+        return tuple(sorted(entry.name for entry in folder.iterdir() if entry.is_dir())) if folder.is_dir() else ()
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """All committed parts of a table, one below the other; an empty table without columns where there are none."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        files = [self.path / "tables" / name / part for part in self.parts()]
+        try:
+            parts = [pq.ParquetFile(file).read(columns=columns) for file in files if file.is_file()]
+            return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(
+                f"the table {name} of {self.path} cannot be read: {error}",
+                advice=f"tables are derived: delete {self.path / 'tables'} and run the command again",
+            ) from error
+
+    def missing(self) -> tuple[Planned, ...]:
+        """Planned runs that have no record."""
+        made = {record.id for record in self.records}
+        return tuple(run for run in self.planned if run.id not in made)
+
+
+def _study(path: Path) -> Mapping[str, Any]:
+    file = path / "study.json"
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{file} cannot be read: {error}", advice="`twinbed run` writes it anew from the study file"
+        ) from error
+    if not isinstance(data, dict):
+        raise StoreError(
+            f"{file} is not a study: a JSON object is wanted", advice="`twinbed run` writes it anew from the study file"
+        )
+    return data
+
+
+def _outline(path: Path, study: Mapping[str, Any], records: Sequence[Record]) -> Outline:
+    given = study.get("testbeds") or {}
+    testbeds = list(given) if isinstance(given, dict) else []
+    testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
+    source = study.get("source") or ""
+    if (path / "study.yaml").is_file():
+        source = (path / "study.yaml").read_text(encoding="utf-8", errors="replace")
+    defaults = Outline("", (), None)
+    return Outline(
+        name=study.get("study") or path.name,
+        testbeds=tuple(testbeds),
+        reference=study.get("reference") or (testbeds[0] if testbeds else None),
+        margin=_number(study.get("margin"), defaults.margin),
+        confidence=_number(study.get("confidence"), defaults.confidence),
+        seed=study.get("seed"),
+        source=source,
+        data=study,
+    )
+
+
+def _number(value: Any, default: float) -> float:
+    return float(value) if isinstance(value, int | float) else default
+
+
+def testbed_of(record: Record) -> str:
+    """The name of a run's testbed, whether or not it is a factor of the study."""
+    return str(record.settings["testbed"]["name"])
+
+
+def _planned(path: Path, study: Mapping[str, Any]) -> Iterator[Planned]:
+    try:
+        for run in study.get("runs") or ():
+            yield Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
+    except (KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path / 'study.json'} lists a run that lacks something: {error}", advice="`twinbed run` writes it anew"
+        ) from error
+
+
+def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
+    records: list[Record] = []
+    digests: dict[str, str] = {}
+    cautions: list[Caution] = []
+    root = str(runs)
+    for name in sorted(os.listdir(root)) if runs.is_dir() else ():  # noqa: PTH208 -- a Path for each of 10,000 costs more than reading it
+        if name.startswith("."):
+            continue
+        file = f"{root}/{name}/run.json"
+        try:
+            with open(file, "rb") as stream:  # noqa: PTH123
+                text = stream.read()
+            record = Record.from_json(json.loads(text))
+            testbed_of(record)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            cautions.append(Caution(Kind.UNREADABLE, f"{file}: {type(error).__name__}: {error}; this run is left out", name))
+            continue
+        if record.id != name:
+            cautions.append(Caution(Kind.UNREADABLE, f"{file} says it is run {record.id}; this run is left out", name))
+            continue
+        records.append(record)
+        digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()
+    return records, digests, cautions

@@ -1,0 +1,65 @@
+"""Which accelerator runs guests on this machine: proved by booting one, since /dev/kvm may exist and boot nothing.
+
+The proof is remembered for this boot of the machine, this image and this QEMU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import open_lab
+from twinbed.image import Image
+from twinbed.image.cache import root as cache_root
+from twinbed.testbeds.qemu.guest import boot
+from twinbed.testbeds.qemu.settings import QemuSettings
+
+_LIMIT_S = 6.0
+_KVM = Path("/dev/kvm")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``kvm`` is whether a guest booted with it; ``found`` says what happened."""
+
+    kvm: bool
+    found: str
+
+
+def prove(image: Image, probe: Path) -> Proof:
+    """Boot a guest under KVM, once a boot of this machine."""
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    key = hashlib.sha256(f"{boot_id} {image.digest} {os.geteuid()}".encode()).hexdigest()[:16]
+    remembered = cache_root() / "accelerator" / f"{key}.json"
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return Proof(**json.loads(remembered.read_text()))
+    proof = _try(image, probe)
+    remembered.parent.mkdir(parents=True, exist_ok=True)
+    partial = remembered.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps(asdict(proof)))
+    partial.replace(remembered)
+    return proof
+
+
+def _try(image: Image, probe: Path) -> Proof:
+    if not _KVM.exists():
+        return Proof(False, f"{_KVM} does not exist")
+    if not os.access(_KVM, os.R_OK | os.W_OK):
+        return Proof(False, f"{_KVM} may not be opened by this user")
+    with tempfile.TemporaryDirectory(prefix="twinbed-proof-") as folder:
+        evidence = Path(folder)
+        try:
+            with open_lab(probe, evidence) as lab, contextlib.ExitStack() as stack:
+                settings = QemuSettings(accelerator="kvm")
+                guest = boot(
+                    stack, lab, "proof", settings, "kvm", image, evidence=evidence, tap=None, mac="", cpus=None, limit_s=_LIMIT_S
+                )
+                return Proof(True, f"a guest booted with KVM in {guest.seconds:.1f} s")
+        except HostError as error:
+            return Proof(False, f"KVM boots no guest here: {error}")

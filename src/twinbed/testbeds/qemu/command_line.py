@@ -1,0 +1,58 @@
+"""QEMU's argument list for one guest.  Pure: paths and settings in, arguments out.
+
+The guest boots the image's kernel and initial RAM file system directly; its root is the image's disk, read-only and shared
+by all guests through this machine's page cache, with a RAM file system on top.  Its agent talks over a virtio-serial port,
+its console goes to a file, and its one NIC is joined to a tap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.image import Image
+from twinbed.testbeds.qemu.settings import QemuSettings
+
+PROGRAM = "qemu-system-x86_64"
+AGENT_PORT = "twinbed.agent"
+KERNEL_ARGUMENTS = (
+    "console=ttyS0 quiet panic=-1 reboot=t net.ifnames=0 mitigations=off tsc=reliable no_timer_check"
+    " random.trust_cpu=on cryptomgr.notests audit=0 apparmor=0"
+)
+"""Quicker start only: none of them touches networking. ``panic=-1`` with ``-no-reboot`` ends QEMU when the kernel panics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """Paths of one guest's sockets and console on this machine."""
+
+    agent: Path
+    monitor: Path
+    console: Path
+
+
+def command_line(
+    name: str, settings: QemuSettings, accelerator: str, image: Image, sockets: Sockets, tap: str | None, mac: str
+) -> tuple[str, ...]:
+    """``tap`` None leaves the guest without a NIC, as for a proof that it boots."""
+    accelerate = "kvm" if accelerator == "kvm" else "tcg,thread=multi"
+    network = (
+        ("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no", "-device", f"{settings.nic},netdev=net0,mac={mac}")
+        if tap
+        else ()
+    )
+    return (
+        *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *("-machine", "pc", "-accel", accelerate, "-cpu", "host" if accelerator == "kvm" else "max"),
+        *("-smp", str(settings.vcpus), "-m", f"{settings.megabytes()}M"),
+        *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
+        *("-append", f"{KERNEL_ARGUMENTS} twinbed.port={AGENT_PORT} twinbed.host={name}"),
+        *("-drive", f"file={image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"),
+        *("-device", "virtio-blk-pci,drive=disk0"),
+        *("-chardev", f"socket,id=agent,path={sockets.agent},server=off"),
+        *("-device", "virtio-serial-pci", "-device", f"virtserialport,chardev=agent,name={AGENT_PORT}"),
+        *("-device", "virtio-rng-pci"),
+        *("-serial", f"file:{sockets.console}"),
+        *("-qmp", f"unix:{sockets.monitor},server=on,wait=off"),
+        *network,
+    )

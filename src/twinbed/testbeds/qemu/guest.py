@@ -1,0 +1,96 @@
+"""One guest: its QEMU process, started inside the lab, and the agent in it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.hosts.agent import AgentHost, Running, listen
+from twinbed.hosts.connection import Connection
+from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.hosts.lab import Lab
+from twinbed.image import Image
+from twinbed.testbeds.qemu.command_line import Sockets, command_line
+from twinbed.testbeds.qemu.settings import QemuSettings
+
+ARTIFACTS = "/run/twinbed"
+CONSOLE = "console.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    host: AgentHost
+    process: Running
+    monitor: Path
+    seconds: float
+    """From the start of QEMU to the agent's greeting."""
+
+
+def boot(
+    stack: contextlib.ExitStack,
+    lab: Lab,
+    name: str,
+    settings: QemuSettings,
+    accelerator: str,
+    image: Image,
+    *,
+    evidence: Path,
+    tap: str | None,
+    mac: str,
+    cpus: Sequence[int] | None,
+    limit_s: float,
+) -> Guest:
+    """Boot a guest and wait for its agent. Its console and QEMU's words are in ``evidence``. Raises HostError with both."""
+    started = time.monotonic()
+    sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
+    with listen(sockets.agent) as server:
+        server.settimeout(limit_s)
+        process = lab.machine.start(command_line(name, settings, accelerator, image, sockets, tap, mac), cpus=cpus)
+        stack.callback(_end, process)
+        process.started()
+        stream = _accept(server, process, name, limit_s)
+    stream.settimeout(None)
+    connection = Connection(name, stream)
+    stack.callback(connection.close)
+    try:
+        connection.hello(limit_s)
+    except HostError as error:
+        raise HostError(f"{error}; QEMU said: {_said(process)}; console: {_tail(sockets.console)}") from None
+    return Guest(AgentHost(name, connection, ARTIFACTS), process, sockets.monitor, time.monotonic() - started)
+
+
+def _accept(server, process: Running, name: str, limit_s: float):  # type: ignore[no-untyped-def]
+    """The agent's stream, as soon as QEMU connects it; QEMU that ends first is an error at once."""
+    deadline = time.monotonic() + limit_s
+    server.settimeout(0.05)
+    while True:
+        try:
+            return server.accept()[0]
+        except TimeoutError:
+            if process.ended:
+                raise HostError(f"{name}: QEMU ended before the guest started: {_said(process)}") from None
+            if time.monotonic() > deadline:
+                raise LimitExceeded(f"{name}: QEMU did not open the agent's port in {limit_s:g} s") from None
+
+
+def _end(process: Running) -> None:
+    """A guest has nothing to lose: its disk is read-only."""
+    with contextlib.suppress(HostError):
+        process.signal(signal.SIGKILL)
+        process.wait(5.0)
+
+
+def _said(process: Running) -> str:
+    return bytes(process.stderr).decode(errors="replace").strip() or "nothing"
+
+
+def _tail(console: Path, lines: int = 5) -> str:
+    try:
+        text = console.read_text(errors="replace")
+    except OSError:
+        return "none"
+    return " | ".join(text.strip().splitlines()[-lines:]) or "empty"

@@ -1,0 +1,62 @@
+"""The settings of the workload ``http``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from twinbed.model.units import Duration, Size
+
+AB_TSV_BYTES = 48
+"""Of one request in ab's gnuplot file."""
+BEGIN_AND_END_S = 1.0
+"""Server start, warm-up and the writing of results, beside the time measured."""
+
+
+def _switch(value: object) -> object:
+    """YAML 1.2 reads on and off as text."""
+    return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
+
+
+Switch = Annotated[bool, BeforeValidator(_switch)]
+
+
+class HttpParams(BaseModel):
+    """What clients ask of the web server."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: Literal["ab", "wrk"] = Field("ab", description="load generator: ab (ApacheBench) or wrk")
+    threads: int = Field(1, ge=1, le=500, description="requests in flight of each client: ab -c; wrk -t and -c")
+    payload: Size = Field(500, ge=1, le=2**36, description="size of the document, such as 500B or 1MiB")
+    duration: Duration = Field(10.0, ge=1, le=86400, description="how long to ask, whole seconds such as 90s")
+    max_requests: int = Field(500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has no such cap")
+    keep_alive: Switch = Field(False, description="on: many requests a connection; off: one (wrk: Connection: close)")
+    https: Switch = Field(False, description="on: TLS with a self-signed certificate, not verified by the clients")
+    warm_up_requests: int = Field(1, ge=0, le=10_000, description="requests of each client before instruments start; 0: none")
+
+    @model_validator(mode="after")
+    def _possible(self) -> HttpParams:
+        if self.duration != int(self.duration):
+            raise ValueError(f"duration must be whole seconds, as {self.tool} knows no others; it is {self.duration:g} s")
+        if self.tool == "ab" and self.max_requests < self.threads:
+            raise ValueError(f"max_requests ({self.max_requests}) is less than threads ({self.threads}), which ab refuses")
+        return self
+
+    @property
+    def port(self) -> int:
+        return 443 if self.https else 80
+
+    def url(self, address: str) -> str:
+        host = f"[{address}]" if ":" in address else address
+        return f"{'https' if self.https else 'http'}://{host}/payload"
+
+    def estimate_seconds(self) -> float:
+        return self.duration + BEGIN_AND_END_S
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        """Bytes of per-request times a second, at most: as many requests as the cap or the link lets through."""
+        if self.tool != "ab":
+            return 0.0
+        return AB_TSV_BYTES * min(self.max_requests / self.duration, link_rate / 8 / self.payload)

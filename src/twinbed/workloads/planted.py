@@ -1,0 +1,98 @@
+"""The workload ``planted``: asks the ``fake`` testbed for a response of known size, to show that analyses recover it.
+
+Runs ``planted-response`` once on each client; no real host has that program.  Its standard output is one JSON object:
+``requests`` (1), ``requests_per_second`` (1/s), ``packets`` (1), ``bytes`` (bytes), each a number or null.
+Several clients' answers are summed; where one lacks a number, the sum is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.model.metric import Layer, Metric, Value
+from twinbed.model.plugin import Command, Extracted, WorkloadPlan
+from twinbed.model.units import Duration
+
+ARTIFACT = "planted.json"
+
+
+class PlantedParams(BaseModel):
+    """What the planted response is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rate: float = Field(1000.0, gt=0, description="mean requests per second before the testbed's own factor")
+    spread: float = Field(0.02, ge=0, description="standard deviation of the natural logarithm of the rate; 0.02 is about 2 %")
+    seconds: Duration = Field(0.0, description="how long the program takes")
+
+
+METRICS = (
+    Metric("requests", "1", Layer.APPLICATION, "requests completed", extensive=True),
+    Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests completed in a second", headline=True),
+    Metric("packets", "1", Layer.NETWORK, "packets on the link, both directions", extensive=True, headline=True),
+    Metric(
+        "bytes", "bytes", Layer.NETWORK, "bytes on the link, both directions, headers included", extensive=True, headline=True
+    ),
+)
+
+
+def parse_response(text: bytes) -> dict[str, float | None]:
+    """The metrics of one client's answer; null stays None. Raises ValueError where it is not such an answer."""
+    answer = json.loads(text)
+    if not isinstance(answer, dict):
+        raise ValueError(f"a JSON object is wanted, not {type(answer).__name__}")
+    values: dict[str, float | None] = {}
+    for metric in METRICS:
+        number = answer.get(metric.name)
+        if isinstance(number, bool) or not isinstance(number, int | float | None):
+            raise ValueError(f"{metric.name} is {number!r}, a number or null is wanted")
+        values[metric.name] = number
+    return values
+
+
+def total(numbers: Sequence[float | None]) -> float | None:
+    """The sum; None where one is missing."""
+    present = [number for number in numbers if number is not None]
+    return sum(present) if len(present) == len(numbers) else None
+
+
+class Planted:
+    """The workload."""
+
+    name = "planted"
+    params = PlantedParams
+    summary = "a response of known size from the fake testbed, for tests and demonstrations"
+    metrics = METRICS
+    work = "requests"
+
+    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        options = ("--rate", str(params.rate), "--spread", str(params.spread), "--seconds", str(params.seconds))
+        limit_s = params.seconds + 30.0
+        return WorkloadPlan(
+            clients=[
+                Command(client, ("planted-response", *options), ARTIFACT, limit_s=limit_s)
+                for client, _server, _address in pairs
+            ]
+        )
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
+        if not files:
+            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        answers = []
+        for file in files:
+            try:
+                answers.append(parse_response(file.read_bytes()))
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from error
+        return Extracted(
+            [Value(metric.name, total([answer[metric.name] for answer in answers]), metric.unit) for metric in METRICS]
+        )
+
+
+planted = Planted()
