@@ -109,8 +109,8 @@ def _study(path: Path) -> Mapping[str, Any]:
 
 
 def _outline(path: Path, study: Mapping[str, Any], records: Sequence[Record]) -> Outline:
-    given = study.get("testbeds") or {}
-    testbeds = list(given) if isinstance(given, dict) else []
+    factors = study.get("factors")
+    testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
     testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
     source = study.get("source") or ""
     if (path / "study.yaml").is_file():

@@ -67,18 +67,13 @@ def cells(
         return ()
     resolver = _Resolver(factors, sections, problems)
     found: list[Cell] = []
-    none_left = True
     for combination in itertools.product(*(factor.levels for factor in factors)):
         chosen = {factor.name: level for factor, level in zip(factors, combination, strict=True)}
         if any(all(chosen[name] is level for name, level in entry.items()) for entry in exclude):
             continue
-        none_left = False
         cell = resolver.cell(chosen)
         if cell is not None:
             found.append(cell)
-    if none_left and exclude:
-        place = next(iter(exclude[0].values())).place
-        problems.append(Problem.at(place, "exclude", "leaves no cell"))
     return tuple(found)
 
 

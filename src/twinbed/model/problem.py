@@ -48,11 +48,16 @@ class Problem:
 
 
 class StudyError(TwinbedError):
-    """A study that cannot be used. ``problems`` holds every one of them, in the order of the file."""
+    """A study that cannot be used. ``problems`` holds every one of them, in the order of the file.
+
+    Of several about the same key at the same place, the first is kept: the others follow from it or repeat it.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        unique = dict.fromkeys(problems)
-        self.problems: list[Problem] = sorted(unique, key=lambda p: (p.file == "-s", p.file, p.line, p.column, p.key))
+        first: dict[tuple[str, int, int, str], Problem] = {}
+        for problem in problems:
+            first.setdefault((problem.file, problem.line, problem.column, problem.key), problem)
+        self.problems: list[Problem] = sorted(first.values(), key=lambda p: (p.file == "-s", p.file, p.line, p.column, p.key))
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 

@@ -1,0 +1,24 @@
+"""Brings the tables of a results folder up to date, and says so where it takes long."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from twinbed.store import Store
+
+
+def extracted(results: Path) -> Store:
+    """The opened results folder. Progress goes to standard error, if that is a terminal."""
+    from twinbed import registry
+    from twinbed.extract import extract
+
+    def progress(done: int, total: int) -> None:
+        if total > done and sys.stderr.isatty():
+            click.echo(f"\rreading artifacts: {done} of {total} runs", err=True, nl=False)
+        elif total == done and sys.stderr.isatty():
+            click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
+
+    return extract(results, registry.PLUGINS.workloads, registry.PLUGINS.instruments, progress)

@@ -1,0 +1,41 @@
+"""Workload ``http``: nginx on the servers, ApacheBench or wrk on the clients, one document asked for again and again.
+
+Runs ``nginx`` (one process), ``ab`` 2.3 or ``wrk`` 4.  Gives the load generator's own numbers in base units, and from ab the
+table ``requests``: one row a request.  With one pair the values are the run's (host empty); with several, each client's, and
+the run's for what can be added up.
+
+Limits: ab rounds connection times and the table ``requests`` to a millisecond and sorts it by total time, and its start times to
+a second; percentiles have microseconds.  wrk gives no times of single requests, and goes on a little beyond its duration.
+Source: ab.c of Apache httpd 2.4, and ab(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twinbed.model.plugin import Extracted, WorkloadPlan
+from twinbed.workloads.http.metrics import METRICS
+from twinbed.workloads.http.params import HttpParams
+from twinbed.workloads.http.parse import read
+from twinbed.workloads.http.plan import workload_plan
+
+
+class Http:
+    """The workload."""
+
+    name = "http"
+    params = HttpParams
+    summary = "a web server and clients that ask it for one document (nginx; ApacheBench or wrk)"
+    metrics = METRICS
+    work = "requests"
+
+    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        return workload_plan(params, pairs)
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        return read(params, artifacts)
+
+
+http = Http()

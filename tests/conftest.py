@@ -1,0 +1,60 @@
+"""What tests of real testbeds share: the image, the probe, a place for a run, and a look at what a lab leaves behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from twinbed.hosts.lab import cgroup_root, labs_folder
+from twinbed.hosts.site import Site
+from twinbed.image import Image, build, find, probe_path
+
+
+@pytest.fixture(scope="session")
+def image() -> Image:
+    return find() or build()
+
+
+@pytest.fixture(scope="session")
+def probe() -> Path:
+    return probe_path()
+
+
+@pytest.fixture
+def site(tmp_path: Path, image: Image, probe: Path) -> Callable[..., Site]:
+    """A place for a run, with its artifacts in the test's own folder."""
+
+    def make(run: str = "test") -> Site:
+        return Site(run, probe, image, tmp_path / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+
+    return make
+
+
+def lab_remains() -> set[str]:
+    """Everything on this machine that a lab could leave: processes, namespaces, mounts, devices, control groups, folders."""
+    found = {f"folder {path}" for path in labs_folder().glob("twinbed-*")}
+    root = cgroup_root()
+    found |= {f"cgroup {path}" for path in (root.glob("twinbed-*") if root else ())}
+    found |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
+    found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            spaces = [f"namespace {os.readlink(process / 'ns' / kind)}" for kind in ("net", "pid", "mnt")]
+        except OSError:
+            continue
+        if any(word in command for word in ("twinbed-probe", "qemu-system", "tcpdump", "nginx:")):
+            found.add(f"process {process.name} {command.strip()}")
+        found.update(spaces)
+    return found
+
+
+@pytest.fixture
+def leaves_nothing() -> Iterator[None]:
+    """Fails when the test left anything of a lab on this machine."""
+    before = lab_remains()
+    yield
+    assert lab_remains() - before == set()

@@ -1,0 +1,104 @@
+"""The contract of every driver: hosts that run programs, keep files, reach each other, agree with what was asked, and go."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.site import Site
+from twinbed.model.plugin import MACHINE, Bed
+from twinbed.model.topology import Link, Topology
+from twinbed.registry import PLUGINS
+
+TOPOLOGY = Topology(link=Link(rate=10**9))
+BUILT = [name for name in PLUGINS.drivers if name != "fake"]
+
+
+@contextlib.contextmanager
+def bed_of(driver: str, site: Site, topology: Topology = TOPOLOGY, **settings: object) -> Iterator[Bed]:
+    plugin = PLUGINS.drivers[driver]
+    with plugin.up(plugin.params(**settings), topology, site) as bed:
+        yield bed
+
+
+@pytest.fixture(params=list(PLUGINS.drivers))
+def bed(request: pytest.FixtureRequest, site: Callable[..., Site], leaves_nothing: None) -> Iterator[Bed]:
+    with bed_of(request.param, site()) as bed:
+        yield bed
+
+
+def test_a_bed_is_all_that_the_contract_says(bed: Bed) -> None:
+    """One test, as a guest takes seconds to boot: each block is one promise."""
+    client, server = bed.hosts["client"], bed.hosts["server"]
+
+    assert client.run(["echo", "hello", "there"]).stdout == b"hello there\n"
+
+    with pytest.raises(ProgramFailed, match="client: false: exit code 1"):
+        client.run(["false"])
+    assert client.run(["false"], check=False).code == 1
+
+    with pytest.raises(HostError, match="no-such-program"):
+        client.run(["no-such-program"])
+
+    assert server.run(["cat"], stdin=b"x" * 300_000).stdout == b"x" * 300_000
+
+    content = bytes(range(256)) * 4096
+    server.write(f"{server.artifacts}/data", content)
+    assert server.read(f"{server.artifacts}/data") == content
+    with pytest.raises(HostError, match="/nowhere/at/all"):
+        server.read("/nowhere/at/all")
+
+    sleeper = client.start(["sleep", "30"])
+    sleeper.started()
+    sleeper.signal(15)
+    assert sleeper.wait(5.0).signal == 15
+    with pytest.raises(LimitExceeded, match=r"client: sleep 30: not done after 0\.2 s"):
+        client.run(["sleep", "30"], limit_s=0.2)
+
+    assert bed.applied
+    assert [item for item in bed.applied if not item.agrees] == []
+    assert set(bed.passport) == {MACHINE, "client", "server"}
+    assert all(bed.passport.values())
+
+
+def test_artifacts_come_out(bed: Bed, tmp_path: pytest.TempPathFactory) -> None:
+    server = bed.hosts["server"]
+    server.write(f"{server.artifacts}/kept.bin", b"kept" * 100_000)
+    place = tmp_path / "artifacts" / "server"
+    server.collect(place)
+    assert (place / "kept.bin").read_bytes() == b"kept" * 100_000
+
+
+@pytest.mark.parametrize("driver", BUILT)
+def test_hosts_reach_each_other_through_the_switch_only(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    with bed_of(driver, site()) as bed:
+        client, server = bed.hosts["client"], bed.hosts["server"]
+        listener = server.start(["busybox", "nc", "-l", "-p", "5000"])
+        server.listening(5000, 5.0)
+        client.run(["busybox", "nc", bed.addresses["server"], "5000"], stdin=b"across the switch")
+        assert listener.wait(5.0).stdout == b"across the switch"
+        routes = client.run(["ip", "route"]).text.splitlines()
+        assert [line.split()[0] for line in routes] == ["10.77.0.0/24"], "a host has no way out of the lab"
+
+
+@pytest.mark.parametrize("driver", BUILT)
+def test_settings_reach_the_hosts(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    topology = Topology(link=Link(rate=123_000_000, shaper="tbf", burst=200_000, mtu=1400))
+    with bed_of(driver, site(), topology, offload="off", congestion_control="reno") as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+        found = {(item.subject, item.setting): item.found for item in bed.applied}
+        assert found["p.client", "shaper"] == "tbf"
+        assert found["p.client", "rate"] == 123_000_000
+        assert found["server", "mtu"] == 1400
+        assert found["server", "offload.tso"] == "off"
+        assert found["client", "congestion_control"] == "reno"
+
+
+@pytest.mark.parametrize("driver", BUILT)
+def test_a_lab_dies_with_its_stream(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    with pytest.raises(HostError), bed_of(driver, site()) as bed:
+        bed.hosts[MACHINE].close()
+        bed.hosts["client"].run(["sleep", "10"])

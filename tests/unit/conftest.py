@@ -1,0 +1,71 @@
+"""A catalogue of made-up plugins, so that tests of study files do not change when a real plugin does."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from twinbed.model.study import Catalogue
+from twinbed.model.units import Duration, Rate, Size
+
+
+class _Params(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Container(_Params):
+    offload: Literal["on", "off"] | None = None
+
+    def estimate_seconds(self) -> float:
+        return 0.5
+
+
+class Qemu(_Params):
+    nic: Literal["e1000", "rtl8139", "virtio-net-pci"] = "e1000"
+    vcpus: int = Field(1, ge=1, le=16)
+    memory: Size = Field(256 * 2**20, ge=64 * 2**20)
+    offload: Literal["on", "off"] | None = None
+
+
+class Remote(_Params):
+    hosts: dict[str, str] = Field(description="role -> user@address")
+    offload: Literal["on", "off"] | None = None
+
+
+class Http(_Params):
+    tool: Literal["ab", "wrk"] = "ab"
+    threads: int = Field(1, ge=1)
+    payload: Size = 500
+    duration: Duration = Field(10.0, gt=0)
+    max_requests: int = Field(500_000, ge=1)
+    keep_alive: bool = False
+
+    @model_validator(mode="after")
+    def _keep_alive(self) -> Http:
+        if self.tool == "wrk" and not self.keep_alive:
+            raise ValueError("wrk always keeps connections alive")
+        return self
+
+
+class Stream(_Params):
+    rate: Rate = Field(description="bit/s to send")
+    duration: Duration = 10.0
+
+
+class Packets(_Params):
+    snaplen: int = Field(128, ge=64, le=65535)
+
+
+class Counters(_Params):
+    interval: Duration = Field(1.0, gt=0)
+
+
+@pytest.fixture
+def catalogue() -> Catalogue:
+    return Catalogue(
+        drivers={"container": Container, "qemu": Qemu, "remote": Remote},
+        workloads={"http": Http, "stream": Stream},
+        instruments={"packets": Packets, "counters": Counters},
+    )
