@@ -39,7 +39,7 @@ step() {
 stale() {
   local stamp=$stamps/$1
   shift
-  [[ ! -e $stamp || -n $(find "$@" -name __pycache__ -prune -o -newer "$stamp" -print -quit) ]]
+  [[ ! -e $stamp || -n $(find "$@" -name __pycache__ -prune -o -type f -newer "$stamp" -print -quit) ]]
 }
 
 # A stamp carries the time when its step began: what changes meanwhile makes it stale.

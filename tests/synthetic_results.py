@@ -107,7 +107,9 @@ def write_study(
             levels = {"testbed": testbed, **dict(zip(factors, levels_of, strict=True))}
             answer = respond(testbed, levels, replicate)
             run = write_run(folder, testbed, levels, replicate, answer, position=len(runs), **rest)
-            runs.append({"id": run, "cell": run, "levels": levels, "replicate": replicate, "block": replicate, "position": len(runs)})
+            runs.append(
+                {"id": run, "cell": run, "levels": levels, "replicate": replicate, "block": replicate, "position": len(runs)}
+            )
     source = f"study: synthetic\ntestbeds: {{{', '.join(f'{name}: {{driver: fake}}' for name in testbeds)}}}\n"
     (folder / "study.yaml").write_text(source)
     study = {

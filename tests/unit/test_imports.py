@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache")
 
 PLANTED = [
     ("model/planted.py", "from twinbed.hosts import process", "model imports nothing of ours"),
@@ -32,8 +33,7 @@ PLANTED = [
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the checker on the package in ``folder``, with this repository's rules."""
     return subprocess.run(
-        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
-        + ["--config", str(REPOSITORY / ".importlinter")],
+        [*COMMAND, "--config", str(REPOSITORY / ".importlinter")],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
         capture_output=True,

@@ -13,8 +13,8 @@
 pub mod capture;
 pub mod error;
 pub mod flow;
-//pub mod http;
-//pub mod proc;
+pub mod http;
+pub mod proc;
 pub mod wire;
 
 pub use error::Error;

@@ -46,6 +46,7 @@ enum Channel {
 pub struct Session {
     output: Output,
     ending: Ending,
+    ended: Mutex<()>,
     channels: Mutex<HashMap<u32, Channel>>,
     pub children: Children,
 }
@@ -105,6 +106,7 @@ fn serve(input: File, output: File, ending: Ending) -> Outcome<Infallible> {
     let session = Arc::new(Session {
         output: Output::new(output),
         ending,
+        ended: Mutex::default(),
         channels: Mutex::default(),
         children: Children::default(),
     });
@@ -174,6 +176,8 @@ impl Session {
 
     /// Ends this process, and so everything that was started through it.
     fn end(&self, code: i32) -> ! {
+        // Threads whose writes fail meanwhile come here too; only the first says how it ended.
+        let _first = self.ended.lock();
         if self.ending == Ending::PowerOff {
             sys::power_off();
         }

@@ -1,7 +1,25 @@
-//! The Python module `twinbed._core`: paths or bytes in, Arrow out.
+//! The Python module `twinbed._core`: paths or bytes in, Arrow tables and dicts out. See `_core.pyi`.
+
+mod arrow;
+mod artifact;
+mod capture;
+mod http;
+mod proc;
+
 use pyo3::prelude::*;
 
 #[pymodule]
-fn _core(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ArtifactError", module.py().get_type::<artifact::ArtifactError>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(capture::connections, module)?)?;
+    module.add_function(wrap_pyfunction!(http::ab, module)?)?;
+    module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
+    module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;
+    module.add_function(wrap_pyfunction!(http::wrk, module)?)?;
+    module.add_function(wrap_pyfunction!(proc::counters, module)?)?;
+    module.add_function(wrap_pyfunction!(proc::counter_differences, module)?)?;
+    module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;
+    module.add_function(wrap_pyfunction!(proc::kernel_log, module)?)?;
     Ok(())
 }

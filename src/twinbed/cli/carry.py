@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,14 +11,16 @@ from rich.console import Console
 from twinbed import design, registry
 from twinbed.cli import exit as codes
 from twinbed.cli.progress import watcher
+from twinbed.cli.studyfile import read_study
+from twinbed.design.time import expense
+from twinbed.hosts.site import Installed
 from twinbed.image import build, find, probe_path
 from twinbed.lab import preflight
 from twinbed.lab.folder import Folder
 from twinbed.lab.study import Ending, carry_out
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import Check
-from twinbed.model.run import Run
-from twinbed.model.study import Study, load
+from twinbed.model.run import Run, Status
+from twinbed.model.study import Study
 
 
 class PreflightFailed(TwinbedError):
@@ -40,25 +42,70 @@ def carry(
     console = Console(stderr=True)
     study = read_study(study_file, overrides)
     runs = design.runs(study)
-    results = output or Path("results") / study.study
+    results = output or Path("results") / study.name
     folder = Folder(results)
     with folder.locked():
-        missing = [run for run in runs if folder.status(run.id) is None]
-        if missing or retry_failed:
-            _preflight(study, missing, results)
-        image = (find() or build()) if missing or retry_failed else None
-        with watcher(console, runs) as listener:
+        states = {run.id: folder.status(run.id) for run in runs}
+        to_do = [run for run in runs if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
+        image = _ready(study, to_do, results, console) if to_do else None
+        with watcher(console, to_do) as listener:
             ending = carry_out(
                 study,
                 runs,
                 registry.PLUGINS,
                 folder,
                 image,
-                probe_path() if image else None,
                 listener,
                 only=only,
                 keep_going=keep_going,
                 retry_failed=retry_failed,
             )
-    _conclude(results, ending, console, report)
+    _tell_failures(ending, console)
+    if ending.complete:
+        _conclude(results, console, report)
     return codes.SOME_FAILED if ending.failed or ending.left else codes.DONE
+
+
+def _ready(study: Study, to_do: Sequence[Run], results: Path, console: Console) -> Installed:
+    """Preflight; returns the image, built now where it is not there yet. Raises PreflightFailed with every problem."""
+    used = {run.testbed.kind for run in to_do}
+    drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
+    installed = Installed(probe_path(), find() or build())
+    checks = [
+        *preflight.machine(needs_lab=any(kind != "fake" for kind in used)),
+        *preflight.study(drivers),
+        preflight.room(results, expense(to_do).bytes),
+    ]
+    problems = [check for check in checks if check.required and not check.works]
+    if problems:
+        raise PreflightFailed(
+            f"{study.name}: this machine cannot carry it out:\n"
+            + "\n".join(f"  {check.what}: {check.found}" + (f"\n      {check.mend}" if check.mend else "") for check in problems),
+            advice="`twinbed check` tries everything and changes nothing",
+        )
+    return installed
+
+
+def _tell_failures(ending: Ending, console: Console) -> None:
+    if ending.failed:
+        console.print(
+            f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.",
+            style="red",
+            highlight=False,
+        )
+
+
+def _conclude(results: Path, console: Console, report: bool) -> None:
+    """Tables, the verdict on standard output, the page."""
+    from twinbed.analyses.compare import CompareParams, compare
+    from twinbed.cli.extraction import extracted
+    from twinbed.report import write_html
+    from twinbed.report.terminal import verdict_table
+
+    store = extracted(results)
+    result = compare.run(store, CompareParams())
+    verdict_table(result, Console(width=None if sys.stdout.isatty() else 100))
+    if report:
+        page = results / "report.html"
+        write_html(store, result, page)
+        console.print(f"Report: {page}", highlight=False, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ from twinbed.cli import exit as codes
 @click.command(name="check")
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(study_file: Path | None, style: str) -> None:
+def command(study_file: Path | None, style: str) -> int:
     """Try what STUDY (or, without one, every driver) needs of this machine. Nothing is changed: what is tried happens in a
     trial lab that is gone afterwards.
 
@@ -47,4 +46,4 @@ def command(study_file: Path | None, style: str) -> None:
     broken = [check for check in checks if check.required and not check.works]
     if style == "text":
         click.echo(f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here.")
-    sys.exit(codes.PREFLIGHT if broken else codes.DONE)
+    return codes.PREFLIGHT if broken else codes.DONE

@@ -28,7 +28,7 @@ def command(
     keep_going: bool,
     retry_failed: bool,
     report: bool,
-) -> None:
+) -> int:
     """Carry out STUDY, or go on with it: what is complete is never made again.
 
     \b
@@ -43,12 +43,11 @@ def command(
 
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
-        code = carry(study_file, output, overrides, only, keep_going, retry_failed, report)
+        return carry(study_file, output, overrides, only, keep_going, retry_failed, report)
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)
-        code = codes.INTERRUPTED
-    sys.exit(code)
+        return codes.INTERRUPTED
 
 
 def _as_interrupt(number: int, frame: Any) -> None:

@@ -4,8 +4,8 @@ A params model may know better than the guesses here, by any of these methods:
 
 - ``estimate_seconds()``: of a workload, how long it runs; of a testbed, what it takes to come up and go down; of an instrument,
   what it adds to a run.
-- ``estimate_bytes(link_rate)``: of an instrument, the bytes it writes per second of workload and link at most;
-  ``link_rate`` is in bit/s.
+- ``estimate_bytes(link_rate)``: the bytes written per second of workload at most, of a workload for each client, of an
+  instrument for each host's link; ``link_rate`` is in bit/s.
 
 Times are estimates; bytes are an upper bound, reached only where every link is full both ways.
 """
@@ -52,9 +52,11 @@ def run_expense(run: Run) -> Expense:
     seconds = _seconds(run.testbed.params, TESTBED_SECONDS) + workload_s
     seconds += sum(_seconds(choice.params, 0.0) for choice in run.instruments.values())
     rate = run.topology.link.rate or UNSHAPED_RATE
-    links = 2 * run.topology.pairs
-    rates = (_bytes_per_second(choice.params, rate) for choice in run.instruments.values())
-    return Expense(seconds, round(sum(rates) * links * workload_s))
+    clients, links = run.topology.pairs, 2 * run.topology.pairs
+    per_second = clients * _bytes_per_second(run.workload.params, rate, 0.0)
+    for choice in run.instruments.values():
+        per_second += links * _bytes_per_second(choice.params, rate, OTHER_BYTES_PER_SECOND)
+    return Expense(seconds, round(per_second * workload_s))
 
 
 def expense(runs: Iterable[Run]) -> Expense:
@@ -77,9 +79,9 @@ def _seconds(params: Any, otherwise: float) -> float:
     return float(estimate()) if callable(estimate) else otherwise
 
 
-def _bytes_per_second(params: Any, link_rate: int) -> float:
+def _bytes_per_second(params: Any, link_rate: int, otherwise: float) -> float:
     estimate = getattr(params, "estimate_bytes", None)
     if callable(estimate):
         return float(estimate(link_rate))
     snaplen = getattr(params, "snaplen", None)
-    return capture_bytes(link_rate, snaplen) if isinstance(snaplen, int) else OTHER_BYTES_PER_SECOND
+    return capture_bytes(link_rate, snaplen) if isinstance(snaplen, int) else otherwise

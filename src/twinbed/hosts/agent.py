@@ -213,7 +213,7 @@ class AgentHost:
         """Bring everything in ``artifacts`` to ``to``; nothing to do where the folder is shared."""
         if self.shared is not None:
             return
-        for entry in self.listdir(self.artifacts):
+        for entry in self.listdir(self.artifacts, limit_s=min(limit_s, 10.0)):
             if entry["kind"] == "file":
                 self.fetch(str(PurePosixPath(self.artifacts) / entry["name"]), to / entry["name"], limit_s=limit_s)
 

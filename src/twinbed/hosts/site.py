@@ -9,6 +9,14 @@ from twinbed.image import Image
 
 
 @dataclass(frozen=True, slots=True)
+class Installed:
+    """What every testbed is made from: the program that is put on hosts, and the image."""
+
+    probe: Path
+    image: Image
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """``run`` is the run's id; ``artifacts`` its folder of artifacts, one folder in it a place; ``cpus`` those that this
     process may use."""

@@ -1,6 +1,6 @@
 """The root file system and guest kernel that every testbed runs, built once and identified by content."""
 
-from twinbed.image.build import build, find
+from twinbed.image.assembly import build, find
 from twinbed.image.cache import Image, images
 from twinbed.image.probe import probe_path
 

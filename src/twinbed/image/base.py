@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.hosts.process import ProcessFailed, run
-from twinbed.image import cache, modules
+from twinbed.image import cache, kernel, modules
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import Specification
 
@@ -38,6 +38,7 @@ _HOOK = (
 )
 """Run by mmdebstrap with the apt state it installs from: the package that the kernel's meta package stands for."""
 
+_UNREACHABLE = ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
 _FROM_APT = ("Acquire::http*", "Acquire::Check-*", "Acquire::Force*", "Acquire::Max-*", "Acquire::Retries", "Acquire::By-Hash")
 
 
@@ -47,10 +48,10 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
     if not force and (finished := cache.current(key)):
         return finished
     folder.mkdir()
-    rootfs, kernel = folder / "rootfs", folder / "kernel"
-    kernel.mkdir()
+    rootfs, download = folder / "rootfs", folder / "kernel"
+    download.mkdir()
     say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
-    _install(spec, rootfs, kernel)
+    _install(spec, rootfs, download)
     _strip(rootfs)
     say("taking the kernel and its modules")
     kernel_package, kernel_version = _take_kernel(spec, folder)
@@ -110,7 +111,7 @@ def source_files(targets: str, suite: str) -> list[Path]:
     return list(files)
 
 
-def _install(spec: Specification, rootfs: Path, kernel: Path) -> None:
+def _install(spec: Specification, rootfs: Path, download: Path) -> None:
     log = cache.root() / "build.log"
     targets = run(
         ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
@@ -121,7 +122,7 @@ def _install(spec: Specification, rootfs: Path, kernel: Path) -> None:
             f"no apt source of this machine offers {spec.suite} main",
             advice=f"add Debian's {spec.suite} to /etc/apt/sources.list.d",
         )
-    settings = kernel.with_name("apt.conf")
+    settings = download.with_name("apt.conf")
     settings.write_text(_apt_settings())
     argv = [
         *("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
@@ -135,7 +136,7 @@ def _install(spec: Specification, rootfs: Path, kernel: Path) -> None:
     ]
     env = {
         "SOURCE_DATE_EPOCH": str(_BORN_S),
-        "TWINBED_KERNEL": str(kernel),
+        "TWINBED_KERNEL": str(download),
         "TWINBED_KERNEL_PACKAGE": spec.kernel,
         "DEBIAN_FRONTEND": "noninteractive",
         "LC_ALL": "C.UTF-8",
@@ -184,7 +185,7 @@ def _strip(rootfs: Path) -> None:
 
 
 def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
-    """Put vmlinuz, the modules for booting (modules/, with their order in modules.json) and the guest's own modules in
+    """Put vmlinux, the modules for booting (modules/, with their order in modules.json) and the guest's own modules in
     their places. Returns the kernel package with its version, and the kernel's version."""
     debs = list((folder / "kernel").glob("linux-image-*.deb"))
     if len(debs) != 1:
@@ -194,7 +195,10 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     run(["dpkg-deb", "--extract", str(debs[0]), str(unpacked)], limit_s=300)
     (kernel_modules,) = (unpacked / "lib/modules").iterdir()
     version = kernel_modules.name
-    (unpacked / f"boot/vmlinuz-{version}").rename(folder / "vmlinuz")
+    try:
+        (folder / "vmlinux").write_bytes(kernel.uncompressed((unpacked / f"boot/vmlinuz-{version}").read_bytes()))
+    except ValueError as error:
+        raise ImageFailed(f"{package}: {error}") from None
     home = folder / "rootfs/usr/lib/modules"
     home.mkdir(exist_ok=True)
     tree = kernel_modules.rename(home / version)
@@ -211,9 +215,9 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     for path in needs:
         if path not in keep:
             (tree / path).unlink()
-    for path in sorted(tree.rglob("*"), reverse=True):
-        if path.is_dir() and not any(path.iterdir()):
-            path.rmdir()
+    for inner in sorted(tree.rglob("*"), reverse=True):
+        if inner.is_dir() and not any(inner.iterdir()):
+            inner.rmdir()
     run(depmod)
     shutil.rmtree(folder / "kernel")
     return package, version

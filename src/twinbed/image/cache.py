@@ -2,8 +2,8 @@
 
 ``$TWINBED_CACHE``, else ``$XDG_CACHE_HOME/twinbed``, else ``~/.cache/twinbed`` holds
 
-    images/<digest>/   rootfs/ disk.erofs vmlinuz initramfs.cpio manifest.json
-    bases/<digest>/    the same without the probe: rootfs/ vmlinuz modules/ manifest.json
+    images/<digest>/   rootfs/ disk.erofs vmlinux initramfs.cpio manifest.json
+    bases/<digest>/    the same without the probe: rootfs/ vmlinux modules/ manifest.json
     current/<key>      a link to the folder that a specification was last built to
     tmp/               what is being built; swept by the next build
     lock, build.log
@@ -29,6 +29,7 @@ from twinbed.image.failure import ImageFailed
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def opened(folder: Path) -> Image:
             rootfs=folder / "rootfs",
             disk=folder / f"disk.{data['disk_type']}",
             disk_type=data["disk_type"],
-            kernel=folder / "vmlinuz",
+            kernel=folder / "vmlinux",
             initramfs=folder / "initramfs.cpio",
             kernel_version=data["kernel_version"],
             packages=data["packages"],
@@ -144,7 +145,7 @@ def _remove(folder: Path) -> None:
     """Remove a folder, but never through a mount: a builder that was killed may have left the machine's /dev in it."""
     if not folder.exists():
         return
-    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    mounted = [line.split()[4] for line in MOUNTS.read_text().splitlines()]
     inside = [place for place in mounted if Path(place).is_relative_to(folder)]
     if inside:
         raise ImageFailed(f"{folder}: {inside[0]} is mounted in it", advice=f"umount {inside[0]}")

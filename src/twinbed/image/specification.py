@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 
-BUILDER = 1
+BUILDER = 2
 """Raised when the builder puts something else into an image for the same specification."""
 
 

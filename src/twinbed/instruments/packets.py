@@ -48,7 +48,7 @@ class PacketsParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # Ethernet with a VLAN tag 18, IPv4 20, TCP 20 and 38 of its 40 bytes of options; IPv6 headers are 20 longer.
+    # Ethernet 14, IPv4 20, TCP with all options 60; an IPv6 header is 20 longer.
     snaplen: int = Field(96, ge=64, le=65535, description="bytes kept of each packet; headers need 96, with IPv6 116")
     buffer: Size = Field(
         64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture; larger loses less in bursts"
@@ -107,7 +107,9 @@ def _metric(name: str, unit: str, description: str, *, extensive: bool = False, 
 
 METRICS = (
     *(
-        _metric(name, unit, f"{meaning}, on a link; of the run: on the clients' links", extensive=True, headline=name in HEADLINES)
+        _metric(
+            name, unit, f"{meaning}, on a link; of the run: on the clients' links", extensive=True, headline=name in HEADLINES
+        )
         for name, (unit, meaning) in COUNTED.items()
     ),
     _metric("connections", "1", "TCP and UDP connections on a link; of the run: on the clients' links", extensive=True),

@@ -25,8 +25,7 @@ _STOP_LIMIT_S = 10.0
 _DRAIN_LIMIT_S = 5.0
 _DRAIN_STEP_S = 0.02
 _SIGUSR1 = 10
-GRACE_S = 30.0
-"""What a phase other than the workload may take beyond the limits of the commands in it."""
+_EVIDENCE_LIMIT_S = 5.0
 
 
 class RunFailed(Exception):
@@ -57,7 +56,8 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
         with contextlib.ExitStack() as stack:
             with clock.phase(Phase.UP):
                 bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, site))
-            stack.enter_context(clock.phase_at_exit(Phase.DOWN))
+            stack.push(_Evidence(bed, site))
+            outcome.lab = bed.lab
             outcome.passport = bed.passport
             outcome.cautions += bed.cautions
             outcome.applied += bed.applied
@@ -91,6 +91,8 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                 stage.stop(servers)
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
+            with clock.phase(Phase.DOWN):
+                stack.close()
     except HostError as error:
         raise RunFailed(clock.current, str(error)) from error
 
@@ -112,12 +114,22 @@ class _Clock:
         finally:
             self._outcome.phases[phase.value] = round(time.monotonic() - started, 6)
 
-    @contextlib.contextmanager
-    def phase_at_exit(self, phase: Phase) -> Iterator[None]:
-        """Marks the phase that begins when the block is left without an error."""
-        yield
-        self.current = phase
-        self._on_phase(phase)
+
+class _Evidence:
+    """On the way out of a failed run: bring what its hosts have written so far, from those that still answer."""
+
+    def __init__(self, bed: Bed, site: Site) -> None:
+        self._bed, self._site = bed, site
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not issubclass(kind, HostError):
+            return
+        for name, host in self._bed.hosts.items():
+            with contextlib.suppress(HostError):
+                host.collect(self._site.place(name), limit_s=_EVIDENCE_LIMIT_S)
 
 
 def _hold_to(applied: Sequence[Applied]) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import twinbed
-from twinbed.hosts.site import Site
-from twinbed.image import Image
+from twinbed.hosts.site import Installed, Site
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.lab.folder import Folder, disk_full_is_clear
@@ -35,8 +34,7 @@ def carry_out(
     runs: Sequence[Run],
     plugins: Any,
     folder: Folder,
-    image: Image,
-    probe: Path,
+    installed: Installed | None,
     listener: Listener,
     *,
     only: Sequence[str] = (),
@@ -45,7 +43,7 @@ def carry_out(
 ) -> Ending:
     """Make the runs that are missing, in the study's order, into ``folder`` (which the caller has locked).
 
-    ``only`` are beginnings of run ids, or ``factor=level``.  Without ``keep_going`` the first failure ends the loop.
+    ``installed`` may be None where nothing is missing.  ``only`` are beginnings of run ids, or ``factor=level``.  Without ``keep_going`` the first failure ends the loop.
     """
     folder.write("study.yaml", study.source)
     planned = [_planned(run) for run in runs]
@@ -56,9 +54,10 @@ def carry_out(
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
     made = 0
     for run in to_do:
+        assert installed is not None
         if states[run.id] is not None:
             folder.set_aside(run.id)
-        status, seconds, reason = _one(run, plugins, folder, image, probe, listener)
+        status, seconds, reason = _one(run, plugins, folder, installed, listener)
         states[run.id] = status
         made += 1
         listener(RunEnded(run, status, seconds, reason))
@@ -69,11 +68,9 @@ def carry_out(
     return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
 
 
-def _one(
-    run: Run, plugins: Any, folder: Folder, image: Image, probe: Path, listener: Listener
-) -> tuple[Status, float, str | None]:
+def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> tuple[Status, float, str | None]:
     unfinished = folder.begin(run.id)
-    site = Site(run.id, probe, image, unfinished / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
     outcome = Outcome()
     started_s, started = time.time(), time.monotonic()
     failed_phase: Phase | None = None
@@ -105,7 +102,8 @@ def _one(
         lab=outcome.lab,
     )
     passport = {place: dict(facts) for place, facts in outcome.passport.items()}
-    passport.setdefault("image", {"digest": image.digest, "kernel": image.kernel_version, **image.packages})
+    image = installed.image
+    passport.setdefault("image", {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages})
     folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], passport)
     return status, time.monotonic() - started, reason
 

@@ -62,15 +62,25 @@ def is_absent(node: Node | None) -> bool:
     return node is None or (isinstance(node, Scalar) and node.value is None)
 
 
+def node_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
+    """What stands at ``path``; None where nothing does."""
+    for step in path:
+        if isinstance(node, Entries):
+            node = node.entries.get(str(step))
+        elif isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
+            node = node.items[step]
+        else:
+            return None
+    return node
+
+
 def place_of(node: Node, path: Sequence[str | int]) -> Place:
     """Where the value at ``path`` stands, or else the deepest part of the path that is there."""
     for step in path:
-        if isinstance(node, Entries) and step in node.entries:
-            node = node.entries[str(step)]
-        elif isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
-            node = node.items[step]
-        elif isinstance(node, Entries | Items):
+        below = node_at(node, (step,))
+        if below is None:
             break
+        node = below
     return node.place
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from twinbed.model.document import Entries, Node, Scalar, place_of, plain
+from twinbed.model.document import Entries, Node, Scalar, node_at, place_of, plain
 from twinbed.model.problem import Place, Problem, listed, nearest
 from twinbed.model.units import QuantityError
 
@@ -78,7 +78,9 @@ class Section:
 
     def _problem(self, detail: ErrorDetails, levels: Mapping[Path, FromLevel], note: str) -> Problem:
         location = self._location(detail["loc"], levels)
-        message, allowed, near = _said(detail, self.model, location)
+        written = next((c.level for path, c in levels.items() if path == location), None) or node_at(self.node, location)
+        value = shown(written.value if isinstance(written, Scalar) else detail["input"])
+        message, allowed, near = _said(detail, value, self.model, location)
         for path, chosen in levels.items():
             if location[: len(path)] == path:
                 return Problem.at(chosen.level.place, f"factors.{chosen.factor}", message + note, allowed, near)
@@ -96,16 +98,10 @@ class Section:
         for step in loc:
             if isinstance(step, str) and model is not None and step in model.model_fields:
                 model = _model_in(model.model_fields[step].annotation)
-            elif isinstance(step, str) and not self._has((*kept, step)):
+            elif isinstance(step, str) and node_at(self.node, (*kept, step)) is None:
                 continue
             kept.append(step)
         return tuple(kept)
-
-    def _has(self, path: Sequence[str | int]) -> bool:
-        node: Node | None = self.node
-        for step in path:
-            node = node.entries.get(str(step)) if isinstance(node, Entries) else None
-        return node is not None
 
     def _key(self, location: Sequence[str | int]) -> str:
         key = self.path
@@ -127,10 +123,11 @@ def shown(value: object) -> str:
     return repr(value)
 
 
-def _said(detail: ErrorDetails, model: type[BaseModel], location: Sequence[str | int]) -> tuple[str, str, str | None]:
-    """(message, allowed, nearest) for one of pydantic's errors."""
+def _said(
+    detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]
+) -> tuple[str, str, str | None]:
+    """(message, allowed, nearest) for one of pydantic's errors about ``value``, shown as written."""
     kind, text, context = detail["type"], detail["msg"], detail.get("ctx", {})
-    value = shown(detail["input"])
     if kind == "missing":
         described = _field_description(model, location)
         return "is required" + (f": {described}" if described else ""), "", None

@@ -116,6 +116,8 @@ class Bed:
     applied: Sequence[Applied]
     passport: Mapping[str, Mapping[str, Any]]
     cautions: Sequence[Caution] = ()
+    lab: str = ""
+    """The id of the lab it is in."""
 
 
 @dataclass(frozen=True, slots=True)

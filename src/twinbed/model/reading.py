@@ -103,7 +103,9 @@ class _Reader:
         found = cells(factors, exclude, sections, self.problems)
         if not testbeds:
             return None
-        reference, reason = self.reference(head, factors, testbeds)
+        if exclude and not found and not self.problems:
+            self.problem(self.root.entries["exclude"].place, "exclude", "leaves no cell")
+        reference, reason = self.reference(factors, testbeds)
         if head is None or self.problems:
             return None
         if len(found) * head.replicates > MAX_RUNS:
@@ -263,16 +265,14 @@ class _Reader:
                 found.append(entry)
         return found
 
-    def reference(self, head: Head | None, factors: Sequence[Factor], testbeds: Mapping[str, Section]) -> tuple[str, str]:
+    def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
-        given = None if head is None else head.reference
-        if given is not None:
-            if given not in names and names:
-                place = self.root.entries["reference"].place
-                message = (
-                    f"{given!r} is not a level of the factor testbed" if given in testbeds else f"{given!r} is not a testbed"
-                )
-                self.problem(place, "reference", message, listed(names), nearest(given, names))
+        node = self.root.entries.get("reference")
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            given = node.value
+            if given not in names:
+                what = "a level of the factor testbed" if given in testbeds else "a testbed"
+                self.problem(node.place, "reference", f"{given!r} is not {what}", listed(names), nearest(given, names))
             return given, "given"
         remote = [name for name in names if name in testbeds and testbeds[name].kind == REMOTE]
         if remote:

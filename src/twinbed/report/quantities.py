@@ -77,15 +77,16 @@ def ratio(value: float | None) -> str:
     return f"{value:#.3g}".removesuffix(".") if value < 1000 else f"{value:,.0f}"
 
 
-def change(value: float) -> str:
-    """A ratio in words: ``4.1 % less``, ``20 % more``, ``3.4 times as much``."""
+def change(value: float, reference: str) -> str:
+    """A ratio in words: ``4.1 % less than container``, ``3.4 times as much as container``."""
     if value >= 2:
-        return f"{value:.3g} times as much"
+        return f"{value:.3g} times as much as {reference}"
     percent = abs(value - 1) * 100
     if percent < 0.05:
-        return "the same to 0.1 %"
-    digits = 0 if percent >= 10 else 1
-    return f"{percent:.{digits}f} % {'more' if value > 1 else 'less'}"
+        return f"the same as {reference} to 0.1 %"
+    # 99.96 % less is not 100 % less.
+    text = f"{percent:.0f}" if 10 <= percent < 99 else f"{percent:.1f}" if percent < 99.9 or value > 1 else f"{percent:.3g}"
+    return f"{text} % {'more' if value > 1 else 'less'} than {reference}"
 
 
 def share(value: float) -> str:

@@ -85,12 +85,12 @@ def _why_open(each: Comparison, margin: str) -> str:
 
 
 def finding(each: Comparison) -> str:
-    """``requests per second at payload 500B: 0.42 of container's (58 % less)``."""
+    """``requests per second at payload 500B: 58 % less than container (ratio 0.420)``."""
     title = metric_title(each.metric, each.host, each.direction)
     where = f" at {cell_title(each.cell)}" if each.cell else ""
     if each.ratio is None:
         return f"{title}{where}: {explanation(each)}"
-    return f"{title}{where}: {ratio(each.ratio)} × {each.reference} ({change(each.ratio)})"
+    return f"{title}{where}: {change(each.ratio, each.reference)} (ratio {ratio(each.ratio)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,12 @@ class Summary:
         if self.inconclusive:
             needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
             if needed:
-                said.append(
-                    f"About {max(needed)} replicates would decide {_of(len(needed), len(self.inconclusive))} open comparisons."
+                what = (
+                    "what is open"
+                    if len(needed) == len(self.inconclusive)
+                    else f"{len(needed)} of {len(self.inconclusive)} open ones"
                 )
+                said.append(f"About {max(needed)} replicates would decide {what}.")
             if len(needed) < len(self.inconclusive):
                 rest = [each for each in self.inconclusive if not each.replicates_needed]
                 said.append(f"{_names(rest)}: {explanation(rest[0])}; a wider margin or steadier runs may decide.")
@@ -189,10 +192,6 @@ def _distance(each: Comparison) -> float:
 def _names(comparisons: Iterable[Comparison]) -> str:
     names = list(dict.fromkeys(metric_name(each.metric) for each in comparisons))
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _of(part: int, total: int) -> str:
-    return f"{part} of {total}"
 
 
 def _all_of(total: int) -> str:

@@ -29,6 +29,10 @@ _START_LIMIT_S = 10.0
 class ContainerSettings(HostSettings):
     """Nothing beyond what all hosts have."""
 
+    def estimate_seconds(self) -> float:
+        """What a run takes beside its workload."""
+        return 0.7
+
 
 class Container:
     name = "container"
@@ -78,6 +82,7 @@ class Container:
                     **{host.name: facts for host, (_, facts) in zip(hosts, answers, strict=True)},
                 },
                 cautions=_cautions(params, len(addresses), site.cpus),
+                lab=lab.id,
             )
 
 

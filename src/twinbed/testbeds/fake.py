@@ -36,6 +36,10 @@ class FakeSettings(BaseModel):
     spread: float | None = Field(None, ge=0, description="standard deviation of the log of the response; null: the workload's")
     seed: int | None = Field(None, description="makes the noise repeatable; null: fresh noise every time")
 
+    def estimate_seconds(self) -> float:
+        """What a run takes beside its workload."""
+        return 0.01
+
 
 class FakeProgram:
     """A program that has already ended, except ``sleep``, which can be waited for and ended."""

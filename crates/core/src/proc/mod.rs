@@ -1,1 +1,17 @@
-//! x
+//! What `twinbed-probe counters` writes: the kernel's counters, snapshot by snapshot, as raw text.
+//!
+//! | file | does |
+//! |---|---|
+//! | `snapshot` | cuts the file into snapshots and sources |
+//! | `sources` | one source's text into keys and values |
+//! | `series` | all snapshots' values of each key; differences; intervals |
+//! | `kernel_log` | the kernel's log records |
+
+pub mod kernel_log;
+pub mod series;
+pub mod snapshot;
+mod sources;
+
+pub use kernel_log::{kernel_log, KernelLog};
+pub use series::{Counters, Difference, Interval};
+pub use sources::{Kind, Value};

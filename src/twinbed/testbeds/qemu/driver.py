@@ -88,6 +88,7 @@ class Qemu:
                     **{guest.host.name: facts for guest, _, facts in answers},
                 },
                 cautions=_cautions(params, accelerator, proof.found if proof else "as asked", len(addresses), site.cpus),
+                lab=lab.id,
             )
 
 

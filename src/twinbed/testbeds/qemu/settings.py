@@ -23,3 +23,7 @@ class QemuSettings(HostSettings):
     def megabytes(self) -> int:
         """QEMU takes whole MiB."""
         return -(-self.memory // 2**20)
+
+    def estimate_seconds(self) -> float:
+        """What a run takes beside its workload."""
+        return 6.0

@@ -72,7 +72,7 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
     disk = folder / f"disk.{DISK_TYPE}"
     marker = str(uuid.uuid5(uuid.NAMESPACE_OID, digest))
     run(["mkfs.erofs", "-T", "0", "-U", marker, str(disk), str(rootfs)], limit_s=300)
-    (folder / "vmlinuz").hardlink_to(base_folder / "vmlinuz")
+    (folder / "vmlinux").hardlink_to(base_folder / "vmlinux")
     order = json.loads((base_folder / "modules/modules.json").read_text())
     loaded = [(item["name"], (base_folder / "modules" / item["name"]).read_bytes(), item["optional"]) for item in order]
     (folder / "initramfs.cpio").write_bytes(initramfs.guest(probe.read_bytes(), loaded, DISK_TYPE))
@@ -90,7 +90,7 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
             "disk_type": DISK_TYPE,
             "sha256": {
                 "probe": probe_sha256,
-                **{path.name: _hash(path) for path in (disk, folder / "vmlinuz", folder / "initramfs.cpio")},
+                **{path.name: _hash(path) for path in (disk, folder / "vmlinux", folder / "initramfs.cpio")},
             },
         },
     )

@@ -1,0 +1,340 @@
+//! The text of each source into keys and values. Units are in the keys where the kernel's are not plain counts.
+//!
+//! Sources: Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, net/core/net-procfs.c.
+
+use crate::error::{Error, Result};
+
+/// How a key's values are to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows: its difference counts.
+    Counter,
+    /// A state: its values count.
+    Gauge,
+    /// A text.
+    Setting,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Setting => "setting",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Integer(i128),
+    Real(f64),
+    Text(String),
+}
+
+impl Value {
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Integer(value) => Some(*value as f64),
+            Value::Real(value) => Some(*value),
+            Value::Text(_) => None,
+        }
+    }
+}
+
+/// Takes a key, its kind and value.
+pub(super) type Sink<'s> = dyn FnMut(&str, Kind, Value) + 's;
+
+/// One source's text, with its place in the file for errors.
+struct Text<'a> {
+    layer: &'static str,
+    first_line: usize,
+    content: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn lines(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
+        let (layer, first) = (self.layer, self.first_line);
+        self.content.lines().enumerate().map(move |(at, text)| Line { layer, number: first + at, text })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    layer: &'static str,
+    number: usize,
+    text: &'a str,
+}
+
+impl Line<'_> {
+    fn wrong(&self, expected: &str) -> Error {
+        Error::line(self.layer, self.number, self.text, expected)
+    }
+
+    fn integer(&self, word: &str) -> Result<Value> {
+        word.parse::<i128>().map(Value::Integer).map_err(|_| self.wrong(&format!("a whole number, not {word:?}")))
+    }
+
+    fn real(&self, word: &str) -> Result<Value> {
+        let value = word.parse::<f64>().ok().filter(|value| value.is_finite());
+        value.map(Value::Real).ok_or_else(|| self.wrong(&format!("a number, not {word:?}")))
+    }
+}
+
+/// Reads one source; false if it is of no known kind.
+pub(super) fn read(name: &str, content: &[u8], first_line: usize, sink: &mut Sink) -> Result<bool> {
+    let content = String::from_utf8_lossy(content);
+    let text = |layer| Text { layer, first_line, content: &content };
+    match name {
+        "/proc/stat" => stat(&text("/proc/stat"), sink)?,
+        "/proc/interrupts" => per_cpu(&text("/proc/interrupts"), true, sink)?,
+        "/proc/softirqs" => per_cpu(&text("/proc/softirqs"), false, sink)?,
+        "/proc/vmstat" => vmstat(&text("/proc/vmstat"), sink)?,
+        "/proc/meminfo" => meminfo(&text("/proc/meminfo"), sink)?,
+        "/proc/loadavg" => loadavg(&text("/proc/loadavg"), sink)?,
+        "/proc/net/dev" => devices(&text("/proc/net/dev"), sink)?,
+        "/proc/net/snmp" => header_pairs(&text("/proc/net/snmp"), "snmp", sink)?,
+        "/proc/net/netstat" => header_pairs(&text("/proc/net/netstat"), "netstat", sink)?,
+        "/proc/net/softnet_stat" => softnet(&text("/proc/net/softnet_stat"), sink)?,
+        "/proc/pressure/cpu" => pressure(&text("/proc/pressure/cpu"), "cpu", sink)?,
+        "/proc/pressure/io" => pressure(&text("/proc/pressure/io"), "io", sink)?,
+        "/proc/pressure/memory" => pressure(&text("/proc/pressure/memory"), "memory", sink)?,
+        _ => match name.strip_prefix("ethtool -").and_then(|rest| rest.split_once(' ')) {
+            Some(("S", device)) => ethtool_statistics(&text("ethtool -S"), device, sink)?,
+            Some(("k", device)) => ethtool_features(&text("ethtool -k"), device, sink)?,
+            _ => return Ok(false),
+        },
+    }
+    Ok(true)
+}
+
+/// `cpu0.user_ticks` (ticks of USER_HZ, 1/100 s), `ctxt`, ... The numbers of single interrupts are left to
+/// /proc/interrupts, which names them.
+fn stat(text: &Text, sink: &mut Sink) -> Result<()> {
+    const STATES: [&str; 10] =
+        ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
+    for line in text.lines() {
+        let mut words = line.text.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        if name.starts_with("cpu") {
+            for (state, word) in STATES.iter().zip(words) {
+                sink(&format!("{name}.{state}_ticks"), Kind::Counter, line.integer(word)?);
+            }
+        } else {
+            let word = words.next().ok_or_else(|| line.wrong("a name and a number"))?;
+            let is_gauge = matches!(name, "btime" | "procs_running" | "procs_blocked");
+            let name = if name == "btime" { "btime_s" } else { name };
+            sink(name, if is_gauge { Kind::Gauge } else { Kind::Counter }, line.integer(word)?);
+        }
+    }
+    Ok(())
+}
+
+/// Tables with a column a CPU: `intr.24(PCI-MSI 1-edge eth0-rx).cpu0`, `softirqs:NET_RX.cpu0`.
+fn per_cpu(text: &Text, is_interrupts: bool, sink: &mut Sink) -> Result<()> {
+    let mut cpus: Vec<String> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if at == 0 {
+            cpus = line.text.split_whitespace().map(str::to_ascii_lowercase).collect();
+            if cpus.is_empty() || cpus.iter().any(|cpu| !cpu.starts_with("cpu")) {
+                return Err(line.wrong("the heading CPU0 CPU1 ..."));
+            }
+            continue;
+        }
+        let (name, rest) = line.text.split_once(':').ok_or_else(|| line.wrong("a name and a colon"))?;
+        let name = name.trim();
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let is_count = |word: &&&str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let counts = words.iter().take(cpus.len()).take_while(is_count).count();
+        let label = words[counts..].join(" ");
+        let key = match (is_interrupts, label.is_empty()) {
+            (false, _) => format!("softirqs:{name}"),
+            (true, true) => format!("intr.{name}"),
+            (true, false) => format!("intr.{name}({label})"),
+        };
+        if counts == 0 || (!is_interrupts && counts < cpus.len()) {
+            return Err(line.wrong("a count for each CPU"));
+        }
+        if counts < cpus.len() {
+            // ERR and MIS: one number for all.
+            sink(&key, Kind::Counter, line.integer(words[0])?);
+            continue;
+        }
+        for (cpu, word) in cpus.iter().zip(&words) {
+            sink(&format!("{key}.{cpu}"), Kind::Counter, line.integer(word)?);
+        }
+    }
+    Ok(())
+}
+
+/// `vmstat:pgfault`. Names in nr_ are states, but for the few that count events.
+fn vmstat(text: &Text, sink: &mut Sink) -> Result<()> {
+    const EVENTS: [&str; 6] = [
+        "nr_dirtied",
+        "nr_written",
+        "nr_vmscan_write",
+        "nr_vmscan_immediate_reclaim",
+        "nr_foll_pin_acquired",
+        "nr_foll_pin_released",
+    ];
+    for line in text.lines() {
+        let (name, word) = line.text.split_once(' ').ok_or_else(|| line.wrong("a name and a number"))?;
+        let is_gauge = (name.starts_with("nr_") && !EVENTS.contains(&name)) || name == "workingset_nodes";
+        sink(&format!("vmstat:{name}"), if is_gauge { Kind::Gauge } else { Kind::Counter }, line.integer(word)?);
+    }
+    Ok(())
+}
+
+/// `meminfo:MemFree_bytes`.
+fn meminfo(text: &Text, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        let mut words = line.text.split_whitespace();
+        let (Some(name), Some(word)) = (words.next(), words.next()) else {
+            return Err(line.wrong("a name and a number"));
+        };
+        let name = name.trim_end_matches(':');
+        match (words.next(), line.integer(word)?) {
+            (Some("kB"), Value::Integer(kibibytes)) => {
+                let bytes = Value::Integer(kibibytes.saturating_mul(1024));
+                sink(&format!("meminfo:{name}_bytes"), Kind::Gauge, bytes);
+            }
+            (None, value) => sink(&format!("meminfo:{name}"), Kind::Gauge, value),
+            _ => return Err(line.wrong("a size in kB, or a count")),
+        }
+    }
+    Ok(())
+}
+
+fn loadavg(text: &Text, sink: &mut Sink) -> Result<()> {
+    const EXPECTED: &str = "three averages, RUNNING/ALL, a process number";
+    for line in text.lines() {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let [one, five, fifteen, tasks, _] = words[..] else { return Err(line.wrong(EXPECTED)) };
+        let (running, all) = tasks.split_once('/').ok_or_else(|| line.wrong(EXPECTED))?;
+        for (name, word) in [("1min", one), ("5min", five), ("15min", fifteen)] {
+            sink(&format!("loadavg:{name}"), Kind::Gauge, line.real(word)?);
+        }
+        sink("loadavg:running_tasks", Kind::Gauge, line.integer(running)?);
+        sink("loadavg:tasks", Kind::Gauge, line.integer(all)?);
+    }
+    Ok(())
+}
+
+/// `net/dev:eth0.rx_packets`.
+fn devices(text: &Text, sink: &mut Sink) -> Result<()> {
+    const COLUMNS: [&str; 16] = [
+        "rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "rx_fifo", "rx_frame", "rx_compressed", "rx_multicast",
+        "tx_bytes", "tx_packets", "tx_errors", "tx_dropped", "tx_fifo", "tx_collisions", "tx_carrier", "tx_compressed",
+    ];
+    for line in text.lines().skip(2) {
+        let (device, rest) = line.text.rsplit_once(':').ok_or_else(|| line.wrong("a device and a colon"))?;
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        if words.len() != COLUMNS.len() {
+            return Err(line.wrong("16 numbers"));
+        }
+        for (column, word) in COLUMNS.iter().zip(words) {
+            sink(&format!("net/dev:{}.{column}", device.trim()), Kind::Counter, line.integer(word)?);
+        }
+    }
+    Ok(())
+}
+
+/// Pairs of lines, names and numbers: `snmp:Tcp.RetransSegs`, `netstat:TcpExt.TCPTimeouts`.
+fn header_pairs(text: &Text, prefix: &str, sink: &mut Sink) -> Result<()> {
+    const GAUGES: [&str; 7] =
+        ["Forwarding", "DefaultTTL", "RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab"];
+    let mut lines = text.lines();
+    while let Some(names) = lines.next() {
+        let numbers = lines.next().ok_or_else(|| names.wrong("a line of numbers after this one"))?;
+        let mut columns = names.text.split_whitespace();
+        let mut words = numbers.text.split_whitespace();
+        let group = columns.next().unwrap_or_default();
+        if words.next() != Some(group) || !group.ends_with(':') {
+            return Err(numbers.wrong(&format!("the numbers of {group:?}")));
+        }
+        let group = group.trim_end_matches(':');
+        loop {
+            match (columns.next(), words.next()) {
+                (Some(name), Some(word)) => {
+                    let kind = if GAUGES.contains(&name) { Kind::Gauge } else { Kind::Counter };
+                    sink(&format!("{prefix}:{group}.{name}"), kind, numbers.integer(word)?);
+                }
+                (None, None) => break,
+                _ => return Err(numbers.wrong("as many numbers as names")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `softnet:cpu0.dropped`, from a line of hexadecimal columns a CPU; newer kernels have more columns.
+fn softnet(text: &Text, sink: &mut Sink) -> Result<()> {
+    const COUNTERS: [(usize, &str); 6] = [
+        (0, "processed"), (1, "dropped"), (2, "time_squeeze"),
+        (8, "cpu_collision"), (9, "received_rps"), (10, "flow_limit_count"),
+    ];
+    const GAUGES: [(usize, &str); 3] = [(11, "backlog_len"), (13, "input_qlen"), (14, "process_qlen")];
+    const CPU: usize = 12;
+    for (at, line) in text.lines().enumerate() {
+        let columns = line
+            .text
+            .split_whitespace()
+            .map(|word| u64::from_str_radix(word, 16).map_err(|_| line.wrong("hexadecimal numbers")))
+            .collect::<Result<Vec<_>>>()?;
+        let cpu = columns.get(CPU).copied().unwrap_or(at as u64);
+        for (kind, names) in [(Kind::Counter, &COUNTERS[..]), (Kind::Gauge, &GAUGES[..])] {
+            for (column, name) in names {
+                if let Some(value) = columns.get(*column) {
+                    sink(&format!("softnet:cpu{cpu}.{name}"), kind, Value::Integer(i128::from(*value)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `pressure:cpu.some.total_us`, and the kernel's averages in percent.
+fn pressure(text: &Text, resource: &str, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        let mut words = line.text.split_whitespace();
+        let share = words.next().ok_or_else(|| line.wrong("some or full"))?;
+        for word in words {
+            let (name, value) = word.split_once('=').ok_or_else(|| line.wrong("NAME=NUMBER"))?;
+            if name == "total" {
+                sink(&format!("pressure:{resource}.{share}.total_us"), Kind::Counter, line.integer(value)?);
+            } else {
+                sink(&format!("pressure:{resource}.{share}.{name}_percent"), Kind::Gauge, line.real(value)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `ethtool-S:eth0.rx_packets`. Drivers name these as they like.
+fn ethtool_statistics(text: &Text, device: &str, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        let is_heading = line.text.trim_end() == "NIC statistics:" || line.text.trim().is_empty();
+        if is_heading || line.text.starts_with("no stats available") {
+            continue;
+        }
+        let (name, word) = line.text.rsplit_once(':').ok_or_else(|| line.wrong("a name, a colon, a number"))?;
+        let word = word.trim();
+        let value = if word.contains('.') { line.real(word)? } else { line.integer(word)? };
+        sink(&format!("ethtool-S:{device}.{}", name.trim()), Kind::Counter, value);
+    }
+    Ok(())
+}
+
+/// `ethtool-k:eth0.tcp-segmentation-offload`, on or off.
+fn ethtool_features(text: &Text, device: &str, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        if line.text.starts_with("Features for ") || line.text.trim().is_empty() {
+            continue;
+        }
+        let (name, rest) = line.text.split_once(':').ok_or_else(|| line.wrong("a feature and a colon"))?;
+        let state = rest.split_whitespace().next().filter(|state| matches!(*state, "on" | "off"));
+        let state = state.ok_or_else(|| line.wrong("on or off"))?;
+        sink(&format!("ethtool-k:{device}.{}", name.trim()), Kind::Setting, Value::Text(state.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Columns to `pyarrow.Table` through the Arrow PyCapsule interface: no copy, and no Arrow library of pyarrow's linked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
+};
+use arrow_schema::{ArrowError, Field, Schema};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// Named columns of equal length, in order, and facts about the table as text.
+#[derive(Default)]
+pub struct Columns {
+    columns: Vec<(String, ArrayRef, bool)>,
+    metadata: HashMap<String, String>,
+}
+
+impl Columns {
+    pub fn add(&mut self, name: impl Into<String>, column: ArrayRef, nullable: bool) {
+        self.columns.push((name.into(), column, nullable));
+    }
+
+    pub fn text<'a>(&mut self, name: &str, values: impl Iterator<Item = &'a str>) {
+        self.add(name, Arc::new(StringArray::from_iter_values(values)), false);
+    }
+
+    pub fn optional_text<'a>(&mut self, name: &str, values: impl Iterator<Item = Option<&'a str>>) {
+        self.add(name, Arc::new(StringArray::from_iter(values)), true);
+    }
+
+    pub fn integer(&mut self, name: impl Into<String>, values: impl Iterator<Item = i64>) {
+        self.add(name, Arc::new(Int64Array::from_iter_values(values)), false);
+    }
+
+    pub fn optional_integer(&mut self, name: impl Into<String>, values: impl Iterator<Item = Option<i64>>) {
+        self.add(name, Arc::new(Int64Array::from_iter(values)), true);
+    }
+
+    pub fn real(&mut self, name: &str, values: impl Iterator<Item = f64>) {
+        self.add(name, Arc::new(Float64Array::from_iter_values(values)), false);
+    }
+
+    pub fn optional_real(&mut self, name: &str, values: impl Iterator<Item = Option<f64>>) {
+        self.add(name, Arc::new(Float64Array::from_iter(values)), true);
+    }
+
+    pub fn optional_bool(&mut self, name: &str, values: impl Iterator<Item = Option<bool>>) {
+        self.add(name, Arc::new(BooleanArray::from_iter(values)), true);
+    }
+
+    pub fn port(&mut self, name: &str, values: impl Iterator<Item = u16>) {
+        self.add(name, Arc::new(UInt16Array::from_iter_values(values)), false);
+    }
+
+    /// A fact about the table: it is in the schema's metadata.
+    pub fn fact(&mut self, name: &str, value: impl ToString) {
+        self.metadata.insert(name.to_owned(), value.to_string());
+    }
+
+    pub fn batch(self) -> Result<RecordBatch, ArrowError> {
+        let fields: Vec<Field> = self
+            .columns
+            .iter()
+            .map(|(name, column, nullable)| Field::new(name, column.data_type().clone(), *nullable))
+            .collect();
+        let schema = Schema::new(fields).with_metadata(self.metadata);
+        RecordBatch::try_new(Arc::new(schema), self.columns.into_iter().map(|(_, column, _)| column).collect())
+    }
+}
+
+/// What `pyarrow.table` takes: an object that gives its stream once.
+#[pyclass]
+struct Stream {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Stream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer leave a requested schema aside.
+        let _ = requested_schema;
+        let schema = self.batch.schema();
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], schema);
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new(py, stream, Some(c"arrow_array_stream".to_owned()))
+    }
+}
+
+/// Hands a batch to pyarrow.
+pub fn table(py: Python<'_>, batch: Result<RecordBatch, ArrowError>) -> PyResult<Bound<'_, PyAny>> {
+    let batch = batch.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    py.import("pyarrow")?.getattr("table")?.call1((Stream { batch },))
+}

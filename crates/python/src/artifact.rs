@@ -1,0 +1,64 @@
+//! Opening an artifact, and saying which one is wrong.
+
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use twinbed_core::Error;
+
+pyo3::create_exception!(
+    twinbed._core,
+    ArtifactError,
+    PyValueError,
+    "An artifact that cannot be read: which file, where in it, what was expected there."
+);
+
+/// An artifact's bytes. This is where a compressed file (.gz, .zst) will be opened as a stream.
+pub enum Artifact {
+    Mapped(Mmap),
+    /// Not a regular file (a pipe), or an empty one.
+    Stream(File),
+}
+
+pub fn open(path: &Path) -> PyResult<Artifact> {
+    let file = File::open(path).map_err(|error| named(error, path))?;
+    let about = file.metadata().map_err(|error| named(error, path))?;
+    if about.is_file() && about.len() > 0 {
+        // SAFETY: artifacts are immutable once their run's folder has its name, and only read here. A file that
+        // someone cuts short meanwhile ends the process with SIGBUS, as with any mapping.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| named(error, path))?;
+        return Ok(Artifact::Mapped(map));
+    }
+    Ok(Artifact::Stream(file))
+}
+
+/// All of an artifact's bytes, handed to `read`.
+pub fn with_bytes<T>(path: &Path, read: impl FnOnce(&[u8]) -> Result<T, Error>) -> PyResult<T> {
+    let result = match open(path)? {
+        Artifact::Mapped(map) => read(&map),
+        Artifact::Stream(mut file) => {
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut file, &mut bytes).map_err(|error| named(error, path))?;
+            read(&bytes)
+        }
+    };
+    result.map_err(|error| wrong(path, &error))
+}
+
+/// An OSError of the right class, with the file's name.
+pub fn named(error: std::io::Error, path: &Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            pyo3::exceptions::PyOSError::new_err((number, text, path.display().to_string()))
+        }
+        None => error.into(),
+    }
+}
+
+pub fn wrong(path: &Path, error: &Error) -> PyErr {
+    ArtifactError::new_err(format!("{}: {error}", path.display()))
+}

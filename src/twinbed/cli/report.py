@@ -1,0 +1,66 @@
+"""`twinbed report`: results as one HTML page, or as Markdown, LaTeX or CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from twinbed.model.result import Result
+    from twinbed.model.tables import Tables
+
+SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv"}
+
+
+@click.command(name="report")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File to write; - is standard output. Default: RESULTS/report.*"
+)
+@click.option("--html", "style", flag_value="html", default="html", help="One self-contained page (default).")
+@click.option("--markdown", "style", flag_value="markdown", help="Markdown with GitHub's tables.")
+@click.option("--latex", "style", flag_value="latex", help="LaTeX tables to \\input; they need the package booktabs.")
+@click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one a row, in base units.")
+def command(results: Path, output: Path | None, style: str) -> int:
+    """Write what RESULTS say: the verdict first, then each layer, then why to trust it.
+
+    The page opens from disk without a network.  The file's name goes to standard output.
+    """
+    from twinbed.analyses.compare import compare
+    from twinbed.cli.extraction import extracted
+    from twinbed.model.error import TwinbedError
+    from twinbed.report import write
+
+    tables = extracted(results)
+    text = rendered(style, tables, compare.run(tables))
+    if output is not None and str(output) == "-":
+        click.echo(text, nl=False)
+        return 0
+    file = output or results / f"report{SUFFIXES[style]}"
+    try:
+        write(text, file)
+    except OSError as error:
+        raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
+    click.echo(str(file))
+    return 0
+
+
+def rendered(style: str, tables: Tables, result: Result) -> str:
+    """The report in a style of SUFFIXES."""
+    if style == "markdown":
+        from twinbed.report.markdown import markdown
+
+        return markdown(tables, result)
+    if style == "latex":
+        from twinbed.report.latex import latex
+
+        return latex(tables, result)
+    if style == "csv":
+        from twinbed.report.table import as_csv
+
+        return as_csv(result.comparisons)
+    from twinbed.report.page import page
+
+    return page(tables, result)

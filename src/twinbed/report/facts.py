@@ -1,0 +1,74 @@
+"""What testbeds are made of and what was set on them, side by side; from the tables ``facts`` and ``applied``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.model.tables import Tables
+
+Values = Mapping[str, tuple[str, ...]]
+"""Testbed -> the distinct values that its runs have."""
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact of one place on every testbed; applied settings have ``asked`` and ``source`` too."""
+
+    place: str
+    name: str
+    values: Values
+    asked: Values
+    source: str = ""
+
+    def differs(self, testbeds: Sequence[str]) -> bool:
+        return len({self.values.get(testbed, ()) for testbed in testbeds}) > 1
+
+
+def passports(tables: Tables) -> tuple[Fact, ...]:
+    """The testbeds' passports, in the order of places and names."""
+    found = _collect(tables, "facts", ("place", "fact", "value"))
+    return tuple(Fact(place, fact, _values(rows, 0), {}) for (place, fact), rows in sorted(found.items()))
+
+
+def applied(tables: Tables) -> tuple[Fact, ...]:
+    """Every setting as asked and as found."""
+    found = _collect(tables, "applied", ("subject", "setting", "found", "asked", "source"))
+    return tuple(
+        Fact(subject, setting, _values(rows, 0), _values(rows, 1), next(iter(rows.values()))[0][2])
+        for (subject, setting), rows in sorted(found.items())
+    )
+
+
+Rows = dict[str, list[tuple[str, ...]]]
+
+
+def _collect(tables: Tables, name: str, columns: Sequence[str]) -> dict[tuple[str, str], Rows]:
+    """(first, second column) -> testbed -> distinct rest of the row, in the order of appearance."""
+    table = tables.table(name)
+    found: dict[tuple[str, str], Rows] = {}
+    if not table.num_rows:
+        return found
+    testbeds = {record.id: str(record.settings["testbed"]["name"]) for record in tables.records}
+    distinct: Iterable[tuple[str, ...]] = dict.fromkeys(
+        (testbeds[run], *rest)
+        for run, *rest in zip(*(table[column].to_pylist() for column in ("run", *columns)), strict=True)
+        if run in testbeds
+    )
+    for testbed, one, two, *rest in distinct:
+        found.setdefault((one, two), {}).setdefault(testbed, []).append(tuple(rest))
+    return found
+
+
+def _values(rows: Rows, column: int) -> Values:
+    return {testbed: tuple(sorted({each[column] for each in of_testbed})) for testbed, of_testbed in rows.items()}
+
+
+def shown(values: Values, testbed: str, most: int = 4) -> str:
+    """A testbed's values in one text; a value that runs do not agree on is shown with its alternatives."""
+    found = values.get(testbed, ())
+    if not found:
+        return MISSING
+    rest = f" | and {len(found) - most} more" if len(found) > most else ""
+    return " | ".join(found[:most]) + rest

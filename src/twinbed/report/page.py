@@ -1,0 +1,283 @@
+"""The report as one HTML page that needs nothing else: verdict first, then each layer, then why to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from twinbed.model.result import Comparison, Estimate, Result, Verdict
+from twinbed.model.tables import Tables
+from twinbed.report import plots
+from twinbed.report.provenance import provenance
+from twinbed.report.quantities import Scaling, number, plus_minus, ratio, scaling, share
+from twinbed.report.words import (
+    LAYERS,
+    SYMBOLS,
+    Summary,
+    cell_title,
+    explanation,
+    finding,
+    metric_name,
+    metric_title,
+    place,
+    summaries,
+)
+
+MOST_ROWS = 4000
+"""Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""
+MOST_FINDINGS = 6
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+"""The page may fetch nothing, whatever it holds."""
+
+
+def page(tables: Tables, result: Result) -> str:
+    """The whole page."""
+    folder = Path(__file__).parent
+    outline = tables.outline
+    title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
+    sections = [*_verdicts(result), *_layers(result), *provenance(tables, result), _method(result)]
+    body = "".join([_header(tables, result), "<main>", *sections])
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="generator" content="twinbed">\n'
+        f"<style>\n{(folder / 'page.css').read_text()}</style>\n</head>\n<body>\n{body}</main>\n"
+        "<footer><p>Made by twinbed. Every number can be rebuilt from the run folders beside this page.</p></footer>\n"
+        f'<div id="tip" role="status" hidden></div>\n<script>\n{(folder / "page.js").read_text()}</script>\n</body>\n</html>\n'
+    )
+
+
+def verdict_mark(verdict: Verdict, text: str | None = None) -> str:
+    return (
+        f'<span class="verdict {verdict}"><span aria-hidden="true">{SYMBOLS[verdict]}</span> {escape(text or verdict)}</span>'
+    )
+
+
+def _header(tables: Tables, result: Result) -> str:
+    outline = tables.outline
+    made, planned = len(tables.records), len(tables.planned)
+    runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
+    workload = next((str(record.settings["workload"]["kind"]) for record in tables.records), "")
+    facts = [f"workload {workload}" if workload else "", runs, f"reference {outline.reference}" if outline.reference else ""]
+    links = [
+        ("verdict", "Verdict"),
+        *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in _layer_names(result)),
+    ]
+    links += [
+        ("cautions", f"Cautions ({len({each.kind for each in result.cautions})})"),
+        ("testbeds", "Testbeds"),
+        ("runs", "Runs"),
+    ]
+    links += [("repeat", "Repeat it"), ("method", "How to read this")]
+    nav = "".join(f'<a href="#{escape(target)}">{escape(text)}</a>' for target, text in links)
+    return (
+        f'<header><p class="kicker">{escape(" · ".join(fact for fact in facts if fact))}</p><h1>{escape(outline.name)}</h1>'
+        f'<p class="lede">{escape(lede(summaries(result), outline.reference))}</p>'
+        f'<nav aria-label="Sections">{nav}</nav></header>'
+    )
+
+
+def lede(found: Sequence[Summary], reference: str | None) -> str:
+    """The verdict on all testbeds in one or two sentences."""
+    if not found:
+        return "There is nothing to compare: no metric that the reference and another testbed both have."
+    margin = share(found[0].margin)
+    texts = {
+        Verdict.EQUIVALENT: "{} equivalent to {} within {} in everything compared.",
+        Verdict.DIFFERENT: "{} not: at least one headline metric is off by more than {}.",
+        Verdict.INCONCLUSIVE: "{} undecided: nothing is shown to be off by more than {}, but not all is shown to be within it.",
+    }
+    parts = []
+    for verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT, Verdict.INCONCLUSIVE):
+        names = [each.testbed for each in found if each.verdict is verdict]
+        if names:
+            who = f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
+            parts.append(texts[verdict].format(who, *([reference, margin] if verdict is Verdict.EQUIVALENT else [margin])))
+    if not any(each.verdict is Verdict.EQUIVALENT for each in found):
+        parts[0] = parts[0].replace(" not:", f" not equivalent to {reference}:", 1)
+    return " ".join(parts)
+
+
+def listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _verdicts(result: Result) -> Iterator[str]:
+    yield '<section id="verdict"><h2>Verdict</h2>'
+    if result.cautions:
+        kinds = len({each.kind for each in result.cautions})
+        yield f'<p>Read it with the <a href="#cautions">{kinds} caution{"s" if kinds > 1 else ""}</a>.</p>'
+    yield '<div class="cards">'
+    for summary in summaries(result):
+        yield f'<article class="card {summary.verdict}"><h3>{escape(summary.testbed)} {verdict_mark(summary.verdict)}</h3>'
+        yield f"<p>{escape(summary.sentence)}</p>"
+        yield from _findings("Differs", sorted(summary.different, key=_size, reverse=True), finding)
+        yield from _findings("Undecided", summary.inconclusive, lambda each: f"{finding(each)}: {explanation(each)}")
+        yield from _findings("Equivalent", summary.equivalent, finding)
+        if summary.advice:
+            yield (
+                '<div class="do"><h4>What to do</h4>' + "".join(f"<p>{escape(text)}</p>" for text in summary.advice) + "</div>"
+            )
+        yield "</article>"
+    yield "</div></section>"
+
+
+def _size(each: Comparison) -> float:
+    return max(each.ratio, 1 / each.ratio) if each.ratio else float("inf")
+
+
+def _findings(title: str, comparisons: Sequence[Comparison], say: Callable[[Comparison], str]) -> Iterator[str]:
+    if not comparisons:
+        return
+    items = "".join(f"<li>{escape(say(each))}</li>" for each in comparisons[:MOST_FINDINGS])
+    rest = len(comparisons) - MOST_FINDINGS
+    yield f"<h4>{title}</h4><ul>{items}" + (f"<li>and {rest} more below</li>" if rest > 0 else "") + "</ul>"
+
+
+def _layer_names(result: Result) -> list[str]:
+    return list(dict.fromkeys(each.layer for each in result.comparisons))
+
+
+Place = tuple[str, str, str]
+
+
+def _place(each: Comparison) -> Place:
+    return each.metric, each.host, each.direction
+
+
+def _layers(result: Result) -> Iterator[str]:
+    for layer in _layer_names(result):
+        of_layer = [each for each in result.comparisons if each.layer == layer]
+        yield f'<section id="layer-{escape(layer)}"><h2>{escape(LAYERS.get(layer, layer))}</h2>'
+        for _key, group in groupby((each for each in of_layer if each.headline), key=_place):
+            yield from _metric(list(group))
+        yield from _others([each for each in of_layer if not each.headline])
+        yield "</section>"
+
+
+def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    first = comparisons[0]
+    title = metric_title(*_place(first))
+    yield f"<h3>{escape(title[0].upper() + title[1:])}</h3>"
+    yield _metric_table(comparisons)
+    left_out = plots.cells_left_out(comparisons)
+    yield '<div class="plots">'
+    for spec, caption in (
+        (plots.distribution(comparisons), "Every replicate; the tick is the mean, the bar its interval."),
+        (plots.ratios(comparisons), f"Ratio to {first.reference} with its intervals; the band is the margin."),
+    ):
+        drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.")
+        yield f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+    yield "</div>"
+    if left_out:
+        yield f'<p class="note">{left_out} more cells are in the table only.</p>'
+
+
+def _metric_table(comparisons: Sequence[Comparison]) -> str:
+    """As the field prints it: a row a cell, a column a testbed."""
+    first = comparisons[0]
+    testbeds = list(dict.fromkeys(each.testbed for each in comparisons))
+    head = "".join(
+        f'<th scope="col" class="number">{escape(name)}</th>' for name in (f"{first.reference} (reference)", *testbeds)
+    )
+    rows = []
+    for cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
+        by_testbed = {each.testbed: each for each in group}
+        one = next(iter(by_testbed.values()))
+        estimates = [one.reference_estimate, *(each.estimate for each in by_testbed.values())]
+        scale = scaling(one.unit, [each.mean for each in estimates])
+        cells = [f'<td class="number">{_mean(one.reference_estimate, scale)}</td>']
+        cells += [_compared(by_testbed[name], scale) if name in by_testbed else "<td></td>" for name in testbeds]
+        rows.append(f'<tr><th scope="row">{escape(cell)}</th>{"".join(cells)}</tr>')
+    level = first.reference_estimate.interval
+    caption = (
+        f"Mean ± {share(round(level.level, 4)) if level else '95 %'} interval; ratio to {first.reference} with its interval."
+    )
+    return (
+        f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
+        f'<thead><tr><th scope="col">Cell</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )
+
+
+def _mean(found: Estimate, scale: Scaling) -> str:
+    if found.mean is None:
+        return "no values"
+    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
+    return (
+        escape(f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip())
+        + f'<span class="ratio">n = {found.n}</span>'
+    )
+
+
+def _compared(each: Comparison, scale: Scaling) -> str:
+    reason = escape(explanation(each))
+    return (
+        f'<td class="number">{_mean(each.estimate, scale)}<span class="ratio">{escape(_ratio(each))}</span>'
+        f'<span title="{reason}">{verdict_mark(each.verdict)}</span></td>'
+    )
+
+
+def _ratio(each: Comparison) -> str:
+    interval = f" [{ratio(each.ratio_interval.low)}, {ratio(each.ratio_interval.high)}]" if each.ratio_interval else ""
+    return f"{ratio(each.ratio)}{interval}"
+
+
+def _others(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    if not comparisons:
+        return
+    head = ("metric", "where", "cell", "testbed", "mean", "reference", "ratio", "verdict")
+    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
+    yield f"<details><summary>All other metrics of this layer ({len(comparisons)} comparisons)</summary>"
+    yield '<div class="scroll"><table class="sortable"><caption>Not headline metrics; corrected for their own number.</caption>'
+    yield f"<thead><tr>{columns}</tr></thead><tbody>"
+    yield from (_other(each) for each in comparisons[:MOST_ROWS])
+    yield "</tbody></table></div>"
+    if len(comparisons) > MOST_ROWS:
+        yield f'<p class="note">The first {MOST_ROWS}; <code>twinbed report --csv</code> writes all.</p>'
+    yield "</details>"
+
+
+def _other(each: Comparison) -> str:
+    scale = scaling(each.unit, [each.estimate.mean, each.reference_estimate.mean])
+
+    def mean(found: Estimate) -> str:
+        if found.mean is None:
+            return '<td class="number" data-value="">no values</td>'
+        text = f"{number(found.mean / scale.factor)} {scale.unit}".rstrip()
+        return f'<td class="number" data-value="{found.mean}">{escape(text)}</td>'
+
+    texts: Iterable[str] = (metric_name(each.metric), place(each.host, each.direction), cell_title(each.cell), each.testbed)
+    value = "" if each.ratio is None else each.ratio
+    return (
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in texts)}{mean(each.estimate)}{mean(each.reference_estimate)}"
+        f'<td class="number" data-value="{value}">{escape(_ratio(each))}</td><td>{verdict_mark(each.verdict)}</td></tr>'
+    )
+
+
+def _method(result: Result) -> str:
+    first = next(iter(result.comparisons), None)
+    margin = first.margin if first else 0.1
+    level = first.ratio_interval.level if first and first.ratio_interval else 0.9
+    alpha = share(round((1 - level) / 2, 4))
+    between, wrong = f"{ratio(1 / (1 + margin))} and {ratio(1 + margin)}", f"at most {alpha}"
+    meanings = [
+        (Verdict.EQUIVALENT, f"the ratio is shown to lie between {between}; wrong {wrong} of the time"),
+        (
+            Verdict.DIFFERENT,
+            f"the ratio is shown not to lie between {between}; the chance that any such claim is wrong is {wrong}",
+        ),
+        (
+            Verdict.INCONCLUSIVE,
+            "neither is shown; the reason is given, and the replicates that would decide where that is known",
+        ),
+    ]
+    items = "".join(f"<dt>{verdict_mark(verdict)}</dt><dd>{escape(text)}</dd>" for verdict, text in meanings)
+    return (
+        f'<section id="method"><h2>How to read this</h2><dl>{items}</dl>'
+        "<p>Ratios are of geometric means (Welch's t on logarithms; Fieller's interval where a value is 0). Equivalence is "
+        "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
+        "headline comparisons. Replicates are taken as independent; runs without values are left out, never counted as 0.</p>"
+        "</section>"
+    )

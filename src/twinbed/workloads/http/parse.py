@@ -1,0 +1,230 @@
+"""What ab and wrk wrote, as values, a table of requests and cautions.
+
+ab leaves out counts that are 0 (failures by reason, answers other than 2xx), and so does wrk: there, not printed means 0.
+Everything else that is not printed is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed import _core
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.metric import Value
+from twinbed.model.plugin import Extracted
+from twinbed.workloads.http.metrics import PERCENTILES, STAGES, SUMMED, UNITS
+from twinbed.workloads.http.params import HttpParams
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLEARLY_EARLY = 0.98
+"""Share of the duration below which a run that made all its requests was ended by the cap."""
+
+Numbers = Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What one client measured: metric -> value."""
+
+    host: str
+    numbers: Numbers
+    cautions: Sequence[Caution]
+    requests: pa.Table | None = None
+
+
+def read(params: HttpParams, artifacts: Path) -> Extracted:
+    """Raises OSError, ValueError or LookupError where an artifact is not there or not what the tool writes."""
+    files = sorted(artifacts.glob(f"*/{params.tool}.txt"))
+    if not files:
+        raise FileNotFoundError(f"no {params.tool}.txt in {artifacts}")
+    read_client = _wrk_client if params.tool == "wrk" else _ab_client
+    clients = [read_client(params, file.parent) for file in files]
+    tables = [client.requests for client in clients if client.requests is not None]
+    return Extracted(
+        list(_values(clients)),
+        {"requests": _concatenated(tables)} if tables else {},
+        [*(caution for client in clients for caution in client.cautions), *_warm_up(params, files)],
+    )
+
+
+def _values(clients: Sequence[Client]) -> Iterator[Value]:
+    """Of one client, the run's; of several, each one's, and the run's."""
+    if len(clients) == 1:
+        for name, number in clients[0].numbers.items():
+            yield Value(name, number, UNITS[name])
+        return
+    for client in clients:
+        for name, number in client.numbers.items():
+            yield Value(name, number, UNITS[name], client.host)
+    for name, number in together([client.numbers for client in clients]).items():
+        yield Value(name, number, UNITS[name])
+
+
+def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
+    """The run's numbers from its clients': sums, and what follows from sums. Missing where a part is missing."""
+    run = {name: _sum([client[name] for client in clients]) for name in clients[0] if name in SUMMED}
+    spent = _sum([_product(client["time_per_request"], client["requests"]) for client in clients])
+    run["time_per_request"] = _quotient(spent, run["requests"])
+    run["time_between_requests"] = _quotient(1.0, run["requests_per_second"])
+    return run
+
+
+def _ab_client(params: HttpParams, folder: Path) -> Client:
+    report = _core.ab((folder / "ab.txt").read_bytes())
+    numbers = dict(_ab_numbers(report))
+    done = report["complete_requests"]
+    # A percentile of nothing, or of failures alone, is no time of a request.
+    percentiles = read_percentiles((folder / "ab.csv").read_text(), int(done or 0)) if numbers["requests_per_second"] else {}
+    numbers |= {f"total_time_p{p}": percentiles.get(p) for p in PERCENTILES}
+    cautions = list(_doubts(params, folder.name, numbers, done))
+    if done == params.max_requests and report["duration_s"] < CLEARLY_EARLY * params.duration:
+        detail = f"{done} requests after {report['duration_s']:g} s of {params.duration:g} s{_of(folder.name)}"
+        cautions.insert(0, Caution(Kind.REQUEST_CAP, detail))
+    return Client(folder.name, numbers, cautions, _requests(folder))
+
+
+def _ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    done, failed, taken = report["complete_requests"], report["failed_requests"], report["duration_s"]
+    # ab counts an answer that never came as complete, and one request may fail in several ways.
+    some = bool(done) and not (failed and failed >= done)
+    yield "requests", done if some else None
+    yield "requests_per_second", report["requests_per_second"] if some else None
+    yield "goodput", _quotient(_product(8, report["html_bytes"]), taken)
+    yield "transfer_rate", report["received_bytes_per_second"]
+    yield "time_taken", taken
+    yield "transferred_bytes", report["transferred_bytes"]
+    yield "document_transferred_bytes", report["html_bytes"]
+    yield "document_bytes", report["document_bytes"] if some else None
+    yield "concurrency", report["concurrency"]
+    # Not as printed: to a microsecond is too coarse for a fast server.
+    yield "time_per_request", _quotient(_product(report["concurrency"], taken), done) if some else None
+    yield "time_between_requests", _quotient(taken, done) if some else None
+    yield "keep_alive_requests", report["keep_alive_requests"]
+    yield "failed_requests", failed
+    failures = report["failures"] or {}
+    for reason in ("connect", "receive", "length", "exceptions"):
+        yield f"failed_{reason}", failures.get(reason) if failures else 0 if failed == 0 else None
+    yield "failed_write", report["write_errors"] or 0
+    yield "failed_timeout", None
+    yield "non_2xx", report["non_2xx_responses"] or 0
+    for stage in STAGES:
+        times = (report[stage] if some else None) or {}
+        for moment, field in (("min", "min"), ("mean", "mean"), ("sd", "deviation"), ("median", "median"), ("max", "max")):
+            yield f"{stage}_time_{moment}", times.get(f"{field}_s")
+
+
+def read_percentiles(text: str, done: int) -> dict[int, float]:
+    """Per cent -> seconds, from ab's CSV file, which has milliseconds with three decimals.
+
+    For per cent p ab looks up the request at place floor(done x p / 100 + 0.5), and where that is ``done`` it looks past the
+    last one and writes 0.000; the percentile is the longest time there.
+    """
+    lines = text.splitlines()
+    if not lines or lines[0] != "Percentage served,Time in ms":
+        raise ValueError(f"ab.csv begins with {lines[0] if lines else 'nothing'!r}, not with 'Percentage served,Time in ms'")
+    table = {int(percent): float(time) / 1000 for percent, _, time in (line.partition(",") for line in lines[1:])}
+    if 100 not in table:
+        raise ValueError("ab.csv ends before 100 %")
+    return {p: table[100] if int(done * p / 100 + 0.5) >= done else time for p, time in table.items()}
+
+
+def _requests(folder: Path) -> pa.Table:
+    import pyarrow as pa
+
+    table = pa.table(_core.ab_requests((folder / "ab.tsv").read_bytes()))
+    return table.add_column(0, "host", pa.array([folder.name] * table.num_rows, pa.string()))
+
+
+def _wrk_client(params: HttpParams, folder: Path) -> Client:
+    report = _core.wrk((folder / "wrk.txt").read_bytes())
+    numbers = dict(_wrk_numbers(params, report))
+    return Client(folder.name, numbers, list(_doubts(params, folder.name, numbers, report["requests"])))
+
+
+def _wrk_numbers(params: HttpParams, report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    done, taken = report["requests"], report["duration_s"]
+    odd = report["non_2xx_or_3xx_responses"] or 0
+    errors = report["socket_errors"] or {}
+    failures = {kind: errors.get(kind, 0) for kind in ("connect", "read", "write", "timeout")}
+    yield "requests", done
+    yield "requests_per_second", report["requests_per_second"] if done else None
+    # wrk does not tell documents from headers; answers other than 2xx are of unknown size.
+    yield "goodput", _quotient(_product(8 * params.payload, done), taken) if not odd else None
+    yield "transfer_rate", report["read_bytes_per_second"]
+    yield "time_taken", taken
+    yield "transferred_bytes", report["read_bytes"]
+    yield "concurrency", report["connections"]
+    yield "time_per_request", _quotient(_product(report["connections"], taken), done)
+    yield "time_between_requests", _quotient(taken, done)
+    yield "failed_requests", sum(failures.values())
+    yield "failed_connect", failures["connect"]
+    yield "failed_receive", failures["read"]
+    yield "failed_write", failures["write"]
+    yield "failed_timeout", failures["timeout"]
+    yield "non_2xx", odd
+    latency = report["latency"] or {}
+    yield "total_time_mean", latency.get("mean")
+    yield "total_time_sd", latency.get("deviation")
+    yield "total_time_max", latency.get("max")
+    percentiles = dict(report["percentiles"])
+    yield "total_time_median", percentiles.get(50)
+    for percent in (50, 75, 90, 99):
+        yield f"total_time_p{percent}", percentiles.get(percent)
+
+
+def _doubts(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
+    failed, odd, size = numbers["failed_requests"], numbers["non_2xx"], numbers.get("document_bytes")
+    of = f"of {done} requests{_of(host)}"
+    if failed:
+        kinds = ", ".join(
+            f"{name.removeprefix('failed_')} {number:.0f}"
+            for name, number in numbers.items()
+            if name.startswith("failed_") and name != "failed_requests" and number
+        )
+        yield Caution(Kind.FAILED_REQUESTS, f"{failed:.0f} failures {of}" + (f": {kinds}" if kinds else ""))
+    if odd:
+        yield Caution(Kind.NON_2XX, f"{odd:.0f} {of}")
+    if size is not None and size != params.payload and not odd:
+        raise ValueError(f"{host} was sent a document of {size:.0f} bytes where {params.payload} were asked for")
+
+
+def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:
+    if not params.warm_up_requests:
+        yield Caution(Kind.WARM_UP, "warm_up_requests is 0")
+    for file in files:
+        said = file.with_name("warm-up.txt")
+        if not params.warm_up_requests or not said.exists():
+            continue
+        report = _core.ab(said.read_bytes())
+        wrong = (report["failed_requests"] or 0) + (report["non_2xx_responses"] or 0)
+        if wrong:
+            yield Caution(Kind.WARM_UP, f"{wrong} of {params.warm_up_requests} requests{_of(file.parent.name)}")
+
+
+def _of(host: str) -> str:
+    """Which client, where there are several."""
+    return "" if host == "client" else f" ({host})"
+
+
+def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.concat_tables(tables)
+
+
+def _sum(parts: Sequence[float | None]) -> float | None:
+    present = [part for part in parts if part is not None]
+    return sum(present) if present and len(present) == len(parts) else None
+
+
+def _product(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left * right
+
+
+def _quotient(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None

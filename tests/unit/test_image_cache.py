@@ -1,0 +1,161 @@
+"""The cache of images: whole or not at all, one builder at a time, never removed through a mount."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from twinbed.image import base, cache
+from twinbed.image.failure import ImageFailed
+from twinbed.image.specification import TWINBED, Specification
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TWINBED_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWINBED_CACHE", "/one")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/two")
+    monkeypatch.setenv("HOME", "/three")
+    assert cache.root() == Path("/one")
+    monkeypatch.delenv("TWINBED_CACHE")
+    assert cache.root() == Path("/two/twinbed")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache.root() == Path("/three/.cache/twinbed")
+
+
+def test_a_published_folder_is_found_by_its_key() -> None:
+    assert cache.current("key") is None
+    with cache.building(silent) as work:
+        built = work / "base"
+        built.mkdir()
+        (built / "file").write_text("content")
+        final = cache.publish(built, "bases", "key", {"digest": "d1"})
+    assert cache.current("key") == final
+    assert (final / "file").read_text() == "content"
+    assert cache.manifest(final)["digest"] == "d1"
+    assert list((cache.root() / "tmp").iterdir()) == []
+
+
+def test_a_published_folder_is_never_changed() -> None:
+    for content in ("first", "second"):
+        with cache.building(silent) as work:
+            built = work / "base"
+            built.mkdir()
+            (built / "file").write_text(content)
+            final = cache.publish(built, "bases", "key", {"digest": "d1"})
+    assert (final / "file").read_text() == "first"
+
+
+def test_a_failed_build_leaves_nothing() -> None:
+    with pytest.raises(ZeroDivisionError), cache.building(silent) as work:
+        (work / "half").write_text("done")
+        1 / 0  # noqa: B018
+    assert list((cache.root() / "tmp").iterdir()) == []
+    assert cache.current("key") is None
+
+
+def test_what_a_killed_build_left_is_swept(folder: Path) -> None:
+    (folder / "tmp/dead/rootfs").mkdir(parents=True)
+    (folder / "tmp/dead/rootfs/file").write_text("left")
+    with cache.building(silent) as work:
+        assert list((folder / "tmp").iterdir()) == [work]
+
+
+def test_nothing_is_swept_through_a_mount(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = folder / "tmp/dead"
+    (left / "dev").mkdir(parents=True)
+    table = folder / "mountinfo"
+    table.write_text(f"36 35 0:5 / {left}/dev rw,nosuid shared:2 - devtmpfs udev rw\n")
+    monkeypatch.setattr(cache, "MOUNTS", table)
+    with pytest.raises(ImageFailed, match="dev is mounted in it") as failure, cache.building(silent):
+        pass
+    assert failure.value.advice == f"umount {left}/dev"
+    assert (left / "dev").is_dir()
+
+
+def test_a_second_builder_waits_for_the_first() -> None:
+    said: list[str] = []
+    waiting = threading.Event()
+    order: list[str] = []
+
+    def second() -> None:
+        def say(line: str) -> None:
+            said.append(line)
+            waiting.set()
+
+        with cache.building(say):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with cache.building(silent):
+        thread.start()
+        assert waiting.wait(timeout=10)
+        order.append("first")
+    thread.join(timeout=10)
+    assert order == ["first", "second"]
+    assert said == ["another build is under way; waiting for it"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 99}', '{"format": 1}'])
+def test_a_manifest_that_cannot_be_read_is_named(folder: Path, content: str) -> None:
+    image = folder / "images/d1"
+    image.mkdir(parents=True)
+    (image / "manifest.json").write_text(content)
+    with pytest.raises(ImageFailed, match=r"manifest\.json") as failure:
+        cache.images()
+    assert str(image) in failure.value.advice
+
+
+def test_a_folder_without_manifest_is_not_an_image(folder: Path) -> None:
+    (folder / "images/d1").mkdir(parents=True)
+    (folder / "current").mkdir()
+    (folder / "current/key").symlink_to("../images/d1")
+    assert cache.images() == []
+    assert cache.current("key") is None
+
+
+def test_a_cache_that_cannot_be_written_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "file").write_text("")
+    monkeypatch.setenv("TWINBED_CACHE", str(folder / "file"))
+    with pytest.raises(ImageFailed, match="cannot be written") as failure, cache.building(silent):
+        pass
+    assert failure.value.exit_code == 3
+    assert "TWINBED_CACHE" in failure.value.advice
+
+
+def test_missing_tools_are_named_with_the_packages_they_come_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(ImageFailed, match="erofs-utils, mmdebstrap") as failure:
+        base.require_tools()
+    assert failure.value.advice.startswith("apt-get install --no-install-recommends ")
+
+
+def test_without_root_the_command_that_needs_it_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(ImageFailed, match="needs root") as failure:
+        base.require_tools()
+    assert f"TWINBED_CACHE={folder}" in failure.value.advice
+
+
+def test_a_full_disk_is_said_before_anything_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(base, "SPACE_BYTES", 10**18)
+    with pytest.raises(ImageFailed, match="GB free, building an image needs"):
+        base.require_tools()
+
+
+def test_another_package_is_another_key() -> None:
+    assert Specification().key == TWINBED.key
+    assert Specification(packages=(*TWINBED.packages, "nmap")).key != TWINBED.key

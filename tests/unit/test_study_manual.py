@@ -1,0 +1,84 @@
+"""docs/study-file.md and the ready studies, against the real plugins: every example is read, every key described."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from twinbed import design, registry
+from twinbed.cli import main
+from twinbed.model.reading import KEYS
+from twinbed.model.study import StudyError, load
+from twinbed.model.topology import Link, Topology
+
+REPOSITORY = Path(__file__).parents[2]
+MANUAL = (REPOSITORY / "docs/study-file.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", MANUAL, re.MULTILINE | re.DOTALL)
+EXAMPLES = [text for language, text in BLOCKS if language == "yaml"]
+NEEDED = {"study": "study: x", "testbeds": "testbeds: {a: {driver: container}}", "workload": "workload: {kind: http}"}
+
+
+def completed(text: str) -> str:
+    """A fragment with the keys that every study needs."""
+    given = set(re.findall(r"^(\w+):", text, re.MULTILINE))
+    return text + "".join(line + "\n" for key, line in NEEDED.items() if key not in given)
+
+
+@pytest.mark.parametrize("text", EXAMPLES[:-1])
+def test_every_example_is_right(text: str) -> None:
+    assert design.runs(load(completed(text), "example.yaml", registry.catalogue()))
+
+
+def test_the_wrong_example_is_told_what_the_manual_says() -> None:
+    (said,) = (text for language, text in BLOCKS if language == "text")
+    with pytest.raises(StudyError) as caught:
+        load(EXAMPLES[-1], "wrong.yaml", registry.catalogue())
+    assert caught.value.message.splitlines() == said.splitlines()
+
+
+def test_the_counts_of_cells_are_as_the_manual_says() -> None:
+    twelve = next(text for text in EXAMPLES if "16MiB" in text)
+    assert len(load(completed(twelve), "x.yaml", registry.catalogue()).cells) == 12
+    three = next(text for text in EXAMPLES if "nic: [null" in text)
+    assert len(load(completed(three), "x.yaml", registry.catalogue()).cells) == 3
+
+
+def test_every_key_has_its_section() -> None:
+    assert re.findall(r"^### (\w+)$", MANUAL, re.MULTILINE) == list(KEYS)
+    for name in (*Topology.model_fields, *Link.model_fields):
+        assert f"{name}:" in MANUAL
+
+
+@pytest.mark.parametrize("line", [line for _, text in BLOCKS for line in text.splitlines() if line.startswith("twinbed plan ")])
+def test_every_command_of_the_manual_runs(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    assert main.run(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out.startswith("quickstart: ")
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "studies").glob("*.yaml")), ids=lambda path: path.name)
+def test_ready_studies_are_right(path: Path) -> None:
+    study = load(path.read_text(), path.name, registry.catalogue())
+    assert study.name == path.stem
+    assert design.runs(study)
+
+
+def test_the_quickstart_is_what_it_promises() -> None:
+    study = load((REPOSITORY / "studies/quickstart.yaml").read_text(), "quickstart.yaml", registry.catalogue())
+    assert study.factors == {"testbed": ("container", "e1000", "virtio"), "payload": ("500B", "1MiB")}
+    assert (study.reference, study.replicates, study.order) == ("container", 5, "randomized-blocks")
+    assert len(design.runs(study)) == 30
+    for cell in study.cells:
+        assert cell.topology.link.rate == 10**9
+        assert list(cell.instruments) == ["packets", "counters"]
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_every_command_has_help_that_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([name, "--help"]) == 0
+    assert f"Usage: twinbed {name}" in capsys.readouterr().out
