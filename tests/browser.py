@@ -1,6 +1,7 @@
 """Headless Chromium over its DevTools pipe: opens a page, clicks, asks, takes screenshots, and notes errors and requests.
 
-The pipe (``--remote-debugging-pipe``: JSON messages that end in a zero byte, on descriptors 3 and 4) needs no port and no library.
+The pipe (``--remote-debugging-pipe``: JSON messages that end in a zero byte, on descriptors 3 and 4) needs no port and
+no library.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync --hide-scrollbars --remote-debugging-pipe"
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --hide-scrollbars --remote-debugging-pipe"
 )
 
 
@@ -69,11 +70,9 @@ class Page:
 
     def click(self, selector: str) -> None:
         """A real click: scrolled into view, pressed and released in the middle of the element."""
-        found = json.dumps(selector)
-        self.ask(f"document.querySelector({found}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        box = self.ask(
-            f"(() => {{const r = document.querySelector({found}).getBoundingClientRect(); return [r.x, r.y, r.width, r.height]}})()"
-        )
+        element = f"document.querySelector({json.dumps(selector)})"
+        self.ask(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        box = self.ask(f"(() => {{const r = {element}.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]}})()")
         x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}

@@ -32,6 +32,13 @@ PLUGINS = Plugins(
 )
 
 
+def analysis(name: str) -> Any:
+    """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
+    from twinbed.analyses.compare import compare
+
+    return {each.name: each for each in (compare,)}[name]
+
+
 def catalogue() -> Catalogue:
     """The settings that a study file may give to each plugin."""
     return Catalogue(

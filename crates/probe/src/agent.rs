@@ -65,11 +65,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
             sys::take_standard(0).tried(|| "take standard input")?,
             sys::take_standard(1).tried(|| "take standard output")?,
         ),
-        _ => {
-            return Err(Failure::new(
-                "agent takes exactly one of --fd N, --connect PATH, --port NAME, --stdio",
-            ))
-        }
+        _ => return Err(Failure::new("agent takes exactly one of --fd N, --connect PATH, --port NAME, --stdio")),
     };
     let Err(failure) = serve(input, output, Ending::Exit);
     Err(failure)
@@ -85,9 +81,7 @@ pub fn connect(path: &str) -> Outcome<File> {
 }
 
 fn both(stream: File) -> Outcome<(File, File)> {
-    let twin = stream
-        .try_clone()
-        .tried(|| "duplicate the control stream")?;
+    let twin = stream.try_clone().tried(|| "duplicate the control stream")?;
     Ok((stream, twin))
 }
 
@@ -152,11 +146,7 @@ impl Session {
     }
 
     pub fn send_buffer(&self, channel: u32, kind: Kind, buffer: &mut Buffer, length: usize) {
-        if self
-            .output
-            .send_buffer(channel, kind, buffer, length)
-            .is_err()
-        {
+        if self.output.send_buffer(channel, kind, buffer, length).is_err() {
             self.end(1);
         }
     }
@@ -215,11 +205,7 @@ impl Session {
 
     /// A frame that opens a channel: read the request, then let a thread of its own answer it.
     fn open(self: &Arc<Self>, frame: Frame) -> Outcome<()> {
-        let Frame {
-            channel,
-            kind,
-            payload,
-        } = frame;
+        let Frame { channel, kind, payload } = frame;
         if self.channels().contains_key(&channel) {
             self.fail(0, &Failure::new(format!("channel {channel} is in use")));
             return Ok(());
@@ -267,12 +253,7 @@ impl Session {
         }
     }
 
-    fn begin(
-        &self,
-        channel: u32,
-        entry: Channel,
-        work: impl FnOnce() + Send + 'static,
-    ) -> Outcome<()> {
+    fn begin(&self, channel: u32, entry: Channel, work: impl FnOnce() + Send + 'static) -> Outcome<()> {
         self.channels().insert(channel, entry);
         in_thread(work)
     }
@@ -303,8 +284,7 @@ impl Session {
             Some(Channel::Program(program)) => Arc::clone(program),
             _ => return,
         };
-        let sent = request::parse("SIGNAL", &frame.payload)
-            .and_then(|request| program.signal(&self.children, request));
+        let sent = request::parse("SIGNAL", &frame.payload).and_then(|request| program.signal(&self.children, request));
         if let Err(failure) = sent {
             self.fail(0, &failure);
         }
@@ -312,16 +292,9 @@ impl Session {
 }
 
 fn clocks() -> Clocks {
-    Clocks {
-        monotonic_s: sys::monotonic_s(),
-        realtime_s: sys::realtime_s(),
-    }
+    Clocks { monotonic_s: sys::monotonic_s(), realtime_s: sys::realtime_s() }
 }
 
 pub fn in_thread(work: impl FnOnce() + Send + 'static) -> Outcome<()> {
-    thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(work)
-        .map(drop)
-        .tried(|| "start a thread")
+    thread::Builder::new().stack_size(STACK_BYTES).spawn(work).map(drop).tried(|| "start a thread")
 }

@@ -8,9 +8,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn new(arguments: impl IntoIterator<Item = String>) -> Self {
-        Arguments {
-            left: arguments.into_iter().collect(),
-        }
+        Arguments { left: arguments.into_iter().collect() }
     }
 
     pub fn flag(&mut self, name: &str) -> bool {
@@ -43,25 +41,21 @@ impl Arguments {
     }
 
     pub fn required(&mut self, name: &str) -> Outcome<String> {
-        self.value(name)?
-            .ok_or_else(|| Failure::new(format!("{name} is missing")))
+        self.value(name)?.ok_or_else(|| Failure::new(format!("{name} is missing")))
     }
 
     /// Everything must have been taken by now.
     pub fn finish(self) -> Outcome<()> {
         match self.left.first() {
             None => Ok(()),
-            Some(extra) => Err(Failure::new(format!(
-                "unknown or repeated argument {extra:?}"
-            ))),
+            Some(extra) => Err(Failure::new(format!("unknown or repeated argument {extra:?}"))),
         }
     }
 }
 
 /// Reads `text`, the value of option `name`, as a number.
 pub fn number<T: std::str::FromStr>(name: &str, text: &str) -> Outcome<T> {
-    text.parse()
-        .map_err(|_| Failure::new(format!("{name} takes a number, not {text:?}")))
+    text.parse().map_err(|_| Failure::new(format!("{name} takes a number, not {text:?}")))
 }
 
 #[cfg(test)]

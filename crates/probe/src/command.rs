@@ -11,14 +11,8 @@ use crate::failure::{Failure, Outcome, Tried};
 use crate::request::Exec;
 use crate::sys;
 
-const DEFAULT_ENVIRONMENT: [(&str, &str); 3] = [
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
-    ("LANG", "C"),
-    ("HOME", "/root"),
-];
+const DEFAULT_ENVIRONMENT: [(&str, &str); 3] =
+    [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C"), ("HOME", "/root")];
 
 /// What the child does between fork and exec. std brings only an error number back from there,
 /// so the step goes in its upper half; the exec itself is step 0.
@@ -53,10 +47,7 @@ pub fn build(request: &Exec) -> Outcome<Command> {
         .flatten()
         .map(|dir| {
             let path = format!("{dir}/cgroup.procs");
-            File::options()
-                .write(true)
-                .open(&path)
-                .tried(|| format!("open {path}"))
+            File::options().write(true).open(&path).tried(|| format!("open {path}"))
         })
         .collect::<Outcome<Vec<File>>>()?;
     let netns = request

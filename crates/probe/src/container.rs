@@ -40,15 +40,9 @@ impl Bind {
             _ => ("", "", false),
         };
         if !source.starts_with('/') || !target.starts_with('/') {
-            return Err(Failure::new(format!(
-                "--bind takes /SOURCE:/TARGET or /SOURCE:/TARGET:ro, not {text:?}"
-            )));
+            return Err(Failure::new(format!("--bind takes /SOURCE:/TARGET or /SOURCE:/TARGET:ro, not {text:?}")));
         }
-        Ok(Bind {
-            source: source.into(),
-            target: target.into(),
-            read_only,
-        })
+        Ok(Bind { source: source.into(), target: target.into(), read_only })
     }
 }
 
@@ -57,11 +51,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         root: arguments.required("--root")?,
         scratch: arguments.required("--scratch")?,
         hostname: arguments.required("--hostname")?,
-        binds: arguments
-            .values("--bind")?
-            .iter()
-            .map(|text| Bind::parse(text))
-            .collect::<Outcome<_>>()?,
+        binds: arguments.values("--bind")?.iter().map(|text| Bind::parse(text)).collect::<Outcome<_>>()?,
     };
     let path = arguments.required("--connect")?;
     let cgroups = arguments.values("--cgroup")?;
@@ -92,14 +82,8 @@ fn begin(cgroups: &[String]) -> Outcome<(Forked, OwnedFd)> {
         fs::write(&path, "0").tried(|| format!("join cgroup {dir}"))?;
     }
     let (read, write) = sys::pipe().tried(|| "make a pipe")?;
-    sys::unshare(
-        libc::CLONE_NEWNS
-            | libc::CLONE_NEWPID
-            | libc::CLONE_NEWNET
-            | libc::CLONE_NEWUTS
-            | libc::CLONE_NEWIPC,
-    )
-    .tried(|| "make namespaces")?;
+    sys::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC)
+        .tried(|| "make namespaces")?;
     Ok(match sys::fork().tried(|| "fork")? {
         Forked::Child => (Forked::Child, read),
         parent => (parent, write),
@@ -116,11 +100,8 @@ impl Container {
             .iter()
             .map(|name| Ok((Detached::of(&format!("/dev/{name}"))?, *name)))
             .collect::<Outcome<Vec<_>>>()?;
-        let binds = self
-            .binds
-            .iter()
-            .map(|bind| Ok((Detached::of(&bind.source)?, bind)))
-            .collect::<Outcome<Vec<_>>>()?;
+        let binds =
+            self.binds.iter().map(|bind| Ok((Detached::of(&bind.source)?, bind))).collect::<Outcome<Vec<_>>>()?;
 
         // From here on paths mean the container's, so that no link in the image leads outside.
         let old = format!("{root}{OLD_ROOT}");
@@ -138,8 +119,7 @@ impl Container {
         mounts::scratch_folders()?;
         for (copy, bind) in binds {
             if bind.read_only {
-                copy.make_read_only()
-                    .tried(|| format!("make {} read-only", bind.source))?;
+                copy.make_read_only().tried(|| format!("make {} read-only", bind.source))?;
             }
             copy.attach(&bind.target)?;
         }
@@ -168,11 +148,7 @@ impl Container {
             mounts::escape_option(&lower),
             mounts::escape_option(&format!("{scratch}/upper")),
             mounts::escape_option(&format!("{scratch}/work")),
-            if in_user_namespace() {
-                ",userxattr"
-            } else {
-                ""
-            },
+            if in_user_namespace() { ",userxattr" } else { "" },
         );
         mounts::mount("overlay", "overlay", &root, 0, &options)?;
         Ok(root)
@@ -180,18 +156,13 @@ impl Container {
 }
 
 fn real(path: &str) -> Outcome<String> {
-    let real = Path::new(path)
-        .canonicalize()
-        .tried(|| format!("find {path}"))?;
-    real.into_os_string()
-        .into_string()
-        .map_err(|path| Failure::new(format!("{path:?} is not UTF-8")))
+    let real = Path::new(path).canonicalize().tried(|| format!("find {path}"))?;
+    real.into_os_string().into_string().map_err(|path| Failure::new(format!("{path:?} is not UTF-8")))
 }
 
 /// Only the first user namespace maps every id to itself.
 fn in_user_namespace() -> bool {
-    fs::read_to_string("/proc/self/uid_map")
-        .is_ok_and(|map| !map.split_ascii_whitespace().eq(["0", "0", "4294967295"]))
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.split_ascii_whitespace().eq(["0", "0", "4294967295"]))
 }
 
 #[cfg(test)]
@@ -200,11 +171,7 @@ mod tests {
 
     #[test]
     fn reads_binds() {
-        let bind = |read_only| Bind {
-            source: "/a".into(),
-            target: "/b".into(),
-            read_only,
-        };
+        let bind = |read_only| Bind { source: "/a".into(), target: "/b".into(), read_only };
         assert_eq!(Bind::parse("/a:/b").unwrap(), bind(false));
         assert_eq!(Bind::parse("/a:/b:ro").unwrap(), bind(true));
         for wrong in ["", "/a", "/a:/b:rw", "a:/b", "/a:b", "/a:/b:ro:ro"] {

@@ -36,10 +36,7 @@ enum State {
 
 impl Default for Program {
     fn default() -> Self {
-        Program {
-            stdin: Inbox::new(STDIN_INBOX_BYTES),
-            state: Mutex::new(State::Starting(Vec::new())),
-        }
+        Program { stdin: Inbox::new(STDIN_INBOX_BYTES), state: Mutex::new(State::Starting(Vec::new())) }
     }
 }
 
@@ -58,9 +55,7 @@ impl Program {
     fn running(&self, children: &Children, pid: pid_t) -> Outcome<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Running(pid)) {
-            State::Starting(waiting) => waiting
-                .iter()
-                .try_for_each(|signal| send_signal(children, pid, signal)),
+            State::Starting(waiting) => waiting.iter().try_for_each(|signal| send_signal(children, pid, signal)),
             State::Running(_) => Ok(()),
         }
     }
@@ -90,28 +85,15 @@ fn start(
     let (stdout, stderr) = files(request)?;
     command.stdout(stdout.map_or_else(Stdio::piped, Stdio::from));
     command.stderr(stderr.map_or_else(Stdio::piped, Stdio::from));
-    command.stdin(if request.stdin {
-        Stdio::piped()
-    } else {
-        Stdio::null()
-    });
-    let (mut child, ended) = session
-        .children
-        .spawn(&mut command)
-        .map_err(|error| command::failure(request, &error))?;
+    command.stdin(if request.stdin { Stdio::piped() } else { Stdio::null() });
+    let (mut child, ended) = session.children.spawn(&mut command).map_err(|error| command::failure(request, &error))?;
     session.send(channel, Kind::Started, &Started { pid: child.id() });
     if let Err(failure) = program.running(&session.children, child.id() as pid_t) {
         session.fail(0, &failure);
     }
     let streams = [
-        child
-            .stdout
-            .take()
-            .map(|s| (OwnedFd::from(s), Kind::Stdout)),
-        child
-            .stderr
-            .take()
-            .map(|s| (OwnedFd::from(s), Kind::Stderr)),
+        child.stdout.take().map(|s| (OwnedFd::from(s), Kind::Stdout)),
+        child.stderr.take().map(|s| (OwnedFd::from(s), Kind::Stderr)),
     ];
     let streams = streams.into_iter().flatten().map(Stream::new).collect();
     if let Some(mut stdin) = child.stdin.take() {
@@ -155,11 +137,7 @@ impl Stream {
         // A wider pipe lets a capture run on while the control stream is busy. Not vital.
         // SAFETY: no memory is involved.
         unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, CHUNK_BYTES) };
-        Stream {
-            pipe: Some(File::from(pipe)),
-            kind,
-            owed: 0,
-        }
+        Stream { pipe: Some(File::from(pipe)), kind, owed: 0 }
     }
 
     fn fd(&self) -> RawFd {
@@ -192,13 +170,7 @@ impl Stream {
     }
 }
 
-fn pump(
-    session: &Session,
-    channel: u32,
-    program: &Program,
-    mut streams: Vec<Stream>,
-    ended: &Ended,
-) {
+fn pump(session: &Session, channel: u32, program: &Program, mut streams: Vec<Stream>, ended: &Ended) {
     let mut buffer = Buffer::new(CHUNK_BYTES);
     let mut exit: Option<(Exit, Instant)> = None;
     loop {
@@ -209,10 +181,7 @@ fn pump(
                 break;
             }
         }
-        let mut entries: Vec<_> = streams
-            .iter()
-            .map(|s| sys::poll_entry(s.fd(), libc::POLLIN))
-            .collect();
+        let mut entries: Vec<_> = streams.iter().map(|s| sys::poll_entry(s.fd(), libc::POLLIN)).collect();
         let event = exit.as_ref().map_or(ended.event.as_raw_fd(), |_| -1);
         entries.push(sys::poll_entry(event, libc::POLLIN));
         let limit = exit.as_ref().map(|(_, deadline)| {
@@ -248,10 +217,7 @@ fn pump(
 /// Goes on emptying what descendants still write: closing the pipes would kill them with SIGPIPE.
 fn discard(mut streams: Vec<Stream>, buffer: &mut Buffer) {
     while streams.iter().any(|s| s.pipe.is_some()) {
-        let mut entries: Vec<_> = streams
-            .iter()
-            .map(|s| sys::poll_entry(s.fd(), libc::POLLIN))
-            .collect();
+        let mut entries: Vec<_> = streams.iter().map(|s| sys::poll_entry(s.fd(), libc::POLLIN)).collect();
         if sys::poll(&mut entries, None).is_err() {
             return;
         }

@@ -15,18 +15,12 @@ pub type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
-        Failure {
-            errno: None,
-            message: message.into(),
-        }
+        Failure { errno: None, message: message.into() }
     }
 
     /// `tried` completes the sentence "cannot ...".
     pub fn because(tried: impl fmt::Display, error: &io::Error) -> Self {
-        Failure {
-            errno: error.raw_os_error(),
-            message: format!("cannot {tried}: {error}"),
-        }
+        Failure { errno: error.raw_os_error(), message: format!("cannot {tried}: {error}") }
     }
 }
 

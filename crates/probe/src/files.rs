@@ -20,9 +20,7 @@ pub fn read(session: &Session, channel: u32, path: &str) -> Outcome<Bytes> {
     let mut buffer = Buffer::new(CHUNK_BYTES);
     let mut bytes = 0;
     loop {
-        let length = file
-            .read(buffer.payload())
-            .tried(|| format!("read {path}"))?;
+        let length = file.read(buffer.payload()).tried(|| format!("read {path}"))?;
         if length == 0 {
             return Ok(Bytes { bytes });
         }
@@ -48,8 +46,7 @@ pub fn write(request: &request::Write, inbox: &Inbox) -> Outcome<Bytes> {
     // Neither the umask nor the mode of a file that was there before counts.
     // Without a given mode it is left alone: a setting in /proc refuses to have one.
     if request.mode.is_some() {
-        file.set_permissions(fs::Permissions::from_mode(mode))
-            .tried(|| format!("set mode {mode:o} of {path}"))?;
+        file.set_permissions(fs::Permissions::from_mode(mode)).tried(|| format!("set mode {mode:o} of {path}"))?;
     }
     let mut bytes = 0;
     while let Some(chunk) = inbox.take() {

@@ -35,11 +35,9 @@ impl Kind {
     /// The kinds that a controller may send.
     fn from_controller(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [
-            Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Data, End,
-        ]
-        .into_iter()
-        .find(|kind| *kind as u8 == byte)
+        [Exec, Stdin, Signal, Read, Write, List, Listening, Ping, PowerOff, Data, End]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -77,17 +75,11 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Frame, Broken> {
         )));
     }
     let Some(kind) = Kind::from_controller(kind) else {
-        return Err(Broken::Protocol(format!(
-            "frame of unknown kind {kind:#04x} on channel {channel}"
-        )));
+        return Err(Broken::Protocol(format!("frame of unknown kind {kind:#04x} on channel {channel}")));
     };
     let mut payload = vec![0; length];
     stream.read_exact(&mut payload)?;
-    Ok(Frame {
-        channel,
-        kind,
-        payload,
-    })
+    Ok(Frame { channel, kind, payload })
 }
 
 /// Room for a header and a payload that is read in place, so that a frame leaves in one write.
@@ -128,21 +120,11 @@ struct Turns {
 
 impl Output {
     pub fn new(stream: File) -> Self {
-        Output {
-            stream,
-            turns: Mutex::default(),
-            passed: Condvar::new(),
-        }
+        Output { stream, turns: Mutex::default(), passed: Condvar::new() }
     }
 
     /// Sends the first `length` payload bytes of `buffer`.
-    pub fn send_buffer(
-        &self,
-        channel: u32,
-        kind: Kind,
-        buffer: &mut Buffer,
-        length: usize,
-    ) -> io::Result<()> {
+    pub fn send_buffer(&self, channel: u32, kind: Kind, buffer: &mut Buffer, length: usize) -> io::Result<()> {
         let bytes = &mut buffer.0[..HEADER_BYTES + length];
         bytes[..HEADER_BYTES].copy_from_slice(&header(channel, kind, length));
         self.write(bytes)
@@ -164,10 +146,7 @@ impl Output {
         let mine = turns.next;
         turns.next += 1;
         while turns.serving != mine {
-            turns = self
-                .passed
-                .wait(turns)
-                .unwrap_or_else(PoisonError::into_inner);
+            turns = self.passed.wait(turns).unwrap_or_else(PoisonError::into_inner);
         }
         drop(turns);
         let written = (&self.stream).write_all(bytes);
@@ -208,10 +187,7 @@ mod tests {
         for kind in [0, Kind::Hello as u8, Kind::Stdout as u8, 0xff] {
             let mut header = header(1, Kind::End, 0);
             header[8] = kind;
-            assert!(matches!(
-                read_frame(&mut &header[..]),
-                Err(Broken::Protocol(_))
-            ));
+            assert!(matches!(read_frame(&mut &header[..]), Err(Broken::Protocol(_))));
         }
     }
 
@@ -219,10 +195,7 @@ mod tests {
     fn a_cut_frame_is_the_end_of_the_stream() {
         let bytes = b"\x05\0\0\0\x01\0\0\0\x11hi";
         for length in 0..bytes.len() {
-            assert!(matches!(
-                read_frame(&mut &bytes[..length]),
-                Err(Broken::Stream)
-            ));
+            assert!(matches!(read_frame(&mut &bytes[..length]), Err(Broken::Stream)));
         }
     }
 }

@@ -22,11 +22,7 @@ struct State {
 
 impl Inbox {
     pub fn new(limit_bytes: usize) -> Self {
-        Inbox {
-            limit_bytes,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        }
+        Inbox { limit_bytes, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Waits for room. What comes after the close, or when nobody takes any more, is dropped.

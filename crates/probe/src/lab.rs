@@ -126,9 +126,7 @@ fn remove_cgroup(root: &Path, deadline: Instant) -> std::io::Result<()> {
     }
     loop {
         match remove_cgroup_once(root) {
-            Err(error)
-                if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline =>
-            {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
                 thread::sleep(CLEANING_POLL);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

@@ -19,14 +19,12 @@ pub fn wait(request: &Listening) -> Outcome<Waited> {
     };
     loop {
         // A kernel without IPv6 lacks the second table.
-        let found = tables.iter().any(|path| {
-            fs::read_to_string(path).is_ok_and(|t| is_bound(&t, request.protocol, request.port))
-        });
+        let found = tables
+            .iter()
+            .any(|path| fs::read_to_string(path).is_ok_and(|t| is_bound(&t, request.protocol, request.port)));
         let waited = start.elapsed();
         if found {
-            return Ok(Waited {
-                waited_s: waited.as_secs_f64(),
-            });
+            return Ok(Waited { waited_s: waited.as_secs_f64() });
         }
         if waited >= limit {
             return Err(Failure {

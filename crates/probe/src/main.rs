@@ -4,11 +4,13 @@ mod agent;
 mod arguments;
 mod command;
 mod container;
+mod counters;
 mod exec;
 mod failure;
 mod files;
 mod frame;
 mod inbox;
+mod init;
 mod lab;
 mod listening;
 mod mounts;
@@ -25,8 +27,13 @@ use failure::{Failure, Outcome};
 const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|version [arguments]";
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let subcommand = words.next().unwrap_or_default();
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let name = words.next().unwrap_or_default();
+    let subcommand = match words.next() {
+        // The kernel runs /init of an initramfs, and passes on what it does not know itself.
+        _ if name == "/init" && std::process::id() == 1 => "init".to_owned(),
+        word => word.unwrap_or_default(),
+    };
     match run(&subcommand, Arguments::new(words)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -41,6 +48,8 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "agent" => agent::main(arguments),
         "lab" => lab::main(arguments),
         "container" => container::main(arguments),
+        "init" => init::main(),
+        "counters" => counters::main(arguments),
         "version" => {
             arguments.finish()?;
             println!("{}", env!("CARGO_PKG_VERSION"));

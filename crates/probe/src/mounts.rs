@@ -17,13 +17,7 @@ use crate::sys::{c_string, check};
 pub const NO_DEVICES: c_ulong = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
 
 /// Mounts a file system of type `kind` on the folder `target`, made if it is not there.
-pub fn mount(
-    kind: &str,
-    source: &str,
-    target: impl AsRef<Path>,
-    flags: c_ulong,
-    options: &str,
-) -> Outcome<()> {
+pub fn mount(kind: &str, source: &str, target: impl AsRef<Path>, flags: c_ulong, options: &str) -> Outcome<()> {
     let target = target.as_ref();
     let tried = || format!("mount {kind} on {}", target.display());
     fs::create_dir_all(target).tried(|| format!("create folder {}", target.display()))?;
@@ -56,14 +50,7 @@ fn raw_mount(
 
 /// Nothing mounted from here on is seen outside of this mount namespace, nor the other way.
 pub fn make_private() -> Outcome<()> {
-    raw_mount(
-        None,
-        Path::new("/"),
-        None,
-        libc::MS_REC | libc::MS_PRIVATE,
-        None,
-    )
-    .tried(|| "make the mounts private")
+    raw_mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, None).tried(|| "make the mounts private")
 }
 
 /// Moves the mount at `from` to `to`.
@@ -76,9 +63,7 @@ pub fn move_mount(from: &str, to: &str) -> Outcome<()> {
 pub fn detach(target: &str) -> Outcome<()> {
     let path = c_string(target).tried(|| format!("unmount {target}"))?;
     // SAFETY: the path outlives the call.
-    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) })
-        .map(drop)
-        .tried(|| format!("unmount {target}"))
+    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }).map(drop).tried(|| format!("unmount {target}"))
 }
 
 /// Makes `root` the root of this mount namespace, with the old one at `old` below it.
@@ -107,9 +92,7 @@ impl Detached {
         // SAFETY: the path outlives the call; the new descriptor is ours alone.
         unsafe {
             let fd = libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, c_path.as_ptr(), flags);
-            Ok(Detached(OwnedFd::from_raw_fd(
-                check(fd as c_int).tried(tried)?,
-            )))
+            Ok(Detached(OwnedFd::from_raw_fd(check(fd as c_int).tried(tried)?)))
         }
     }
 
@@ -193,13 +176,7 @@ pub fn fresh_sys() -> Outcome<()> {
 
 /// /dev/pts, /dev/shm and the names that programs expect in /dev.
 pub fn complete_dev() -> Outcome<()> {
-    mount(
-        "devpts",
-        "devpts",
-        "/dev/pts",
-        libc::MS_NOSUID | libc::MS_NOEXEC,
-        "newinstance,ptmxmode=0666,mode=620",
-    )?;
+    mount("devpts", "devpts", "/dev/pts", libc::MS_NOSUID | libc::MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")?;
     let shm_flags = libc::MS_NOSUID | libc::MS_NODEV;
     mount("tmpfs", "tmpfs", "/dev/shm", shm_flags, "mode=1777")?;
     for (name, target) in [

@@ -23,17 +23,11 @@ pub fn open(name: &str) -> Outcome<File> {
             break path;
         }
         if start.elapsed() > LIMIT {
-            return Err(Failure::new(format!(
-                "no virtio-serial port is named {name}"
-            )));
+            return Err(Failure::new(format!("no virtio-serial port is named {name}")));
         }
         thread::sleep(POLL);
     };
-    let port = File::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .tried(|| format!("open {}", path.display()))?;
+    let port = File::options().read(true).write(true).open(&path).tried(|| format!("open {}", path.display()))?;
     loop {
         let mut entry = [sys::poll_entry(port.as_raw_fd(), libc::POLLOUT)];
         sys::poll(&mut entry, Some(0)).tried(|| format!("poll {}", path.display()))?;

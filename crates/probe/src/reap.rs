@@ -47,13 +47,8 @@ impl Children {
         let mut table = lock(&self.table);
         let started_s = sys::monotonic_s();
         let child = command.spawn()?;
-        let ended = Arc::new(Ended {
-            exit: Mutex::new(None),
-            event,
-        });
-        table
-            .living
-            .insert(child.id() as pid_t, (Arc::clone(&ended), started_s));
+        let ended = Arc::new(Ended { exit: Mutex::new(None), event });
+        table.living.insert(child.id() as pid_t, (Arc::clone(&ended), started_s));
         table.started += 1;
         self.spawned.notify_all();
         Ok((child, ended))
@@ -76,10 +71,7 @@ impl Children {
                 Ok(pid) => self.reap(pid, sys::monotonic_s()),
                 Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {
                     let table = lock(&self.table);
-                    drop(
-                        self.spawned
-                            .wait_while(table, |table| table.started == started),
-                    );
+                    drop(self.spawned.wait_while(table, |table| table.started == started));
                 }
                 Err(_) => {}
             }
@@ -121,12 +113,7 @@ fn next_ended() -> io::Result<pid_t> {
     // SAFETY: siginfo_t is plain data which waitid fills; si_pid is valid after success.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
-        sys::check(libc::waitid(
-            libc::P_ALL,
-            0,
-            &mut info,
-            libc::WEXITED | libc::WNOWAIT,
-        ))?;
+        sys::check(libc::waitid(libc::P_ALL, 0, &mut info, libc::WEXITED | libc::WNOWAIT))?;
         Ok(info.si_pid())
     }
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, Outcome};
 
 pub fn parse<'a, T: Deserialize<'a>>(what: &str, payload: &'a [u8]) -> Outcome<T> {
-    serde_json::from_slice(payload)
-        .map_err(|error| Failure::new(format!("malformed {what} request: {error}")))
+    serde_json::from_slice(payload).map_err(|error| Failure::new(format!("malformed {what} request: {error}")))
 }
 
 #[derive(Serialize)]

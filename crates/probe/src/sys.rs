@@ -27,10 +27,7 @@ fn clock_s(clock: libc::clockid_t) -> f64 {
 
 /// Whole seconds and nanoseconds.
 pub fn clock_parts(clock: libc::clockid_t) -> (i64, i64) {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec; reading these clocks cannot fail.
     unsafe { libc::clock_gettime(clock, &mut now) };
     (now.tv_sec, now.tv_nsec)
@@ -89,12 +86,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 pub fn event() -> io::Result<File> {
     // SAFETY: the new descriptor is ours alone.
-    unsafe {
-        Ok(File::from_raw_fd(check(libc::eventfd(
-            0,
-            libc::EFD_CLOEXEC,
-        ))?))
-    }
+    unsafe { Ok(File::from_raw_fd(check(libc::eventfd(0, libc::EFD_CLOEXEC))?)) }
 }
 
 /// Waits for any of the descriptors; `None` waits for ever. An interruption counts as nothing ready.
@@ -112,11 +104,7 @@ pub fn poll(descriptors: &mut [libc::pollfd], limit_ms: Option<c_int>) -> io::Re
 }
 
 pub fn poll_entry(fd: RawFd, events: libc::c_short) -> libc::pollfd {
-    libc::pollfd {
-        fd,
-        events,
-        revents: 0,
-    }
+    libc::pollfd { fd, events, revents: 0 }
 }
 
 /// Takes over an inherited descriptor: blocking, and not passed on to programs.
@@ -154,11 +142,7 @@ pub fn identity() -> (String, String) {
     unsafe {
         let mut names: libc::utsname = std::mem::zeroed();
         libc::uname(&mut names);
-        let text = |field: &[libc::c_char]| {
-            CStr::from_ptr(field.as_ptr())
-                .to_string_lossy()
-                .into_owned()
-        };
+        let text = |field: &[libc::c_char]| CStr::from_ptr(field.as_ptr()).to_string_lossy().into_owned();
         (text(&names.nodename), text(&names.release))
     }
 }
@@ -166,26 +150,14 @@ pub fn identity() -> (String, String) {
 pub fn bring_up_loopback() -> io::Result<()> {
     // SAFETY: the request is a zeroed ifreq with a short NUL-terminated name.
     unsafe {
-        let socket = OwnedFd::from_raw_fd(check(libc::socket(
-            libc::AF_INET,
-            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
-            0,
-        ))?);
+        let socket =
+            OwnedFd::from_raw_fd(check(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?);
         let mut request: libc::ifreq = std::mem::zeroed();
         request.ifr_name[0] = b'l' as libc::c_char;
         request.ifr_name[1] = b'o' as libc::c_char;
-        check(libc::ioctl(
-            socket.as_raw_fd(),
-            libc::SIOCGIFFLAGS,
-            &mut request,
-        ))?;
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &mut request))?;
         request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
-        check(libc::ioctl(
-            socket.as_raw_fd(),
-            libc::SIOCSIFFLAGS,
-            &request,
-        ))
-        .map(drop)
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request)).map(drop)
     }
 }
 

@@ -37,11 +37,7 @@ fn passes_streams_and_exit_code() {
 
 #[test]
 fn counts_processor_time() {
-    let ended = agent().run(&[
-        "sh",
-        "-c",
-        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
-    ]);
+    let ended = agent().run(&["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
     let user_s = ended.exit["user_s"].as_f64().unwrap();
     assert!((0.02..20.0).contains(&user_s), "{user_s}");
 }
@@ -49,18 +45,14 @@ fn counts_processor_time() {
 #[test]
 fn a_missing_program_is_an_error_not_an_exit() {
     let agent = agent();
-    let failure = agent
-        .ask(EXEC, json!({"argv": ["/no/such", "x"]}))
-        .unwrap_err();
+    let failure = agent.ask(EXEC, json!({"argv": ["/no/such", "x"]})).unwrap_err();
     assert_eq!(failure["errno"], libc::ENOENT);
     let message = failure["message"].as_str().unwrap();
     assert!(message.contains(r#"["/no/such", "x"]"#), "{message}");
     assert!(agent.ask(EXEC, json!({"argv": []})).is_err());
     assert!(agent.ask(EXEC, json!({"argv": ["a\u{0}b"]})).is_err());
     assert!(agent.ask(EXEC, json!({"argv": "true"})).is_err());
-    assert!(agent
-        .ask(EXEC, json!({"argv": ["true"], "cmd": 1}))
-        .is_err());
+    assert!(agent.ask(EXEC, json!({"argv": ["true"], "cmd": 1})).is_err());
     assert_eq!(agent.run(&["true"]).exit["code"], 0);
 }
 
@@ -75,9 +67,7 @@ fn the_step_that_failed_is_named() {
         ("cpus", json!([4000]), "CPU 4000"),
         ("stdout", json!("/no/folder/file"), "/no/folder/file"),
     ] {
-        let failure = agent
-            .ask(EXEC, json!({"argv": ["true"], key: value}))
-            .unwrap_err();
+        let failure = agent.ask(EXEC, json!({"argv": ["true"], key: value})).unwrap_err();
         let message = failure["message"].as_str().unwrap();
         assert!(message.contains(word), "{key}: {message}");
         assert!(!message.contains("os error 1310"), "{key}: {message}");
@@ -87,13 +77,8 @@ fn the_step_that_failed_is_named() {
 #[test]
 fn environment_folder_and_processors_are_as_asked() {
     let agent = agent();
-    let ended = agent
-        .open(EXEC, json!({"argv": ["env"], "env": {"A": "b c"}}))
-        .finish();
-    let mut lines: Vec<_> = std::str::from_utf8(&ended.stdout)
-        .unwrap()
-        .lines()
-        .collect();
+    let ended = agent.open(EXEC, json!({"argv": ["env"], "env": {"A": "b c"}})).finish();
+    let mut lines: Vec<_> = std::str::from_utf8(&ended.stdout).unwrap().lines().collect();
     lines.sort_unstable();
     assert_eq!(lines.len(), 4, "{lines:?}");
     assert_eq!(lines[..3], ["A=b c", "HOME=/root", "LANG=C"]);
@@ -123,15 +108,11 @@ fn output_can_go_to_files() {
     let (out, err) = (folder.path("out"), folder.path("err"));
     std::fs::write(&out, "longer than what comes").unwrap();
     let argv = ["sh", "-c", "echo one; echo two >&2; echo three"];
-    let ended = agent
-        .open(EXEC, json!({"argv": argv, "stdout": out, "stderr": err}))
-        .finish();
+    let ended = agent.open(EXEC, json!({"argv": argv, "stdout": out, "stderr": err})).finish();
     assert!(ended.stdout.is_empty() && ended.stderr.is_empty());
     assert_eq!(std::fs::read(&out).unwrap(), b"one\nthree\n");
     assert_eq!(std::fs::read(&err).unwrap(), b"two\n");
-    agent
-        .open(EXEC, json!({"argv": argv, "stdout": out, "stderr": out}))
-        .finish();
+    agent.open(EXEC, json!({"argv": argv, "stdout": out, "stderr": out})).finish();
     assert_eq!(std::fs::read(&out).unwrap(), b"one\ntwo\nthree\n");
 }
 
@@ -183,21 +164,14 @@ fn signals_reach_the_child_even_before_it_runs() {
     let agent = agent();
     for (signal, group) in [(15, true), (9, false)] {
         let channel = agent.exec(&["sleep", "100"]);
-        channel.send(
-            SIGNAL,
-            json!({"signal": signal, "group": group})
-                .to_string()
-                .as_bytes(),
-        );
+        channel.send(SIGNAL, json!({"signal": signal, "group": group}).to_string().as_bytes());
         let exit = channel.finish().exit;
         assert_eq!(exit["signal"], signal);
         assert!(exit["code"].is_null());
     }
     let channel = agent.exec(&["sh", "-c", "sleep 100; echo no"]);
     channel.expect(STARTED);
-    until("the shell has a child", || {
-        agent.sh("ps -eo args").contains("sleep 100")
-    });
+    until("the shell has a child", || agent.sh("ps -eo args").contains("sleep 100"));
     channel.send(SIGNAL, br#"{"signal":2,"group":true}"#);
     assert_eq!(channel.drain().exit["signal"], 2);
 }
@@ -219,10 +193,7 @@ fn a_daemon_that_keeps_the_streams_does_not_hold_up_the_exit() {
     let ended = channel.finish();
     let took = start.elapsed();
     assert_eq!(ended.stdout, b"started\n");
-    assert!(
-        took >= Duration::from_millis(95) && took < Duration::from_millis(900),
-        "{took:?}"
-    );
+    assert!(took >= Duration::from_millis(95) && took < Duration::from_millis(900), "{took:?}");
     assert!(channel.try_next(Duration::from_millis(1300)).is_none());
     assert!(agent.sh("ps -eo args").contains("sleep 50"));
     // Nor does one that never stops writing.
@@ -243,21 +214,15 @@ fn files_make_the_round_trip() {
     }
     write.send(END, b"{}");
     assert_eq!(write.answer().unwrap()["bytes"], bytes.len());
-    let mode =
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
     assert_eq!(mode & 0o7777, 0o751);
 
     let (read, end) = agent.open(READ, json!({"path": path})).data();
     assert!(read == bytes);
     assert_eq!(end["bytes"], bytes.len());
 
-    let listing = agent
-        .ask(LIST, json!({"path": folder.path("a/b")}))
-        .unwrap();
-    assert_eq!(
-        listing["entries"],
-        json!([{"name": "file", "bytes": bytes.len(), "kind": "file"}])
-    );
+    let listing = agent.ask(LIST, json!({"path": folder.path("a/b")})).unwrap();
+    assert_eq!(listing["entries"], json!([{"name": "file", "bytes": bytes.len(), "kind": "file"}]));
     let listing = agent.ask(LIST, json!({"path": folder.path("a")})).unwrap();
     assert_eq!(listing["entries"][0]["kind"], "dir");
 }
@@ -268,24 +233,15 @@ fn file_errors_say_what_was_tried() {
     for (kind, body) in [
         (READ, json!({"path": "/no/file"})),
         (LIST, json!({"path": "/no/file"})),
-        (
-            WRITE,
-            json!({"path": "/no/file", "mode": 0o644, "parents": false}),
-        ),
+        (WRITE, json!({"path": "/no/file", "mode": 0o644, "parents": false})),
     ] {
         let failure = agent.ask(kind, body).unwrap_err();
         assert_eq!(failure["errno"], libc::ENOENT);
         assert!(failure["message"].as_str().unwrap().contains("/no/file"));
     }
-    assert_eq!(
-        agent.ask(READ, json!({"path": "/"})).unwrap_err()["errno"],
-        libc::EISDIR
-    );
+    assert_eq!(agent.ask(READ, json!({"path": "/"})).unwrap_err()["errno"], libc::EISDIR);
     // What is on its way to a WRITE that has failed is dropped.
-    let write = agent.open(
-        WRITE,
-        json!({"path": "/proc/no", "mode": 0o644, "parents": false}),
-    );
+    let write = agent.open(WRITE, json!({"path": "/proc/no", "mode": 0o644, "parents": false}));
     for _ in 0..40 {
         write.send(DATA, &[0; 1 << 20]);
     }
@@ -305,10 +261,7 @@ fn waits_for_a_port() {
     let udp_socket = std::net::UdpSocket::bind("[::1]:0").unwrap();
     let udp = udp_socket.local_addr().unwrap().port();
     let ask = |port: u16, protocol: &str, limit_s: f64| {
-        agent.ask(
-            LISTENING,
-            json!({"port": port, "protocol": protocol, "limit_s": limit_s}),
-        )
+        agent.ask(LISTENING, json!({"port": port, "protocol": protocol, "limit_s": limit_s}))
     };
     assert!(ask(tcp, "tcp", 1.0).unwrap()["waited_s"].as_f64().unwrap() < 0.5);
     assert!(ask(udp, "udp", 1.0).is_ok());
@@ -318,10 +271,7 @@ fn waits_for_a_port() {
     let failure = ask(tcp, "tcp", 0.05).unwrap_err();
     assert_eq!(failure["errno"], libc::ETIMEDOUT);
 
-    let waiting = agent.open(
-        LISTENING,
-        json!({"port": tcp, "protocol": "tcp", "limit_s": 20.0}),
-    );
+    let waiting = agent.open(LISTENING, json!({"port": tcp, "protocol": "tcp", "limit_s": 20.0}));
     assert!(waiting.try_next(Duration::from_millis(100)).is_none());
     let _listener = std::net::TcpListener::bind(("127.0.0.1", tcp)).unwrap();
     assert!(waiting.answer().unwrap()["waited_s"].as_f64().unwrap() >= 0.09);
@@ -333,9 +283,8 @@ fn many_channels_work_at_once() {
     let folder = Folder::new("many");
     std::fs::write(folder.path("big"), noise(40_000_000)).unwrap();
     let big = agent.open(READ, json!({"path": folder.path("big")}));
-    let channels: Vec<_> = (0..200)
-        .map(|n| agent.exec(&["sh", "-c", &format!("echo {n}; exit {}", n % 100)]))
-        .collect();
+    let channels: Vec<_> =
+        (0..200).map(|n| agent.exec(&["sh", "-c", &format!("echo {n}; exit {}", n % 100)])).collect();
     for (n, channel) in channels.iter().enumerate() {
         let ended = channel.finish();
         assert_eq!(ended.stdout, format!("{n}\n").as_bytes());
@@ -353,11 +302,7 @@ fn a_big_read_does_not_starve_a_ping() {
     big.next();
     let start = Instant::now();
     agent.ask(PING, json!({})).unwrap();
-    assert!(
-        start.elapsed() < Duration::from_millis(100),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
     big.data();
 }
 
@@ -376,11 +321,7 @@ fn a_channel_in_use_is_not_opened_twice() {
 
 #[test]
 fn what_is_not_the_protocol_ends_the_agent() {
-    for bytes in [
-        &b"\xff\xff\xff\x7f\x01\0\0\0\x10"[..],
-        b"\0\0\0\0\x01\0\0\0\x99",
-        b"GET / HTTP/1.1\r\n\r\n",
-    ] {
+    for bytes in [&b"\xff\xff\xff\x7f\x01\0\0\0\x10"[..], b"\0\0\0\0\x01\0\0\0\x99", b"GET / HTTP/1.1\r\n\r\n"] {
         let mut agent = agent();
         agent.send_raw(bytes);
         assert_eq!(agent.zero().unwrap().0, ERROR);
@@ -407,10 +348,7 @@ fn orphans_are_reaped() {
     let agent = agent();
     agent.sh("for i in 1 2 3 4 5; do (true &) & done; wait");
     until("no zombie is left", || {
-        agent.sh(&format!(
-            "ps --ppid {} -o stat= | grep -c Z || true",
-            agent.child.id()
-        )) == "0\n"
+        agent.sh(&format!("ps --ppid {} -o stat= | grep -c Z || true", agent.child.id())) == "0\n"
     });
 }
 
@@ -430,25 +368,17 @@ fn serves_on_standard_streams_and_on_sockets() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin
-        .write_all(b"\x10\0\0\0\x05\0\0\0\x10{\"argv\":[\"env\"]}")
-        .unwrap();
+    stdin.write_all(b"\x10\0\0\0\x05\0\0\0\x10{\"argv\":[\"env\"]}").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("monotonic_s") && text.contains("HOME=/root"),
-        "{text}"
-    );
+    assert!(text.contains("monotonic_s") && text.contains("HOME=/root"), "{text}");
 
     let folder = Folder::new("connect");
     let listener = std::os::unix::net::UnixListener::bind(folder.path("s")).unwrap();
-    let mut child = std::process::Command::new(PROBE)
-        .args(["agent", "--connect", &folder.path("s")])
-        .spawn()
-        .unwrap();
+    let mut child = std::process::Command::new(PROBE).args(["agent", "--connect", &folder.path("s")]).spawn().unwrap();
     let controller = Controller::new(listener.accept().unwrap().0);
     assert_eq!(controller.sh("echo hi"), "hi\n");
     controller.hang_up();
@@ -467,10 +397,7 @@ fn wrong_arguments_are_told() {
         &["nothing"],
         &[],
     ] {
-        let output = std::process::Command::new(PROBE)
-            .args(arguments)
-            .output()
-            .unwrap();
+        let output = std::process::Command::new(PROBE).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(!output.stderr.is_empty());
         assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));

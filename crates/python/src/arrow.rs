@@ -91,7 +91,7 @@ impl Stream {
         let schema = self.batch.schema();
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], schema);
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new(py, stream, Some(c"arrow_array_stream".to_owned()))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 }
 

@@ -97,13 +97,13 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
-    from twinbed.analyses.compare import CompareParams, compare
     from twinbed.cli.extraction import extracted
     from twinbed.report import write_html
     from twinbed.report.terminal import verdict_table
 
     store = extracted(results)
-    result = compare.run(store, CompareParams())
+    compare = registry.analysis("compare")
+    result = compare.run(store, compare.params())
     verdict_table(result, Console(width=None if sys.stdout.isatty() else 100))
     if report:
         page = results / "report.html"

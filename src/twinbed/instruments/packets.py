@@ -1,14 +1,14 @@
 """Instrument ``packets``: a capture of every link with tcpdump, at the machine's side, and what the captures show.
 
-Runs one ``tcpdump`` an interface, on the machine only, with nanosecond timestamps.  Gives, for every link (host: the one whose
-link it is) and direction, packets, bytes of IP packets, payload bytes, retransmitted segments and so on, summed over the link's
-connections; for the whole run (host empty, no direction) packets and bytes at the clients' links, so that a packet which crosses
-the switch counts once; and the table ``connections``, one row a connection and link.
+Runs one ``tcpdump`` an interface, on the machine only, with nanosecond timestamps.  Gives, for every link (host: the one
+whose link it is) and direction, packets, bytes of IP packets, payload bytes, retransmitted segments and so on, summed over the
+link's connections; for the whole run (host empty, no direction) packets and bytes at the clients' links, so that a packet that
+crosses the switch counts once; and the table ``connections``, one row a connection and link.
 
 Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s, and what is still in one when it is
 interrupted would be lost.  So it is first asked with SIGUSR1 until it has captured what it had received when first asked; this
-takes up to 1 s. ``--immediate-mode`` needs no such wait but wakes tcpdump for every packet, which cost 15 to 25 % of ApacheBench's
-requests on two cores, where the blocks cost 0 to 15 %.
+takes up to 1 s. ``--immediate-mode`` needs no such wait but wakes tcpdump for every packet: one such capture took 16 to 23 % of
+ApacheBench's requests on two CPUs, where one with blocks took less than could be told from nothing.
 
 Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or splits
 after the point of capture count as they are there.  ``wire_packets`` counts them as the MTU would split them.
@@ -99,6 +99,7 @@ COUNTED: Mapping[str, tuple[str, str]] = {
 }
 """Metric, which is a column of both sides in the table of connections: (unit, what it counts)."""
 HEADLINES = frozenset({"packets", "bytes"})
+WHERE = ", on a link; of the run: on the clients' links"
 
 
 def _metric(name: str, unit: str, description: str, *, extensive: bool = False, headline: bool = False) -> Metric:
@@ -143,7 +144,7 @@ def read_link(capture: Path) -> Link:
 
     host = capture.stem
     table, summary = _core.connections(str(capture))
-    table = pa.table(table)
+
     values = [*_counted(host, table), _value("connections", table.num_rows, host)]
     packets = summary["packets"]
     in_connections = sum(_sum(table, f"{side}_packets") for side in _SIDES.values())
@@ -177,8 +178,8 @@ def _cautions(host: str, packets: int, counters: Counters | None) -> Iterator[Ca
 def _counted(host: str, table: pa.Table) -> Iterator[Value]:
     import pyarrow.compute as pc
 
-    first, last = pc.min(table["start_s"]).as_py(), pc.max(table["end_s"]).as_py()
-    span_s = last - first if first is not None and last is not None else 0.0
+    begun, ended_s = pc.min(table["start_s"]).as_py(), pc.max(pc.add(table["start_s"], table["duration_s"])).as_py()
+    span_s = ended_s - begun if begun is not None else 0.0
     for direction, side in _SIDES.items():
         for name in COUNTED:
             yield _value(name, _sum(table, f"{side}_{name}"), host, direction)

@@ -12,6 +12,7 @@ from typing import Any
 
 import twinbed
 from twinbed.hosts.site import Installed, Site
+from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.lab.folder import Folder, disk_full_is_clear
@@ -81,31 +82,34 @@ def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener:
         folder.log({"run": run.id, "phase": phase})
 
     try:
-        with disk_full_is_clear(folder.path):
-            execute(run, plugins, site, outcome, on_phase)
-    except RunFailed as failure:
-        failed_phase, reason = failure.phase, failure.reason
+        try:
+            with disk_full_is_clear(folder.path):
+                execute(run, plugins, site, outcome, on_phase)
+        except RunFailed as failure:
+            failed_phase, reason = failure.phase, failure.reason
+        status = Status.FAILED if failed_phase else Status.COMPLETE
+        record = Record.of(
+            run,
+            status=status,
+            started_s=started_s,
+            phases=outcome.phases,
+            failed_phase=failed_phase,
+            reason=reason,
+            cautions=tuple(outcome.cautions),
+            artifacts=_artifacts(unfinished),
+            twinbed=twinbed.__version__,
+            lab=outcome.lab,
+        )
+        folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, installed.image))
     except BaseException:
         folder.discard(unfinished)
         raise
-    status = Status.FAILED if failed_phase else Status.COMPLETE
-    record = Record.of(
-        run,
-        status=status,
-        started_s=started_s,
-        phases=outcome.phases,
-        failed_phase=failed_phase,
-        reason=reason,
-        cautions=tuple(outcome.cautions),
-        artifacts=_artifacts(unfinished),
-        twinbed=twinbed.__version__,
-        lab=outcome.lab,
-    )
-    passport = {place: dict(facts) for place, facts in outcome.passport.items()}
-    image = installed.image
-    passport.setdefault("image", {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages})
-    folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], passport)
     return status, time.monotonic() - started, reason
+
+
+def _passport(outcome: Outcome, image: Image) -> dict[str, dict[str, Any]]:
+    facts = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
+    return {**{place: dict(found) for place, found in outcome.passport.items()}, "image": facts}
 
 
 def _artifacts(folder: Path) -> list[dict[str, Any]]:

@@ -39,15 +39,12 @@ def latex(tables: Tables, result: Result) -> str:
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         comparisons = list(group)
         label = "-".join(["tab", *(part.replace("_", "-") for part in key if part)])
-        caption = (
-            f"{metric_title(*key)}: mean and 95 % interval; = within {share(comparisons[0].margin)} of {comparisons[0].reference}, "
-            f"NEQ not, ? undecided."
-        )
         level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
-        caption = caption.replace("95 %", share(round(level, 4)))
-        parts += _table(
-            grid(comparisons), escape(caption[0].upper() + caption[1:]).replace("NEQ", r"$\neq$"), escape_label(label)
-        )
+        within = f"{share(comparisons[0].margin)} of {comparisons[0].reference}"
+        title = metric_title(*key)
+        about = f"{title[0].upper()}{title[1:]}: mean and {share(round(level, 4))} interval"
+        caption = rf"{escape(about)}; = within {escape(within)}, $\neq$ not, ? undecided."
+        parts += _table(grid(comparisons), caption, escape_label(label))
     return "\n".join(parts) + "\n"
 
 

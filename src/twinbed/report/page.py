@@ -10,8 +10,9 @@ from pathlib import Path
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report import plots
+from twinbed.report.grid import grid
 from twinbed.report.provenance import provenance
-from twinbed.report.quantities import Scaling, number, plus_minus, ratio, scaling, share
+from twinbed.report.quantities import number, ratio, scaling, share
 from twinbed.report.words import (
     LAYERS,
     SYMBOLS,
@@ -177,45 +178,34 @@ def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 def _metric_table(comparisons: Sequence[Comparison]) -> str:
     """As the field prints it: a row a cell, a column a testbed."""
-    first = comparisons[0]
-    testbeds = list(dict.fromkeys(each.testbed for each in comparisons))
-    head = "".join(
-        f'<th scope="col" class="number">{escape(name)}</th>' for name in (f"{first.reference} (reference)", *testbeds)
-    )
+    found = grid(comparisons)
+    names = (f"{found.reference} (reference)", *found.testbeds)
+    head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
     rows = []
-    for cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
-        by_testbed = {each.testbed: each for each in group}
-        one = next(iter(by_testbed.values()))
-        estimates = [one.reference_estimate, *(each.estimate for each in by_testbed.values())]
-        scale = scaling(one.unit, [each.mean for each in estimates])
-        cells = [f'<td class="number">{_mean(one.reference_estimate, scale)}</td>']
-        cells += [_compared(by_testbed[name], scale) if name in by_testbed else "<td></td>" for name in testbeds]
-        rows.append(f'<tr><th scope="row">{escape(cell)}</th>{"".join(cells)}</tr>')
-    level = first.reference_estimate.interval
-    caption = (
-        f"Mean ± {share(round(level.level, 4)) if level else '95 %'} interval; ratio to {first.reference} with its interval."
-    )
+    for row in found.rows:
+        one = next(each for each in row.comparisons if each is not None)
+        cells = [f'<td class="number" data-label="{escape(names[0])}">{_mean(row.reference, one.reference_estimate)}</td>']
+        cells += [_compared(each, mean) for each, mean in zip(row.comparisons, row.means, strict=True)]
+        rows.append(f'<tr><th scope="row">{escape(row.cell)}</th>{"".join(cells)}</tr>')
+    level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
+    caption = f"Mean ± {share(round(level, 4))} interval; ratio to {found.reference} with its interval."
     return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
+        f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption>'
         f'<thead><tr><th scope="col">Cell</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
 
 
-def _mean(found: Estimate, scale: Scaling) -> str:
-    if found.mean is None:
-        return "no values"
-    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
-    return (
-        escape(f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip())
-        + f'<span class="ratio">n = {found.n}</span>'
-    )
+def _mean(text: str, found: Estimate) -> str:
+    return f'<span>{escape(text)}</span><span class="ratio">n = {found.n}</span>'
 
 
-def _compared(each: Comparison, scale: Scaling) -> str:
-    reason = escape(explanation(each))
+def _compared(each: Comparison | None, mean: str) -> str:
+    if each is None:
+        return "<td></td>"
     return (
-        f'<td class="number">{_mean(each.estimate, scale)}<span class="ratio">{escape(_ratio(each))}</span>'
-        f'<span title="{reason}">{verdict_mark(each.verdict)}</span></td>'
+        f'<td class="number" data-label="{escape(each.testbed)}">{_mean(mean, each.estimate)}'
+        f'<span class="ratio">{escape(_ratio(each))}</span>'
+        f'<span title="{escape(explanation(each))}">{verdict_mark(each.verdict)}</span></td>'
     )
 
 

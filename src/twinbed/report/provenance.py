@@ -156,9 +156,10 @@ def _repeat(tables: Tables) -> Iterator[str]:
     outline = tables.outline
     overrides = outline.data.get("overrides") or ()
     options = "".join(f" -s {shlex.quote(str(override))}" for override in overrides)
-    file = "study.yaml"
+    file = shlex.quote(str(outline.data.get("filename") or "study.yaml"))
     yield '<section id="repeat"><h2>Repeat it</h2>'
-    yield f"<pre><code>twinbed run {file}{escape(options)}\ntwinbed report results/{escape(shlex.quote(outline.name))}</code></pre>"
+    commands = f"twinbed run {file}{options}\ntwinbed report results/{shlex.quote(outline.name)}"
+    yield f"<pre><code>{escape(commands)}</code></pre>"
     items = (
         f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>"
         for name, value in _conditions(tables)
@@ -181,7 +182,5 @@ def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:
     yield "margin, confidence", f"{share(outline.margin)}, {share(outline.confidence)}"
     yield "twinbed", ", ".join(sorted({record.twinbed for record in tables.records}))
     if times:
-        yield (
-            "measured (UTC)",
-            " to ".join(f"{datetime.fromtimestamp(time, UTC):%F %H:%M}" for time in (min(times), max(times))),
-        )
+        first, last = (f"{datetime.fromtimestamp(time, UTC):%F %H:%M}" for time in (min(times), max(times)))
+        yield "measured (UTC)", f"{first} to {last}"

@@ -9,8 +9,9 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from twinbed.model.result import Comparison, Estimate, Result, Verdict
-from twinbed.report.quantities import Scaling, plus_minus, ratio, scaling, share
+from twinbed.model.result import Comparison, Result, Verdict
+from twinbed.report.grid import mean
+from twinbed.report.quantities import ratio, scaling, share
 from twinbed.report.words import LAYERS, SYMBOLS, cell_title, explanation, metric_title, summaries
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
@@ -46,10 +47,10 @@ def _print(console: Console, text: str, style: str = "") -> None:
 
 def _legend(shown: Sequence[Comparison]) -> str:
     first = shown[0]
-    mean = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
+    level = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
     return (
-        f"Ratios are to {first.reference}. ±: {share(round(mean, 4))} interval of the mean. "
-        f"in {share(first.margin)}: means differ by no more than that. Verdicts hold at {share(round(1 - mean, 4))} error."
+        f"Ratios are to {first.reference}. ±: {share(round(level, 4))} interval of the mean. "
+        f"in {share(first.margin)}: means differ by no more than that. Verdicts hold at {share(round(1 - level, 4))} error."
     )
 
 
@@ -85,14 +86,14 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison]) -> None
     # A cell's name may be longer than its column; its lines then run down beside the testbeds.
     names = textwrap.wrap(cell_title(first.cell), width, subsequent_indent=" ")
     reference = first.reference_estimate
-    _print(console, _row(width, _take(names), first.reference, _mean(reference, scale), str(reference.n), "1", ""))
+    _print(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), "1", ""))
     for each in rows:
         bounds = f" [{ratio(each.ratio_interval.low)}, {ratio(each.ratio_interval.high)}]" if each.ratio_interval else ""
         line = _row(
             width,
             _take(names),
             each.testbed,
-            _mean(each.estimate, scale),
+            mean(each.estimate, scale),
             str(each.estimate.n),
             ratio(each.ratio) + bounds,
             RULE[each.within_rule],
@@ -108,13 +109,6 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison]) -> None
 
 def _take(names: list[str]) -> str:
     return names.pop(0) if names else ""
-
-
-def _mean(found: Estimate, scale: Scaling) -> str:
-    if found.mean is None:
-        return "–"
-    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
-    return f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip()
 
 
 def _cautions(console: Console, result: Result) -> None:

@@ -142,28 +142,29 @@ fn spread(
     })
 }
 
-/// A number with one of the units given with their factors; the units are tried in order.
-fn scaled(line: &Line, text: &str, units: &[(&str, f64)], expected: &str) -> Result<f64> {
-    for (unit, factor) in units {
+/// A number with one of the units given, each with what to multiply and to divide by (so that 760us is 0.00076);
+/// the units are tried in order.
+fn scaled(line: &Line, text: &str, units: &[(&str, f64, f64)], expected: &str) -> Result<f64> {
+    for (unit, factor, divisor) in units {
         if let Some(number) = text.strip_suffix(unit) {
-            return Ok(line.finite(number, expected)? * factor);
+            return Ok(line.finite(number, expected)? * factor / divisor);
         }
     }
     Err(line.wrong(expected))
 }
 
 fn seconds(line: &Line, text: &str) -> Result<f64> {
-    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let units = [("us", 1.0, 1e6), ("ms", 1.0, 1e3), ("s", 1.0, 1.0), ("m", 60.0, 1.0), ("h", 3600.0, 1.0)];
     scaled(line, text, &units, "a time with us, ms, s, m or h")
 }
 
 fn metric(line: &Line, text: &str) -> Result<f64> {
-    let units = [("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("P", 1e15), ("", 1.0)];
+    let units = [("k", 1e3, 1.0), ("M", 1e6, 1.0), ("G", 1e9, 1.0), ("T", 1e12, 1.0), ("P", 1e15, 1.0), ("", 1.0, 1.0)];
     scaled(line, text, &units, "a number with k, M, G, T, P or nothing")
 }
 
 fn bytes(line: &Line, text: &str) -> Result<f64> {
     const K: f64 = 1024.0;
-    let units = [("KB", K), ("MB", K * K), ("GB", K * K * K), ("TB", K * K * K * K), ("PB", K * K * K * K * K), ("B", 1.0)];
-    scaled(line, text, &units, "a size with B, KB, MB, GB, TB or PB")
+    let factors = [("KB", K), ("MB", K.powi(2)), ("GB", K.powi(3)), ("TB", K.powi(4)), ("PB", K.powi(5)), ("B", 1.0)];
+    scaled(line, text, &factors.map(|(unit, factor)| (unit, factor, 1.0)), "a size with B, KB, MB, GB, TB or PB")
 }

@@ -97,11 +97,7 @@ impl Controller {
         assert!(!routes.1, "the agent has gone");
         routes.0.insert(number, sender);
         drop(routes);
-        let channel = Channel {
-            number,
-            frames,
-            stream: Arc::clone(&self.stream),
-        };
+        let channel = Channel { number, frames, stream: Arc::clone(&self.stream) };
         channel.send(kind, body.to_string().as_bytes());
         channel
     }
@@ -198,13 +194,7 @@ impl Channel {
             match self.next() {
                 (STDOUT, bytes) => stdout.extend(bytes),
                 (STDERR, bytes) => stderr.extend(bytes),
-                (EXIT, body) => {
-                    return Ended {
-                        stdout,
-                        stderr,
-                        exit: serde_json::from_slice(&body).unwrap(),
-                    }
-                }
+                (EXIT, body) => return Ended { stdout, stderr, exit: serde_json::from_slice(&body).unwrap() },
                 (kind, body) => panic!("{kind:#x}: {}", String::from_utf8_lossy(&body)),
             }
         }
@@ -234,10 +224,7 @@ pub fn start(arguments: &[&str]) -> (Child, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let fd = theirs.as_raw_fd();
     let mut command = Command::new(PROBE);
-    command
-        .args(arguments)
-        .args(["--fd", "3"])
-        .stdin(Stdio::null());
+    command.args(arguments).args(["--fd", "3"]).stdin(Stdio::null());
     // SAFETY: dup2 is a system call and nothing else.
     unsafe {
         command.pre_exec(move || {
@@ -260,10 +247,7 @@ pub struct Running {
 
 pub fn running(arguments: &[&str]) -> Running {
     let (child, stream) = start(arguments);
-    Running {
-        child,
-        controller: Controller::new(stream),
-    }
+    Running { child, controller: Controller::new(stream) }
 }
 
 impl std::ops::Deref for Running {
@@ -276,12 +260,7 @@ impl std::ops::Deref for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self
-            .controller
-            .stream
-            .lock()
-            .unwrap()
-            .shutdown(std::net::Shutdown::Both);
+        let _ = self.controller.stream.lock().unwrap().shutdown(std::net::Shutdown::Both);
         let _ = self.child.wait();
     }
 }
@@ -335,9 +314,7 @@ pub fn noise(length: usize) -> Vec<u8> {
     let mut state = 1u64;
     (0..length)
         .map(|_| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 56) as u8
         })
         .collect()

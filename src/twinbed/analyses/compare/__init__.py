@@ -32,8 +32,8 @@ class CompareParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    margin: float | None = Field(None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
-    confidence: float | None = Field(None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %")
+    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %")
 
 
 @dataclass(frozen=True, slots=True)

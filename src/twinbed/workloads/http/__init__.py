@@ -4,8 +4,8 @@ Runs ``nginx`` (one process), ``ab`` 2.3 or ``wrk`` 4.  Gives the load generator
 table ``requests``: one row a request.  With one pair the values are the run's (host empty); with several, each client's, and
 the run's for what can be added up.
 
-Limits: ab rounds connection times and the table ``requests`` to a millisecond and sorts it by total time, and its start times to
-a second; percentiles have microseconds.  wrk gives no times of single requests, and goes on a little beyond its duration.
+Limits: ab rounds connection times and the table ``requests`` to a millisecond and sorts it by total time, and its start times
+to a second; percentiles have microseconds.  wrk gives no times of single requests, and goes on a little beyond its duration.
 Source: ab.c of Apache httpd 2.4, and ab(1).
 """
 

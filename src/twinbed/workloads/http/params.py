@@ -31,9 +31,7 @@ class HttpParams(BaseModel):
     threads: int = Field(1, ge=1, le=500, description="requests in flight of each client: ab -c; wrk -t and -c")
     payload: Size = Field(500, ge=1, le=2**36, description="size of the document, such as 500B or 1MiB")
     duration: Duration = Field(10.0, ge=1, le=86400, description="how long to ask, whole seconds such as 90s")
-    max_requests: int = Field(
-        500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has no such cap"
-    )
+    max_requests: int = Field(500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has none")
     keep_alive: Switch = Field(False, description="on: many requests a connection; off: one (wrk: Connection: close)")
     https: Switch = Field(False, description="on: TLS with a self-signed certificate, not verified by the clients")
     warm_up_requests: int = Field(1, ge=0, le=10_000, description="requests of each client before instruments start; 0: none")

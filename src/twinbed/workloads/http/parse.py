@@ -79,7 +79,7 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     numbers = dict(_ab_numbers(report))
     done = report["complete_requests"]
     # A percentile of nothing, or of failures alone, is no time of a request.
-    percentiles = read_percentiles((folder / "ab.csv").read_text(), int(done or 0)) if numbers["requests_per_second"] else {}
+    percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if numbers["requests"] else {}
     numbers |= {f"total_time_p{p}": percentiles.get(p) for p in PERCENTILES}
     cautions = list(_doubts(params, folder.name, numbers, done))
     if done == params.max_requests and report["duration_s"] < CLEARLY_EARLY * params.duration:
@@ -118,25 +118,23 @@ def _ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]
             yield f"{stage}_time_{moment}", times.get(f"{field}_s")
 
 
-def read_percentiles(text: str, done: int) -> dict[int, float]:
+def read_percentiles(text: bytes, done: int) -> dict[int, float]:
     """Per cent -> seconds, from ab's CSV file, which has milliseconds with three decimals.
 
-    For per cent p ab looks up the request at place floor(done x p / 100 + 0.5), and where that is ``done`` it looks past the
-    last one and writes 0.000; the percentile is the longest time there.
+    For per cent p ab looks up the request at place floor(done x p / 100 + 0.5) from 0, and where that is ``done`` it looks past
+    the last one and writes 0.000; the percentile is the longest time there.
     """
-    lines = text.splitlines()
-    if not lines or lines[0] != "Percentage served,Time in ms":
-        raise ValueError(f"ab.csv begins with {lines[0] if lines else 'nothing'!r}, not with 'Percentage served,Time in ms'")
-    table = {int(percent): float(time) / 1000 for percent, _, time in (line.partition(",") for line in lines[1:])}
-    if 100 not in table:
+    table = _core.ab_percentiles(text)
+    times = dict(zip(table["percent"].to_pylist(), table["total_s"].to_pylist(), strict=True))
+    if 100 not in times:
         raise ValueError("ab.csv ends before 100 %")
-    return {p: table[100] if int(done * p / 100 + 0.5) >= done else time for p, time in table.items()}
+    return {p: times[100] if int(done * p / 100 + 0.5) >= done else time for p, time in times.items()}
 
 
 def _requests(folder: Path) -> pa.Table:
     import pyarrow as pa
 
-    table = pa.table(_core.ab_requests((folder / "ab.tsv").read_bytes()))
+    table = _core.ab_requests((folder / "ab.tsv").read_bytes())
     return table.add_column(0, "host", pa.array([folder.name] * table.num_rows, pa.string()))
 
 
@@ -168,9 +166,9 @@ def _wrk_numbers(params: HttpParams, report: Mapping[str, Any]) -> Iterator[tupl
     yield "failed_timeout", failures["timeout"]
     yield "non_2xx", odd
     latency = report["latency"] or {}
-    yield "total_time_mean", latency.get("mean")
-    yield "total_time_sd", latency.get("deviation")
-    yield "total_time_max", latency.get("max")
+    yield "total_time_mean", latency.get("mean_s")
+    yield "total_time_sd", latency.get("deviation_s")
+    yield "total_time_max", latency.get("max_s")
     percentiles = dict(report["percentiles"])
     yield "total_time_median", percentiles.get(50)
     for percent in (50, 75, 90, 99):

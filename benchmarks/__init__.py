@@ -1,0 +1,32 @@
+"""What twinbed itself costs, against the limits it promises. Run by ``make bench``; nothing here is a test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured cost: what, its typical value, the least and the most seen, and the most it may typically be."""
+
+    what: str
+    value: float
+    spread: tuple[float, float]
+    unit: str
+    limit: float | None = None
+    """None promises nothing."""
+
+    @property
+    def kept(self) -> bool:
+        return self.limit is None or self.value <= self.limit
+
+
+def twinbed(*arguments: str, env: Mapping[str, str] | None = None) -> str:
+    """Run the command as a user would; returns its standard output. Its progress goes to our standard error."""
+    argv = [sys.executable, "-m", "twinbed.cli.main", *arguments]
+    done = subprocess.run(argv, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, check=True)
+    return done.stdout.decode()

@@ -1,0 +1,280 @@
+//! `counters`: snapshots of the host's counters on a fixed grid, raw and in one file.
+//!
+//! A snapshot is a line `@ index monotonic_s realtime_s`, then for every source a line
+//! `# source bytes`, that many bytes as the kernel gave them, and a newline. What could not be read
+//! is a line `# source -`.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::process::{Command, Stdio};
+
+use crate::arguments::{number, Arguments};
+use crate::failure::{Failure, Outcome, Tried};
+use crate::sys;
+
+const ALWAYS: [&str; 9] = [
+    "/proc/stat",
+    "/proc/interrupts",
+    "/proc/softirqs",
+    "/proc/vmstat",
+    "/proc/meminfo",
+    "/proc/loadavg",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
+];
+const NET: [&str; 3] = ["/proc/net/dev", "/proc/net/snmp", "/proc/net/netstat"];
+const SOFTNET: &str = "/proc/net/softnet_stat";
+const KMSG: &str = "/dev/kmsg";
+const NS_PER_S: i64 = 1_000_000_000;
+
+pub fn main(mut arguments: Arguments) -> Outcome<()> {
+    let out = arguments.required("--out")?;
+    let interval_s: f64 = number("--interval", &arguments.required("--interval")?)?;
+    let with_kmsg = arguments.flag("--kmsg");
+    let with_net = arguments.flag("--net");
+    let with_softnet = arguments.flag("--softnet");
+    let devices = arguments.values("--ethtool")?;
+    arguments.finish()?;
+    if !(0.001..=86_400.0).contains(&interval_s) {
+        return Err(Failure::new(format!("--interval takes 0.001 to 86400 seconds, not {interval_s}")));
+    }
+    let interval_ns = (interval_s * NS_PER_S as f64) as i64;
+
+    // Blocked before anything else, so that a signal at any time is an orderly end.
+    let stop = Stop::block().tried(|| "block signals")?;
+    let mut sources: Vec<&'static str> = ALWAYS.to_vec();
+    sources.extend(NET.iter().filter(|_| with_net));
+    sources.extend(with_softnet.then_some(SOFTNET));
+    let mut recorder = Recorder {
+        out: File::create(&out).tried(|| format!("create {out}"))?,
+        path: out,
+        sources: sources.into_iter().map(Source::open).collect(),
+        snapshot: Vec::with_capacity(64 * 1024),
+        content: vec![0; 64 * 1024],
+        index: 0,
+    };
+    let mut kmsg = with_kmsg.then(Kmsg::open);
+
+    recorder.begin();
+    recorder.add_ethtool(&devices);
+    recorder.write()?;
+    println!("ready");
+    io::stdout().flush().tried(|| "write to standard output")?;
+
+    let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
+    let mut next = s * NS_PER_S + ns + interval_ns;
+    while !stop.wait_until(next) {
+        recorder.begin();
+        recorder.write()?;
+        // A grid point that was missed is left out, not made up for.
+        let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
+        let late = s * NS_PER_S + ns - next;
+        next += interval_ns * (1 + late.max(0) / interval_ns);
+    }
+    recorder.begin();
+    recorder.add_ethtool(&devices);
+    if let Some(kmsg) = &mut kmsg {
+        recorder.add(KMSG, kmsg.as_mut().ok().map(Kmsg::drain).as_deref());
+    }
+    recorder.write()
+}
+
+struct Source {
+    path: &'static str,
+    file: Option<File>,
+}
+
+impl Source {
+    fn open(path: &'static str) -> Self {
+        Source { path, file: File::open(path).ok() }
+    }
+}
+
+struct Recorder {
+    out: File,
+    path: String,
+    sources: Vec<Source>,
+    snapshot: Vec<u8>,
+    content: Vec<u8>,
+    index: u64,
+}
+
+impl Recorder {
+    /// Starts a snapshot with everything that is in each of them.
+    fn begin(&mut self) {
+        let (m_s, m_ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
+        let (r_s, r_ns) = sys::clock_parts(libc::CLOCK_REALTIME);
+        self.snapshot.clear();
+        let line = format!("@ {} {m_s}.{m_ns:09} {r_s}.{r_ns:09}\n", self.index);
+        self.snapshot.extend(line.into_bytes());
+        self.index += 1;
+        for source in &self.sources {
+            let length = source.file.as_ref().and_then(|file| read_whole(file, &mut self.content).ok());
+            let content = length.map(|length| &self.content[..length]);
+            append(&mut self.snapshot, source.path, content);
+        }
+    }
+
+    fn add(&mut self, name: &str, content: Option<&[u8]>) {
+        append(&mut self.snapshot, name, content);
+    }
+
+    fn add_ethtool(&mut self, devices: &[String]) {
+        for device in devices {
+            for option in ["-S", "-k"] {
+                let output =
+                    Command::new("ethtool").args([option, device]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+                let content = output.ok().filter(|o| o.status.success()).map(|o| o.stdout);
+                self.add(&format!("ethtool {option} {device}"), content.as_deref());
+            }
+        }
+    }
+
+    fn write(&mut self) -> Outcome<()> {
+        self.out.write_all(&self.snapshot).tried(|| format!("write {}", self.path))
+    }
+}
+
+fn append(snapshot: &mut Vec<u8>, name: &str, content: Option<&[u8]>) {
+    match content {
+        Some(content) => {
+            snapshot.extend(format!("# {name} {}\n", content.len()).into_bytes());
+            snapshot.extend(content);
+            snapshot.push(b'\n');
+        }
+        None => snapshot.extend(format!("# {name} -\n").into_bytes()),
+    }
+}
+
+/// Reads an open file of /proc anew, from its start.
+fn read_whole(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let mut length = 0;
+    loop {
+        match file.read_at(&mut buffer[length..], length as u64)? {
+            0 => return Ok(length),
+            more => length += more,
+        }
+        if length == buffer.len() {
+            buffer.resize(2 * length, 0);
+        }
+    }
+}
+
+/// The kernel's log from now on.
+struct Kmsg(File);
+
+impl Kmsg {
+    fn open() -> io::Result<Self> {
+        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(KMSG)?;
+        // SAFETY: no memory is involved.
+        let sought = unsafe { libc::lseek(std::os::fd::AsRawFd::as_raw_fd(&file), 0, libc::SEEK_END) };
+        if sought < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Kmsg(file))
+    }
+
+    /// The records since, and a line `lost N` if the kernel overwrote some before they were read.
+    fn drain(&mut self) -> Vec<u8> {
+        const RECORD_BYTES: usize = 8192; // the kernel refuses readers with less room for a record
+        let mut record = vec![0; RECORD_BYTES];
+        let mut all = Vec::new();
+        let mut lost = 0;
+        let mut last = None;
+        loop {
+            match self.0.read(&mut record) {
+                Ok(0) => break,
+                Ok(length) => {
+                    let sequence = sequence(&record[..length]);
+                    if let (Some(last), Some(now)) = (last, sequence) {
+                        lost += u64::saturating_sub(now, last + 1);
+                    }
+                    last = sequence.or(last);
+                    all.extend(&record[..length]);
+                }
+                // Says once that records are gone, and moves to the oldest that is left.
+                Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {
+                    lost += u64::from(last.is_none());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        if lost > 0 {
+            all.extend(format!("lost {lost}\n").into_bytes());
+        }
+        all
+    }
+}
+
+/// Records are `priority,sequence,time,flags;text`.
+fn sequence(record: &[u8]) -> Option<u64> {
+    let field = record.split(|byte| *byte == b',').nth(1)?;
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// SIGTERM and SIGINT, taken by waiting for them.
+struct Stop(libc::sigset_t);
+
+impl Stop {
+    fn block() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset initialises the set.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            let mut set = set.assume_init();
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
+            Ok(Stop(set))
+        }
+    }
+
+    /// Waits until the monotonic clock shows `at`, in nanoseconds; true if told to stop before.
+    fn wait_until(&self, at: i64) -> bool {
+        loop {
+            let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
+            let left = (at - s * NS_PER_S - ns).max(0);
+            let limit = libc::timespec { tv_sec: left / NS_PER_S, tv_nsec: left % NS_PER_S };
+            // SAFETY: set and limit are valid; no information is asked for.
+            let taken = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &limit) };
+            if taken > 0 {
+                return true;
+            }
+            if io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN) {
+                return false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_absent_is_not_empty() {
+        let mut snapshot = Vec::new();
+        append(&mut snapshot, "/a", Some(b""));
+        append(&mut snapshot, "/b", Some(b"x\n"));
+        append(&mut snapshot, "/c", None);
+        assert_eq!(snapshot, b"# /a 0\n\n# /b 2\nx\n\n# /c -\n");
+    }
+
+    #[test]
+    fn reads_a_kernel_record_s_number() {
+        assert_eq!(sequence(b"6,339,5140900,-;NET: text\n"), Some(339));
+        assert_eq!(sequence(b"nonsense"), None);
+    }
+
+    #[test]
+    fn reads_files_longer_than_the_buffer() {
+        let file = File::open("/proc/vmstat").unwrap();
+        let mut buffer = vec![0; 16];
+        let length = read_whole(&file, &mut buffer).unwrap();
+        assert!(length > 500 && buffer.starts_with(b"nr_free_pages"));
+    }
+}

@@ -1,0 +1,156 @@
+//! `init`: the first program of a guest, from its initramfs: loads modules, puts an overlay over the
+//! disk, makes that the root, and serves the agent on a virtio port, as PID 1 all along.
+
+use std::ffi::CStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::agent::{self, Ending};
+use crate::failure::{Failure, Outcome, Tried};
+use crate::{mounts, port, sys};
+
+const DISK: &str = "/dev/vda";
+const DISK_LIMIT: Duration = Duration::from_secs(10);
+const DISK_POLL: Duration = Duration::from_millis(1);
+
+/// Never returns: what ends PID 1 ends the guest.
+pub fn main() -> ! {
+    let Err(failure) = boot();
+    // The console is what the kernel was told; without one there is nobody to tell.
+    if let Ok(mut console) = File::options().write(true).open("/dev/console") {
+        let _ = io::Write::write_all(&mut console, format!("twinbed-probe init: {failure}\n").as_bytes());
+    }
+    sys::power_off()
+}
+
+fn boot() -> Outcome<std::convert::Infallible> {
+    mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
+    mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
+    mounts::mount("devtmpfs", "devtmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
+    let line = fs::read_to_string("/proc/cmdline").tried(|| "read /proc/cmdline")?;
+    let port_name = parameter(&line, "twinbed.port")
+        .ok_or_else(|| Failure::new("the kernel command line has no twinbed.port=NAME"))?;
+    load_modules()?;
+    wait_for_disk()?;
+    enter_root()?;
+    let host = parameter(&line, "twinbed.host").unwrap_or("guest");
+    sys::set_hostname(host).tried(|| format!("set the hostname {host}"))?;
+    sys::bring_up_loopback().tried(|| "bring up lo")?;
+    agent::serve_both(port::open(port_name)?, Ending::PowerOff)
+}
+
+/// The value of `name=value` on the kernel command line; the last one counts, as for the kernel.
+fn parameter<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split_ascii_whitespace()
+        .filter_map(|word| word.split_once('='))
+        .filter_map(|(key, value)| (key == name).then_some(value))
+        .next_back()
+}
+
+#[derive(Debug, PartialEq)]
+struct Module<'a> {
+    path: &'a str,
+    optional: bool,
+}
+
+/// Lines of `path [optional]`, in the order of loading; a module comes after those it needs.
+fn parse_modules(list: &str) -> Outcome<Vec<Module<'_>>> {
+    list.lines()
+        .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
+        .filter(|words| !words.is_empty())
+        .map(|words| match words[..] {
+            [path] => Ok((path, false)),
+            [path, "optional"] => Ok((path, true)),
+            _ => Err(Failure::new(format!("/modules.list: line {words:?} is not `path [optional]`"))),
+        })
+        .map(|entry| entry.map(|(path, optional)| Module { path, optional }))
+        .collect()
+}
+
+/// Loads the modules, and gives back the memory that their files take.
+fn load_modules() -> Outcome<()> {
+    let list = fs::read_to_string("/modules.list").tried(|| "read /modules.list")?;
+    for Module { path, optional } in parse_modules(&list)? {
+        match load_module(path) {
+            Err(error) if !optional && error.raw_os_error() != Some(libc::EEXIST) => {
+                return Err(error).tried(|| format!("load module {path}"));
+            }
+            _ => {}
+        }
+        // A file that is not there has been told of above, unless it was optional.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
+fn load_module(path: &str) -> io::Result<()> {
+    const NO_PARAMETERS: &CStr = c"";
+    let file = File::open(path)?;
+    // SAFETY: the descriptor is open, and the parameters outlive the call.
+    let loaded = unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), NO_PARAMETERS.as_ptr(), 0) };
+    sys::check(loaded as libc::c_int).map(drop)
+}
+
+/// Drivers find their devices some time after they are loaded.
+fn wait_for_disk() -> Outcome<()> {
+    let start = Instant::now();
+    while !Path::new(DISK).exists() {
+        if start.elapsed() > DISK_LIMIT {
+            return Err(Failure::new(format!("{DISK} did not appear within {} s", DISK_LIMIT.as_secs())));
+        }
+        thread::sleep(DISK_POLL);
+    }
+    Ok(())
+}
+
+/// Puts a writable layer in memory over the disk, and changes to it.
+fn enter_root() -> Outcome<()> {
+    let kind = fs::read_to_string("/rootfs.type").tried(|| "read /rootfs.type")?;
+    mounts::mount(kind.trim(), DISK, "/lower", libc::MS_RDONLY, "")?;
+    mounts::mount("tmpfs", "tmpfs", "/layer", 0, "mode=755")?;
+    for path in ["/layer/upper", "/layer/work"] {
+        fs::create_dir(path).tried(|| format!("create folder {path}"))?;
+    }
+    let options = "lowerdir=/lower,upperdir=/layer/upper,workdir=/layer/work";
+    mounts::mount("overlay", "overlay", "/newroot", 0, options)?;
+    for name in ["dev", "proc", "sys"] {
+        mounts::move_mount(&format!("/{name}"), &format!("/newroot/{name}"))?;
+    }
+    // The root of an initramfs cannot be pivoted away: move over it instead.
+    std::env::set_current_dir("/newroot").tried(|| "change to /newroot")?;
+    mounts::move_mount(".", "/")?;
+    std::os::unix::fs::chroot(".").tried(|| "make /newroot the root")?;
+    std::env::set_current_dir("/").tried(|| "change to /")?;
+    mounts::complete_dev()?;
+    mounts::scratch_folders()?;
+    // For instruments; a kernel may be built without it.
+    let _ = mounts::mount("tracefs", "tracefs", "/sys/kernel/tracing", mounts::NO_DEVICES, "");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_parameters() {
+        let line = "quiet twinbed.port=a panic=-1 twinbed.port=b twinbed.host=c1\n";
+        assert_eq!(parameter(line, "twinbed.port"), Some("b"));
+        assert_eq!(parameter(line, "twinbed.host"), Some("c1"));
+        assert_eq!(parameter(line, "quiet"), None);
+    }
+
+    #[test]
+    fn reads_the_module_list() {
+        let module = |path, optional| Module { path, optional };
+        assert_eq!(
+            parse_modules("/m/a.ko\n\n/m/b.ko optional\n").unwrap(),
+            [module("/m/a.ko", false), module("/m/b.ko", true)]
+        );
+        assert!(parse_modules("/m/a.ko maybe").is_err());
+    }
+}

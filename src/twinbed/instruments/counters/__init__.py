@@ -1,0 +1,87 @@
+"""Instrument ``counters``: the kernel's counters of the machine and of every host, before, after and once a second.
+
+Runs ``twinbed-probe counters`` everywhere.  Gives differences from the first to the last snapshot, never values since boot: CPU
+time by state, interrupts, softirqs, context switches, page faults, pressure, TCP's and the NICs' counters; and the tables
+``counters`` (every counter that moved, every gauge and setting) and ``kernel_log``.
+
+Containers share the machine's kernel, so of a host without one of its own only what its network namespace owns is read: NICs, TCP.
+Network interfaces are those the testbed named, or where none were, all but ``lo``; their counts are summed.
+
+Limits: CPU time is in steps of 1/100 s (USER_HZ).  The machine's counters hold everything that runs on it, twinbed and strangers
+included, from the time the instruments are ready until they are stopped.
+Sources: Documentation/filesystems/proc.rst and accounting/psi.rst of Linux.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.instruments.counters.doubts import doubts, log_doubts
+from twinbed.instruments.counters.metrics import METRICS
+from twinbed.instruments.counters.place import Place, read_place
+from twinbed.model.plugin import MACHINE, Command, Extracted, Ready, Target
+from twinbed.model.units import Duration
+
+ARTIFACT = "counters.snap"
+SNAPSHOT_BYTES = 24_000
+"""Of /proc on a machine with few CPUs."""
+
+
+class CountersParams(BaseModel):
+    """How often counters are read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    interval: Duration = Field(1.0, ge=0.01, le=3600, description="time between snapshots, such as 1s")
+
+    def estimate_seconds(self) -> float:
+        return 0.2
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        return SNAPSHOT_BYTES / self.interval
+
+
+class Counters:
+    """The instrument."""
+
+    name = "counters"
+    params = CountersParams
+    summary = "counters of the kernels and NICs of the machine and of every host (CPU, interrupts, TCP, drops, pressure)"
+    metrics = METRICS
+
+    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+        sees_a_kernel = target.own_kernel or target.name == MACHINE
+        argv = (
+            "twinbed-probe",
+            "counters",
+            *("--out", f"{{artifacts}}/{ARTIFACT}"),
+            *("--interval", f"{params.interval:g}"),
+            "--kmsg" if sees_a_kernel else "--net",
+            *(option for interface in sorted(target.interfaces) for option in ("--ethtool", interface)),
+        )
+        return [Command(target.name, argv, ready=Ready(says=b"ready"))]
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
+        if not files:
+            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        import pyarrow as pa
+
+        places = [read_place(file) for file in files]
+        return Extracted(
+            [value for place in places for value in place.values()],
+            {
+                "counters": pa.concat_tables([place.moved() for place in places]),
+                "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
+            },
+            [caution for place in places for caution in (*doubts(place), *log_doubts(place))],
+        )
+
+
+counters = Counters()
+
+__all__ = ["Counters", "CountersParams", "Place", "counters"]

@@ -1,0 +1,138 @@
+"""The metrics of the instrument ``counters``, and the kernel's keys that each is the sum of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinbed.model.metric import Layer, Metric
+
+TICK_S = 0.01
+"""USER_HZ is 100 on every Linux that twinbed runs on."""
+MICROSECOND_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A metric that is the sum of the differences of all keys that ``pattern`` matches in full, times ``factor``."""
+
+    metric: Metric
+    pattern: str
+    factor: float = 1.0
+    source: str = "/proc/stat"
+
+
+def _count(
+    name: str,
+    layer: Layer,
+    description: str,
+    pattern: str,
+    *,
+    source: str = "/proc/stat",
+    unit: str = "1",
+    factor: float = 1.0,
+    headline: bool = False,
+) -> Counted:
+    metric = Metric(name, unit, layer, description, extensive=True, headline=headline)
+    return Counted(metric, pattern, factor, source)
+
+
+def _cpu(name: str, description: str, states: str, *, headline: bool = False) -> Counted:
+    pattern = rf"cpu\.({states})_ticks"
+    return _count(name, Layer.HOST, description, pattern, unit="s", factor=TICK_S, headline=headline)
+
+
+def _interrupts(name: str, description: str, labels: str) -> Counted:
+    return _count(name, Layer.HOST, description, rf"intr\.({labels})(\(.*\))?(\.cpu\d+)?", source="/proc/interrupts")
+
+
+def _softirqs(name: str, description: str, kind: str) -> Counted:
+    return _count(name, Layer.HOST, description, rf"softirqs:{kind}\.cpu\d+", source="/proc/softirqs")
+
+
+def _pressure(resource: str) -> Counted:
+    description = f"time in which some task waited for {resource}"
+    pattern = rf"pressure:{resource}\.some\.total_us"
+    name, source = f"pressure_{resource}_seconds", f"/proc/pressure/{resource}"
+    return _count(name, Layer.HOST, description, pattern, source=source, unit="s", factor=MICROSECOND_S)
+
+
+def _tcp(name: str, description: str, key: str, source: str = "snmp") -> Counted:
+    group = "Tcp" if source == "snmp" else "TcpExt"
+    return _count(name, Layer.NETWORK, description, rf"{source}:{group}\.{key}", source=f"/proc/net/{source}")
+
+
+KERNEL = (
+    _cpu("cpu_seconds", "CPU time spent on anything", "user|nice|system|irq|softirq", headline=True),
+    _cpu("cpu_user_seconds", "CPU time in user mode, guests' included", "user|nice"),
+    _cpu("cpu_system_seconds", "CPU time in the kernel, interrupts excluded", "system"),
+    _cpu("cpu_interrupt_seconds", "CPU time in interrupt handlers", "irq"),
+    _cpu("cpu_softirq_seconds", "CPU time in softirqs", "softirq"),
+    _cpu("cpu_steal_seconds", "CPU time that the hypervisor gave to others", "steal"),
+    _cpu("cpu_idle_seconds", "CPU time idle, waiting for disks included", "idle|iowait"),
+    _count("interrupts", Layer.HOST, "interrupts of every kind", "intr", headline=True),
+    _interrupts("device_interrupts", "interrupts with a number: devices'", r"\d+"),
+    _interrupts("timer_interrupts", "local timer interrupts", "LOC"),
+    _interrupts("rescheduling_interrupts", "interrupts from CPU to CPU: rescheduling and function calls", "RES|CAL"),
+    _softirqs("net_rx_softirqs", "softirqs that received packets", "NET_RX"),
+    _softirqs("net_tx_softirqs", "softirqs that completed sending", "NET_TX"),
+    _count("context_switches", Layer.OS, "context switches", "ctxt"),
+    _count("processes_started", Layer.OS, "processes and threads started", "processes"),
+    _count("page_faults", Layer.OS, "page faults", "vmstat:pgfault", source="/proc/vmstat"),
+    _count("major_page_faults", Layer.OS, "page faults that read from a disk", "vmstat:pgmajfault", source="/proc/vmstat"),
+    _count(
+        "backlog_drops",
+        Layer.NETWORK,
+        "packets dropped because a CPU's backlog was full",
+        r"softnet:cpu\d+\.dropped",
+        source="/proc/net/softnet_stat",
+    ),
+    _count(
+        "backlog_squeezes",
+        Layer.NETWORK,
+        "times that packets were left over when the budget for receiving was used up",
+        r"softnet:cpu\d+\.time_squeeze",
+        source="/proc/net/softnet_stat",
+    ),
+    _pressure("cpu"),
+    _pressure("io"),
+    _pressure("memory"),
+)
+"""What belongs to a kernel: read on the machine and on hosts with a kernel of their own."""
+
+NETWORK = (
+    _tcp("tcp_segments_in", "TCP segments received", "InSegs"),
+    _tcp("tcp_segments_out", "TCP segments sent, those that only retransmit excluded", "OutSegs"),
+    _tcp("tcp_retransmitted_segments", "TCP segments sent again", "RetransSegs"),
+    _tcp("tcp_timeouts", "TCP retransmission timeouts", "TCPTimeouts", "netstat"),
+    _tcp("tcp_listen_drops", "connections that a listening socket dropped", "ListenDrops", "netstat"),
+)
+"""What belongs to a network namespace."""
+
+NIC_COUNTS = {
+    "packets": "packets",
+    "bytes": "bytes, link headers included",
+    "errors": "erroneous packets",
+    "dropped": "packets dropped",
+}
+NIC_METRICS = {
+    f"nic_{way}_{what}": Metric(
+        f"nic_{way}_{what}",
+        "bytes" if what == "bytes" else "1",
+        Layer.NETWORK,
+        f"{meaning}, {'received' if way == 'rx' else 'sent'} by the NICs",
+        extensive=True,
+    )
+    for way in ("rx", "tx")
+    for what, meaning in NIC_COUNTS.items()
+}
+
+CPU_BUSY = Metric("cpu_busy_share", "1", Layer.HOST, "share of CPU time not idle, of all CPUs")
+MEMORY_AVAILABLE = Metric("memory_available_bytes", "bytes", Layer.HOST, "memory available without swapping, mean of snapshots")
+
+METRICS = (
+    *(counted.metric for counted in KERNEL),
+    CPU_BUSY,
+    MEMORY_AVAILABLE,
+    *(counted.metric for counted in NETWORK),
+    *NIC_METRICS.values(),
+)

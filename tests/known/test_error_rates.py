@@ -1,0 +1,123 @@
+"""The stated error rates, by simulation: seeded, with the tolerance that a binomial count of this size needs.
+
+What is planted is known, so that every verdict is right or wrong.  Tolerance: four standard errors of a share at the stated
+rate, which a right program oversteps once in 30,000 tries, and a seed makes that try the same every time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from synthetic_results import planted_response, write_study
+from twinbed.analyses.compare import compare
+from twinbed.analyses.compare.equivalence import holm, ratio_test
+from twinbed.extract import extract
+from twinbed.model.result import Verdict
+from twinbed.workloads.planted import planted
+
+ALPHA, MARGIN, DRAWS = 0.05, 0.10, 4000
+TOLERANCE = 4 * math.sqrt(ALPHA * (1 - ALPHA) / DRAWS)
+
+
+def shares(
+    ratio: float, spreads: tuple[float, float], sizes: tuple[int, int] = (5, 5), *, normal: bool = False
+) -> Counter[str]:
+    """Share of draws called equivalent and different. The planted ratio is of medians, or of means for ``normal`` noise."""
+    noise = np.random.default_rng(round(ratio * 1000) + round(spreads[0] * 1e6) + sizes[0])
+    found: Counter[str] = Counter()
+    for _ in range(DRAWS):
+        if normal:
+            one, two = noise.normal(ratio, ratio * spreads[0], sizes[0]), noise.normal(1, spreads[1], sizes[1])
+        else:
+            one, two = ratio * noise.lognormal(0, spreads[0], sizes[0]), noise.lognormal(0, spreads[1], sizes[1])
+        test = ratio_test(one.tolist(), two.tolist(), MARGIN, ALPHA)
+        assert test is not None
+        found["equivalent"] += test.p_equivalent <= ALPHA
+        found["different"] += test.p_different <= ALPHA
+        found["covered"] += test.interval is not None and test.interval.low <= ratio <= test.interval.high
+    return {name: found[name] / DRAWS for name in ("equivalent", "different", "covered")}
+
+
+@pytest.mark.parametrize("spreads", [(0.02, 0.02), (0.02, 0.10), (0.10, 0.10)])
+@pytest.mark.parametrize("edge", [1 + MARGIN, 1 / (1 + MARGIN)])
+def test_on_the_margin_no_verdict_is_wrong_more_often_than_stated(edge: float, spreads: tuple[float, float]) -> None:
+    """The worst place: the truth is exactly on the edge, so that each of the two verdicts would be wrong."""
+    found = shares(edge, spreads)
+    assert found["equivalent"] <= ALPHA + TOLERANCE
+    assert found["different"] <= ALPHA + TOLERANCE
+
+
+@pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (2, 5), (20, 20)])
+def test_unequal_numbers_of_replicates(sizes: tuple[int, int]) -> None:
+    found = shares(1 + MARGIN, (0.05, 0.05), sizes)
+    # Welch's approximation is worst for two values: 1 % is granted on top, and docs/statistics.md says so.
+    allowed = ALPHA + TOLERANCE + (0.01 if min(sizes) < 3 else 0)
+    assert found["equivalent"] <= allowed
+    assert found["different"] <= allowed
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.10])
+def test_intervals_cover_as_stated(spread: float) -> None:
+    """90 % of intervals hold the planted ratio, for equal spreads, where Welch's t is nearly exact."""
+    assert shares(1.2, (spread, spread))["covered"] == pytest.approx(0.90, abs=4 * math.sqrt(0.09 / DRAWS) + 0.01)
+
+
+def test_normal_noise_changes_nothing_at_usual_spreads() -> None:
+    """The logarithms of normal values are not normal; at 5 % the rates hold all the same."""
+    found = shares(1 + MARGIN, (0.05, 0.05), normal=True)
+    assert found["equivalent"] <= ALPHA + TOLERANCE
+    assert found["different"] <= ALPHA + TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("ratio", "right", "wrong"),
+    [(1.0, "equivalent", "different"), (1.05, "equivalent", "different"), (1.2, "different", "equivalent")],
+)
+def test_planted_differences_get_the_right_verdict(ratio: float, right: str, wrong: str) -> None:
+    """0 %, 5 % and 20 % with 2 % spread and 5 replicates: right at least nine times in ten, wrong at most as often as stated."""
+    found = shares(ratio, (0.02, 0.02))
+    assert found[right] >= 0.90
+    assert found[wrong] <= ALPHA + TOLERANCE
+
+
+def test_a_family_of_equals_holds_no_difference_more_often_than_stated() -> None:
+    """Twelve comparisons of equals, so noisy that the margin is nothing: after Holm's correction at most 5 % of families
+    hold a false difference; without it far more would."""
+    noise = np.random.default_rng(5)
+    families, hit, uncorrected = 800, 0, 0
+    for _ in range(families):
+        values = noise.lognormal(0, 1.0, (12, 2, 5)).tolist()
+        tests = [ratio_test(one, two, MARGIN, ALPHA) for one, two in values]
+        p_values = [test.p_different for test in tests if test is not None]
+        hit += min(holm(p_values)) <= ALPHA
+        uncorrected += min(p_values) <= ALPHA
+    assert hit / families <= ALPHA + 4 * math.sqrt(ALPHA * (1 - ALPHA) / families)
+    assert uncorrected / families > 0.2
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict"), [(1.0, Verdict.EQUIVALENT), (1.05, Verdict.EQUIVALENT), (1.2, Verdict.DIFFERENT)]
+)
+def test_planted_studies_end_to_end(tmp_path: Path, ratio: float, verdict: Verdict) -> None:
+    """From artifacts to verdicts: ten replicates of six cells at 2 % spread."""
+    respond = planted_response({"one": 1.0, "two": ratio}, 0.02, seed=8)
+    write_study(tmp_path, ["one", "two"], {"payload": ["500B", "1MiB", "16MiB"], "offload": ["on", "off"]}, 10, respond)
+    result = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    rates = [each for each in result.comparisons if each.metric == "requests_per_second"]
+    assert [each.verdict for each in rates] == [verdict] * 6
+    # Ten packets a request are planted on both, without noise.
+    packets = [each for each in result.comparisons if each.metric == "packets_per_request"]
+    assert [(each.verdict, each.ratio) for each in packets] == [(Verdict.EQUIVALENT, 1.0)] * 6
+
+
+def test_a_versus_a_finds_no_difference(tmp_path: Path) -> None:
+    respond = planted_response({"one": 1.0, "two": 1.0, "three": 1.0}, 0.05, seed=2)
+    write_study(tmp_path, ["one", "two", "three"], {"payload": [f"{size}B" for size in range(20)]}, 5, respond)
+    result = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    assert Verdict.DIFFERENT not in {each.verdict for each in result.comparisons}
+    assert len([each for each in result.comparisons if each.headline]) == 3 * 20 * 2
