@@ -79,7 +79,7 @@ def test_normal_noise_changes_nothing_at_usual_spreads() -> None:
     [(1.0, "equivalent", "different"), (1.05, "equivalent", "different"), (1.2, "different", "equivalent")],
 )
 def test_planted_differences_get_the_right_verdict(ratio: float, right: str, wrong: str) -> None:
-    """0 %, 5 % and 20 % with 2 % spread and 5 replicates: right at least nine times in ten, wrong at most as often as stated."""
+    """0 %, 5 % and 20 % with 2 % spread and 5 replicates: right nine times in ten, wrong at most as stated."""
     found = shares(ratio, (0.02, 0.02))
     assert found[right] >= 0.90
     assert found[wrong] <= ALPHA + TOLERANCE

@@ -17,9 +17,11 @@ from typing import Any, BinaryIO
 
 from twinbed.hosts import connection as wire
 from twinbed.hosts.connection import Channel, Connection
-from twinbed.hosts.error import LimitExceeded, ProgramFailed
+from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 
 _CHUNK_BYTES = 256 * 1024
+_ACCEPT_STEP_S = 0.05
+"""How often a starting host is looked at for having ended instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +255,24 @@ def listen(path: Path) -> socket.socket:
     server.bind(str(path))
     server.listen(1)
     return server
+
+
+def accept(server: socket.socket, name: str, starter: Running, limit_s: float) -> Connection:
+    """The connection of the agent that ``starter`` (a container's or a guest's process) brings up.
+
+    Raises HostError as soon as that process has ended without, LimitExceeded after the limit; both with what it said.
+    """
+    deadline = time.monotonic() + limit_s
+    server.settimeout(_ACCEPT_STEP_S)
+    while True:
+        try:
+            stream = server.accept()[0]
+        except TimeoutError:
+            said = bytes(starter.stderr).decode(errors="replace").strip()
+            if starter.ended:
+                raise HostError(f"{name}: {starter.argv[0]} ended before the host was there: {said}") from None
+            if time.monotonic() > deadline:
+                raise LimitExceeded(f"{name}: no agent after {limit_s:g} s{': ' if said else ''}{said}") from None
+        else:
+            stream.settimeout(None)
+            return Connection(name, stream)

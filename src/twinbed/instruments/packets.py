@@ -156,7 +156,14 @@ def read_link(capture: Path) -> Link:
         _value("capture_drops", counters.dropped if counters else None, host),
     ]
     connections = table.add_column(0, "link", pa.array([host] * table.num_rows, pa.string()))
-    return Link(host, values, list(_cautions(host, packets, counters)), connections)
+    cautions = list(_cautions(host, packets, counters))
+    cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {_words(why)}") for why, count in summary["skipped"].items()]
+    return Link(host, values, cautions, connections)
+
+
+def _words(reason: str) -> str:
+    """``last_record_cut_off`` -> ``last record cut off``."""
+    return reason.replace("_", " ")
 
 
 def _said(capture: Path) -> bytes | None:

@@ -51,8 +51,8 @@ class Folder:
     """A results folder open for writing, by one process at a time."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.runs = path / "runs"
+        self.path = path.absolute()
+        self.runs = self.path / "runs"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from twinbed.hosts.agent import AgentHost, cpus_allowed, listen
-from twinbed.hosts.connection import Connection
-from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
+from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.site import Site
@@ -94,7 +93,6 @@ def _start(
     scratch.mkdir()
     artifacts = site.place(name)
     with listen(lab.scratch / f"{name}.sock") as server:
-        server.settimeout(_START_LIMIT_S)
         command = [
             *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(scratch)),
             *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock")),
@@ -106,13 +104,7 @@ def _start(
             command += ["--cgroup", str(cgroup)]
         running = lab.machine.start(command, cpus=cpus)
         pid = running.started()
-        try:
-            stream, _ = server.accept()
-        except TimeoutError:
-            said = bytes(running.stderr).decode(errors="replace").strip()
-            raise LimitExceeded(f"{name}: the container did not start in {_START_LIMIT_S:g} s{': ' if said else ''}{said}") from None
-    stream.settimeout(None)
-    connection = Connection(name, stream)
+        connection = accept(server, name, running, _START_LIMIT_S)
     stack.callback(connection.close)
     try:
         connection.hello(_START_LIMIT_S)

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.hosts.agent import AgentHost, Running, listen
-from twinbed.hosts.connection import Connection
-from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.hosts.agent import AgentHost, Running, accept, listen
+from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.image import Image
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
@@ -48,33 +47,19 @@ def boot(
     started = time.monotonic()
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     with listen(sockets.agent) as server:
-        server.settimeout(limit_s)
         process = lab.machine.start(command_line(name, settings, accelerator, image, sockets, tap, mac), cpus=cpus)
         stack.callback(_end, process)
         process.started()
-        stream = _accept(server, process, name, limit_s)
-    stream.settimeout(None)
-    connection = Connection(name, stream)
+        connection = accept(server, name, process, limit_s)
     stack.callback(connection.close)
     try:
         connection.hello(limit_s)
     except HostError as error:
         raise HostError(f"{error}; QEMU said: {_said(process)}; console: {_tail(sockets.console)}") from None
-    return Guest(AgentHost(name, connection, ARTIFACTS), process, sockets.monitor, time.monotonic() - started)
-
-
-def _accept(server, process: Running, name: str, limit_s: float):  # type: ignore[no-untyped-def]
-    """The agent's stream, as soon as QEMU connects it; QEMU that ends first is an error at once."""
-    deadline = time.monotonic() + limit_s
-    server.settimeout(0.05)
-    while True:
-        try:
-            return server.accept()[0]
-        except TimeoutError:
-            if process.ended:
-                raise HostError(f"{name}: QEMU ended before the guest started: {_said(process)}") from None
-            if time.monotonic() > deadline:
-                raise LimitExceeded(f"{name}: QEMU did not open the agent's port in {limit_s:g} s") from None
+    seconds = time.monotonic() - started
+    host = AgentHost(name, connection, ARTIFACTS)
+    host.run(["mkdir", ARTIFACTS])
+    return Guest(host, process, sockets.monitor, seconds)
 
 
 def _end(process: Running) -> None:

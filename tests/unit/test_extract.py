@@ -1,0 +1,274 @@
+"""Artifacts to tables: derived metrics, what is broken, what is read again and what is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from synthetic_results import planted_response, write_run, write_study
+from twinbed.extract import extract
+from twinbed.extract.derived import derive, work_done
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.metric import Layer, Metric, Value
+from twinbed.model.plugin import Extracted
+from twinbed.store import Store
+from twinbed.workloads.planted import planted
+
+ANSWER = {"requests": 100, "requests_per_second": 50.0, "packets": 1000, "bytes": 64000}
+
+
+def values(store: Store) -> dict[tuple[str, str, str], float | None]:
+    table = store.table("metrics")
+    keys = zip(*(table[name].to_pylist() for name in ("run", "metric", "host")), strict=True)
+    return dict(zip(keys, table["value"].to_pylist(), strict=True))
+
+
+@dataclass
+class Counting:
+    """Planted, but counts how often it reads."""
+
+    reads: list[str] = field(default_factory=list)
+    name: str = "planted"
+    params: type = planted.params
+    metrics: Any = planted.metrics
+    work: str = "requests"
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        self.reads.append(artifacts.parent.name)
+        return planted.parse(params, artifacts)
+
+
+class NoParams(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass
+class Wires:
+    """An instrument with a table, values of two hosts and directions, and a caution."""
+
+    name: str = "wires"
+    params: type = NoParams
+    metrics: Any = (
+        Metric("segments", "1", Layer.NETWORK, "segments", extensive=True, headline=True),
+        Metric("load", "1", Layer.HOST, "share of a CPU"),
+    )
+    values: Any = (
+        Value("segments", 500, "1", "client", "client_to_server"),
+        Value("segments", None, "1", "client", "server_to_client"),
+        Value("load", float("nan"), "1", "machine"),
+    )
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        table = pa.table({"port": [80, 81]})
+        return Extracted(self.values, {"connections": table}, [Caution(Kind.CAPTURE_DROPS, "3 packets")])
+
+
+def with_instrument(folder: Path, run: str) -> None:
+    """Puts the instrument into a run's settings."""
+    file = folder / "runs" / run / "run.json"
+    record = json.loads(file.read_text())
+    record["settings"]["instruments"] = {"wires": {"kind": "wires"}}
+    file.write_text(json.dumps(record))
+
+
+def test_extensive_metrics_are_divided_by_the_work(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "one", {"testbed": "one"}, 0, ANSWER)
+    store = extract(tmp_path, {"planted": planted}, {})
+    found = values(store)
+    assert found[run, "packets_per_request", ""] == 10
+    assert found[run, "bytes_per_request", ""] == 640
+    assert (run, "requests_per_request", "") not in found
+    table = store.table("metrics").to_pylist()
+    about = {row["metric"]: (row["unit"], row["layer"], row["scale"], row["headline"]) for row in table}
+    assert about["bytes_per_request"] == ("bytes/request", "network", "ratio", True)
+    assert about["bytes"] == ("bytes", "network", "ratio", False)
+
+
+@pytest.mark.parametrize("requests", [None, 0])
+def test_no_work_makes_null_never_zero(tmp_path: Path, requests: int | None) -> None:
+    run = write_run(tmp_path, "one", {}, 0, {**ANSWER, "requests": requests})
+    found = values(extract(tmp_path, {"planted": planted}, {}))
+    assert found[run, "packets_per_request", ""] is None
+    assert found[run, "packets", ""] == 1000
+    assert found[run, "requests", ""] == requests
+
+
+def test_work_is_that_of_the_run_or_the_sum_over_hosts() -> None:
+    a, b, whole = Value("requests", 10, "1", "client1"), Value("requests", 30, "1", "client2"), Value("requests", 41, "1")
+    assert work_done([a, b], "requests") == 40
+    assert work_done([a, b, whole], "requests") == 41
+    assert work_done([a, Value("requests", None, "1", "client2")], "requests") is None
+    assert work_done([], "requests") is None
+    metric = Metric("packets", "1", Layer.NETWORK, "packets", extensive=True)
+    [derived] = derive([Value("packets", 80, "1", "server", "client_to_server")], {"packets": metric}, "requests", 40)
+    assert derived == Value("packets_per_request", 2.0, "1/request", "server", "client_to_server")
+
+
+def test_instruments_share_the_workloads_work(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "one", {}, 0, ANSWER)
+    with_instrument(tmp_path, run)
+    store = extract(tmp_path, {"planted": planted}, {"wires": Wires()})
+    rows = [row for row in store.table("metrics").to_pylist() if row["metric"] == "segments_per_request"]
+    assert {(row["host"], row["direction"]): row["value"] for row in rows} == {
+        ("client", "client_to_server"): 5.0,
+        ("client", "server_to_client"): None,
+    }
+    assert values(store)[run, "load", "machine"] is None
+    assert store.table("connections").to_pylist() == [{"run": run, "port": 80}, {"run": run, "port": 81}]
+    assert [row["kind"] for row in store.table("cautions").to_pylist()] == ["capture_drops"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [(Value("nonsense", 1, "1"),), (Value("load", 1, "1", "client"), Value("load", 2, "1", "client"))]
+)
+def test_a_plugin_that_breaks_its_word_is_a_bug(tmp_path: Path, wrong: tuple[Value, ...]) -> None:
+    with_instrument(tmp_path, write_run(tmp_path, "one", {}, 0, ANSWER))
+    with pytest.raises(TypeError, match="wires"):
+        extract(tmp_path, {"planted": planted}, {"wires": Wires(values=wrong)})
+
+
+def test_a_broken_artifact_makes_null_and_a_caution_and_the_rest_goes_on(tmp_path: Path) -> None:
+    good = write_run(tmp_path, "one", {}, 0, ANSWER)
+    broken = write_run(tmp_path, "one", {}, 1, ANSWER)
+    gone = write_run(tmp_path, "one", {}, 2, ANSWER)
+    (tmp_path / "runs" / broken / "artifacts" / "client" / "planted.json").write_text('{"requests": 1')
+    (tmp_path / "runs" / gone / "artifacts" / "client" / "planted.json").unlink()
+    store = extract(tmp_path, {"planted": planted}, {})
+    found = values(store)
+    assert found[good, "requests_per_second", ""] == 50.0
+    assert found[broken, "requests_per_second", ""] is None
+    assert found[gone, "packets", ""] is None
+    cautions = store.table("cautions").to_pylist()
+    assert {row["kind"] for row in cautions} == {"unreadable"}
+    details = " ".join(row["detail"] for row in cautions)
+    assert "has 14 bytes" in details and "is not there" in details
+    assert str(tmp_path) not in details
+
+
+def test_a_failed_run_has_a_row_and_no_values(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "one", {"testbed": "one"}, 0, ANSWER, failed="the guest hung")
+    store = extract(tmp_path, {"planted": planted}, {})
+    assert store.table("metrics").num_rows == 0
+    [row] = store.table("runs").to_pylist()
+    assert (row["run"], row["status"], row["failed_phase"], row["reason"]) == (run, "failed", "workload", "the guest hung")
+
+
+def test_an_unknown_workload_is_a_caution(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "one", {}, 0, ANSWER)
+    store = extract(tmp_path, {}, {})
+    assert store.table("metrics").num_rows == 0
+    [row] = store.table("cautions").to_pylist()
+    assert row["run"] == run and "planted" in row["detail"]
+
+
+def test_facts_and_settings(tmp_path: Path) -> None:
+    applied = [{"subject": "s1", "setting": "rate_bit_s", "asked": 10**9, "found": 10**9, "source": "tc qdisc show"}]
+    passport = {"client": {"kernel": "6.1", "offloads": {"tso": True}}}
+    run = write_run(tmp_path, "one", {}, 0, ANSWER, passport=passport, applied=applied)
+    store = extract(tmp_path, {"planted": planted}, {})
+    assert [tuple(row.values()) for row in store.table("facts").to_pylist()] == [
+        (run, "client", "kernel", "6.1"),
+        (run, "client", "offloads.tso", "true"),
+    ]
+    assert [tuple(row.values()) for row in store.table("applied").to_pylist()] == [
+        (run, "s1", "rate_bit_s", "1000000000", "1000000000", "tc qdisc show")
+    ]
+
+
+def study(folder: Path, replicates: int = 4) -> Path:
+    return write_study(folder, ["one"], {}, replicates, planted_response({"one": 1.0}, 0.02, seed=1))
+
+
+def test_doing_it_again_does_nothing(tmp_path: Path) -> None:
+    study(tmp_path)
+    workload = Counting()
+    extract(tmp_path, {"planted": workload}, {})
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "tables").rglob("*.parquet")}
+    extract(tmp_path, {"planted": workload}, {})
+    assert len(workload.reads) == 4
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "tables").rglob("*.parquet")} == before
+
+
+def test_new_runs_are_read_and_old_ones_are_not(tmp_path: Path) -> None:
+    study(tmp_path)
+    workload = Counting()
+    extract(tmp_path, {"planted": workload}, {})
+    new = write_run(tmp_path, "one", {"testbed": "one"}, 9, ANSWER)
+    store = extract(tmp_path, {"planted": workload}, {})
+    assert workload.reads[4:] == [new]
+    assert store.table("metrics").num_rows == 5 * 6
+
+
+def test_a_changed_run_is_read_again_alone(tmp_path: Path) -> None:
+    study(tmp_path)
+    workload = Counting()
+    store = extract(tmp_path, {"planted": workload}, {})
+    run = store.records[1].id
+    (tmp_path / "runs" / run / "artifacts" / "client" / "planted.json").write_text(json.dumps({**ANSWER, "requests": None}))
+    store = extract(tmp_path, {"planted": workload}, {})
+    assert workload.reads[4:] == [run]
+    assert values(store)[run, "requests", ""] is None
+    assert sorted(store.table("runs")["run"].to_pylist()) == sorted(record.id for record in store.records)
+
+
+def test_a_run_that_is_gone_leaves_the_tables(tmp_path: Path) -> None:
+    study(tmp_path)
+    store = extract(tmp_path, {"planted": planted}, {})
+    (tmp_path / "runs" / store.records[0].id).rename(tmp_path / "away")
+    store = extract(tmp_path, {"planted": planted}, {})
+    assert store.table("runs").num_rows == 3
+    assert store.table("metrics").num_rows == 18
+
+
+def test_changed_code_rebuilds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study(tmp_path)
+    workload = Counting()
+    extract(tmp_path, {"planted": workload}, {})
+    monkeypatch.setattr("twinbed.extract.code_key", lambda plugins: "another")
+    store = extract(tmp_path, {"planted": workload}, {})
+    assert len(workload.reads) == 8
+    assert store.table("runs").num_rows == 4
+
+
+@pytest.mark.parametrize("table", ["runs", "metrics", "cautions"])
+def test_what_a_killed_writer_leaves_is_cleared_away(tmp_path: Path, table: str) -> None:
+    """A part is there only when it is in ``runs``, whatever else was written before the end."""
+    study(tmp_path)
+    store = extract(tmp_path, {"planted": planted}, {})
+    expected = values(store)
+    tables = tmp_path / "tables"
+    [part] = (tables / "runs").iterdir()
+    if table == "runs":
+        part.unlink()
+    else:
+        (tables / table / "part-0000000000000000.parquet").write_bytes(b"half")
+        (tables / table / ".part-0000000000000000.parquet.123").write_bytes(b"half")
+    store = extract(tmp_path, {"planted": planted}, {})
+    assert values(store) == expected
+    assert {file.name for file in tables.rglob("*") if file.is_file()} == {part.name}
+
+
+def test_a_part_that_is_cut_short_is_read_anew(tmp_path: Path) -> None:
+    study(tmp_path)
+    store = extract(tmp_path, {"planted": planted}, {})
+    [part] = (tmp_path / "tables" / "runs").iterdir()
+    part.write_bytes(part.read_bytes()[:-7])
+    assert values(extract(tmp_path, {"planted": planted}, {})) == values(store)
+
+
+def test_batches_and_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, many = study(tmp_path / "one", 7), study(tmp_path / "many", 7)
+    expected = values(extract(one, {"planted": planted}, {}))
+    monkeypatch.setattr("twinbed.extract.BATCH_RUNS", 3)
+    monkeypatch.setattr("twinbed.extract.THREADS_FROM_BYTES", 0)
+    steps: list[tuple[int, int]] = []
+    store = extract(many, {"planted": planted}, {}, lambda done, total: steps.append((done, total)))
+    assert values(store) == expected
+    assert steps == [(3, 7), (6, 7), (7, 7)]
+    assert len(store.parts()) == 3

@@ -1,0 +1,189 @@
+"""The instrument ``packets``: its plan, and what it reads from real captures; expected counts are tshark's."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from twinbed.instruments.packets import PacketsParams, ended, has_drained, packets
+from twinbed.model.caution import Kind
+from twinbed.model.plugin import MACHINE, Extracted, Ready, Target
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "packets"
+C2S, S2C = "client_to_server", "server_to_client"
+
+
+def extracted(case: Path) -> Extracted:
+    return packets.extract(PacketsParams(), case)
+
+
+def numbers(found: Extracted, host: str, direction: str = "") -> dict[str, float | None]:
+    return {value.metric: value.value for value in found.values if (value.host, value.direction) == (host, direction)}
+
+
+def test_every_link_is_captured_at_the_machines_side():
+    target = Target(MACHINE, {"lab-s": "server", "lab-c": "client"})
+    first, second = packets.plan(PacketsParams(), target)
+    assert first.argv == (
+        *("tcpdump", "-i", "lab-c", "-w", "{artifacts}/client.pcap", "-s", "96", "-B", "65536", "-n", "-Z", "root"),
+        "--time-stamp-precision=nano",
+    )
+    assert (first.host, first.ready, first.stop) == (MACHINE, Ready(says=b"listening on"), 2)
+    assert first.drained is has_drained
+    assert second.argv[2] == "lab-s" and "{artifacts}/server.pcap" in second.argv
+    assert first.stdout != second.stdout, "what each says is kept"
+
+
+def test_nothing_is_captured_on_hosts():
+    assert packets.plan(PacketsParams(), Target("client", {"eth0": "client"}, own_kernel=True)) == ()
+
+
+def test_snaplen_and_buffer_are_settings():
+    argv = packets.plan(PacketsParams(snaplen=65535, buffer="8MiB"), Target(MACHINE, {"c": "client"}))[0].argv
+    assert argv[argv.index("-s") + 1] == "65535" and argv[argv.index("-B") + 1] == "8192"
+
+
+@pytest.mark.parametrize("settings", [{"snaplen": 63}, {"snaplen": 65536}, {"buffer": "1kB"}, {"snap": 96}])
+def test_settings_that_cannot_work_are_refused(settings):
+    with pytest.raises(ValidationError):
+        PacketsParams(**settings)
+
+
+def said(captured: int, received: int, dropped: int) -> bytes:
+    """What tcpdump prints on SIGUSR1."""
+    return (
+        f"tcpdump: {captured} packets captured, {received} packets received by filter, "
+        f"{dropped} packets dropped by kernel\n"
+    ).encode()
+
+
+def test_a_capture_is_drained_when_it_has_what_it_had_received_when_first_asked():
+    listening = b"tcpdump: listening on x, link-type EN10MB (Ethernet), snapshot length 96 bytes\n"
+    assert not has_drained(listening)
+    assert not has_drained(listening + said(90, 100, 0))
+    assert not has_drained(listening + said(90, 100, 0) + said(99, 100, 0))
+    assert has_drained(listening + said(90, 100, 0) + said(100, 100, 0))
+    assert has_drained(listening + said(90, 100, 0) + said(102, 103, 0)), "a link is never wholly silent"
+    assert has_drained(said(90, 100, 10)), "dropped packets will not come"
+    assert not has_drained(said(90, 100, 0) + said(100, 100, 0)[:20]), "half a line is no answer"
+
+
+def test_what_tcpdump_says_at_its_end_is_not_what_it_says_when_asked():
+    text = (GOLDEN / "small/machine/client.tcpdump.err").read_bytes()
+    counters = ended(text)
+    assert counters is not None
+    assert (counters.captured, counters.received, counters.dropped) == (240, 240, 0)
+    assert ended(said(1, 1, 0)) is None
+
+
+@pytest.mark.parametrize("host", ["client", "server"])
+def test_small_documents_count_as_tshark_counts_them(host):
+    found = extracted(GOLDEN / "small")
+    expected = {
+        C2S: {"packets": 120, "bytes": 8180, "payload_bytes": 1780, "data_segments": 20, "pure_acks": 60},
+        S2C: {"packets": 120, "bytes": 21360, "payload_bytes": 14960, "data_segments": 40, "pure_acks": 40},
+    }
+    longest = {C2S: 89, S2C: 500}
+    for direction, counts in expected.items():
+        read = numbers(found, host, direction)
+        assert {name: read[name] for name in counts} == counts
+        assert read["super_packets"] == read["retransmitted_segments"] == read["out_of_order_segments"] == 0
+        assert read["wire_packets"] == 120
+        assert read["max_segment_bytes"] == longest[direction]
+        assert read["mean_segment_bytes"] == counts["payload_bytes"] / counts["data_segments"]
+    assert numbers(found, host) == {"connections": 20, "other_packets": 0, "captured_packets": 240, "capture_drops": 0}
+
+
+def test_large_segments_and_a_retransmission_count_as_tshark_counts_them():
+    read = numbers(extracted(GOLDEN / "large"), "client", S2C)
+    expected = {
+        "packets": 75,
+        "bytes": 2102604,
+        "payload_bytes": 2098696,
+        "data_segments": 72,
+        "pure_acks": 1,
+        "super_packets": 42,
+        "max_segment_bytes": 65160,
+        "retransmitted_segments": 1,
+    }
+    assert {name: read[name] for name in expected} == expected
+
+
+def test_goodput_is_payload_bits_counted_once_over_the_captures_length():
+    """tshark: conversation of 0.0145 s; 2098696 bytes of payload, of which 1024 were sent twice (frame 29)."""
+    read = numbers(extracted(GOLDEN / "large"), "client", S2C)
+    assert read["link_goodput"] == pytest.approx(8 * (2098696 - 1024) / 0.0145, rel=0.01)
+
+
+def test_the_runs_packets_are_those_on_the_clients_links_both_ways():
+    run = numbers(extracted(GOLDEN / "small"), "")
+    assert run["packets"] == 240 and run["bytes"] == 8180 + 21360 and run["connections"] == 20
+
+
+def test_connections_say_on_which_link_they_were_seen():
+    table = extracted(GOLDEN / "small").tables["connections"]
+    assert table["link"].to_pylist() == ["client"] * 20 + ["server"] * 20
+    assert set(table["responder_port"].to_pylist()) == {8081}
+
+
+def test_no_cautions_without_cause():
+    assert extracted(GOLDEN / "small").cautions == [] and extracted(GOLDEN / "large").cautions == []
+
+
+@pytest.fixture
+def case(tmp_path):
+    shutil.copytree(GOLDEN / "small", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_drops_are_counted_and_a_caution(case):
+    (case / "machine/client.tcpdump.err").write_text(
+        "tcpdump: listening on x\n240 packets captured\n300 packets received by filter\n60 packets dropped by kernel\n"
+    )
+    found = extracted(case)
+    assert numbers(found, "client")["capture_drops"] == 60
+    (caution,) = found.cautions
+    assert caution.kind is Kind.CAPTURE_DROPS
+    assert caution.detail == "60 of 300 packets (20.00%) on client's link"
+
+
+def test_drops_are_missing_where_tcpdump_did_not_end(case):
+    (case / "machine/client.tcpdump.err").write_text("tcpdump: listening on x\n")
+    (case / "machine/server.tcpdump.err").unlink()
+    found = extracted(case)
+    assert numbers(found, "client")["capture_drops"] is None and numbers(found, "server")["capture_drops"] is None
+    assert [caution.kind for caution in found.cautions] == [Kind.UNREADABLE, Kind.UNREADABLE]
+
+
+def test_a_capture_that_was_cut_off_is_a_caution(case):
+    file = case / "machine/client.pcap"
+    file.write_bytes(file.read_bytes()[:-5])
+    found = extracted(case)
+    assert numbers(found, "client")["captured_packets"] == 239
+    assert {caution.kind for caution in found.cautions} == {Kind.UNREADABLE}
+
+
+def test_a_capture_that_is_none_is_an_error(case):
+    (case / "machine/client.pcap").write_bytes(b"<html>")
+    with pytest.raises(ValueError, match=r"client\.pcap"):
+        extracted(case)
+
+
+def test_no_capture_at_all_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        extracted(tmp_path)
+
+
+def test_every_value_is_declared_in_its_unit_and_given_once():
+    found = extracted(GOLDEN / "large").values
+    declared = {metric.name: metric.unit for metric in packets.metrics}
+    assert all(declared[value.metric] == value.unit for value in found)
+    places = [(value.metric, value.host, value.direction) for value in found]
+    assert len(places) == len(set(places))
+
+
+def test_every_setting_says_what_it_is():
+    assert all(field.description for field in PacketsParams.model_fields.values())
