@@ -6,8 +6,10 @@ study: setup
 
 test:
 	@./setup.sh test
-	cargo test --workspace --locked
-	.venv/bin/python -m pytest
+	@code=0; \
+	cargo test --quiet --workspace --locked --no-fail-fast || code=$$?; \
+	.venv/bin/python -m pytest || code=$$?; \
+	exit $$code
 
 bench: setup
 	@.venv/bin/python -m benchmarks

@@ -91,6 +91,13 @@ build_probe() {
   finish probe
 }
 
+build_preload() {
+  begin preload
+  cargo build --locked --release -p twinbed-preload && mkdir -p "${probe%/*}" &&
+    cp target/release/libtwinbed_preload.so "${probe%/*}/preload.new" &&
+    mv "${probe%/*}/preload.new" "${probe%/*}/libtwinbed_preload.so" && finish preload
+}
+
 build_extension() {
   begin extension
   MATURIN_PEP517_ARGS="--locked" .venv/bin/uv pip install -q --no-deps --no-build-isolation -e . && finish extension
@@ -152,6 +159,9 @@ if [[ -x $probe && ( ${#failed[@]} -eq 0 || $EUID -ne 0 ) ]] && image_stale; the
 fi
 if [[ ! -x .venv/bin/twinbed ]] || stale extension crates/core crates/python Cargo.toml Cargo.lock pyproject.toml; then
   step extension build_extension || failed+=(extension)
+fi
+if stale preload crates/preload Cargo.toml Cargo.lock || [[ ! -e ${probe%/*}/libtwinbed_preload.so ]]; then
+  step preload build_preload || failed+=(preload)
 fi
 if [[ -n $building_image ]]; then wait $building_image || failed+=(image); fi
 

@@ -171,7 +171,7 @@ def counters(path: str | os.PathLike[str]) -> pa.Table:
 def counter_differences(path: str | os.PathLike[str]) -> pa.Table:
     """What each key comes to over the file.
 
-    Columns: source, key, kind (counter, gauge, setting), first, last, difference (counters: last less first), mean
+    Columns: source, key, kind (counter, gauge, setting, absent), first, last, difference (counters: last less first), mean
     (gauges: over the snapshots), seconds, first_text, last_text (settings), note (why a counter has no difference: "went
     backwards", "one value only", "not in the first snapshot", "not in the last snapshot", "source missing").
     """

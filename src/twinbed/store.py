@@ -163,7 +163,7 @@ def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
             testbed_of(record)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             cautions.append(Caution(Kind.UNREADABLE, f"{file}: {type(error).__name__}: {error}; this run is left out", name))
             continue
         if record.id != name:

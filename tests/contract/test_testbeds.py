@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -76,10 +77,11 @@ def test_artifacts_come_out(bed: Bed, tmp_path: pytest.TempPathFactory) -> None:
 def test_hosts_reach_each_other_through_the_switch_only(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
     with bed_of(driver, site()) as bed:
         client, server = bed.hosts["client"], bed.hosts["server"]
-        listener = server.start(["busybox", "nc", "-l", "-p", "5000"])
+        listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
         server.listening(5000, 5.0)
-        client.run(["busybox", "nc", bed.addresses["server"], "5000"], stdin=b"across the switch")
-        assert listener.wait(5.0).stdout == b"across the switch"
+        sent = json.loads(client.run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", "1M", "-J"]).stdout)
+        assert sent["end"]["sum_received"]["bytes"] >= 150_000
+        assert listener.wait(5.0).code == 0
         routes = client.run(["ip", "route"]).text.splitlines()
         assert [line.split()[0] for line in routes] == ["10.77.0.0/24"], "a host has no way out of the lab"
 

@@ -15,6 +15,7 @@ from synthetic_results import planted_response, write_run, write_study
 from twinbed.extract import extract
 from twinbed.extract.derived import derive, work_done
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Layer, Metric, Value
 from twinbed.model.plugin import Extracted
 from twinbed.store import Store
@@ -249,9 +250,11 @@ def test_what_a_killed_writer_leaves_is_cleared_away(tmp_path: Path, table: str)
     else:
         (tables / table / "part-0000000000000000.parquet").write_bytes(b"half")
         (tables / table / ".part-0000000000000000.parquet.123").write_bytes(b"half")
+    assert values(extract(tmp_path, {"planted": planted}, {})) == expected
+    write_run(tmp_path, "one", {"testbed": "one"}, 9, ANSWER)
     store = extract(tmp_path, {"planted": planted}, {})
-    assert values(store) == expected
-    assert {file.name for file in tables.rglob("*") if file.is_file()} == {part.name}
+    assert expected.items() < values(store).items()
+    assert {file.name for file in tables.rglob("*") if file.is_file()} == {".lock", *store.parts()}
 
 
 def test_a_part_that_is_cut_short_is_read_anew(tmp_path: Path) -> None:
@@ -272,3 +275,23 @@ def test_batches_and_threads_change_nothing(tmp_path: Path, monkeypatch: pytest.
     assert values(store) == expected
     assert steps == [(3, 7), (6, 7), (7, 7)]
     assert len(store.parts()) == 3
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study(tmp_path)
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pyarrow.parquet.write_table", full)
+        with pytest.raises(TwinbedError, match="No space left"):
+            extract(tmp_path, {"planted": planted}, {})
+    assert extract(tmp_path, {"planted": planted}, {}).table("runs").num_rows == 4
+
+
+def test_tables_that_are_complete_need_no_right_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study(tmp_path)
+    extract(tmp_path, {"planted": planted}, {})
+    monkeypatch.setattr("twinbed.extract._locked", lambda tables: pytest.fail("wanted to write"))
+    assert extract(tmp_path, {"planted": planted}, {}).table("runs").num_rows == 4

@@ -33,8 +33,10 @@ def test_defaults_ask_for_500_bytes_for_10_seconds():
     assert plan.clients == [
         Command(
             "client",
-            ("ab", "-q", "-r", "-s", "30", "-t", "10", "-n", "500000", "-c", "1")
-            + ("-g", "{artifacts}/ab.tsv", "-e", "{artifacts}/ab.csv", "http://10.0.0.2/payload"),
+            (
+                *("ab", "-q", "-r", "-s", "30", "-t", "10", "-n", "500000", "-c", "1"),
+                *("-g", "{artifacts}/ab.tsv", "-e", "{artifacts}/ab.csv", "http://10.0.0.2/payload"),
+            ),
             stdout="ab.txt",
             limit_s=70.0,
         )
@@ -57,8 +59,10 @@ def test_a_large_document_is_made_on_the_server_with_its_exact_size():
     assert [path for _host, path, _content in plan.files] == ["{artifacts}/nginx.conf"]
     assert [command.argv for command in plan.prepare] == [
         ("mkdir", "-p", "/srv/www"),
-        ("dd", "if=/dev/urandom", "of=/srv/www/payload", "bs=1M", "count=16777216")
-        + ("iflag=fullblock,count_bytes", "status=none"),
+        (
+            *("dd", "if=/dev/urandom", "of=/srv/www/payload", "bs=1M", "count=16777216"),
+            *("iflag=fullblock,count_bytes", "status=none"),
+        ),
     ]
 
 

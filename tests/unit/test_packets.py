@@ -55,8 +55,7 @@ def test_settings_that_cannot_work_are_refused(settings):
 def said(captured: int, received: int, dropped: int) -> bytes:
     """What tcpdump prints on SIGUSR1."""
     return (
-        f"tcpdump: {captured} packets captured, {received} packets received by filter, "
-        f"{dropped} packets dropped by kernel\n"
+        f"tcpdump: {captured} packets captured, {received} packets received by filter, {dropped} packets dropped by kernel\n"
     ).encode()
 
 

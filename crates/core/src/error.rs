@@ -37,10 +37,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Length { layer, offset, needed, available, claimed_by } => write!(
-                f,
-                "{layer} at byte {offset}: {needed} bytes needed (says {claimed_by}), {available} there"
-            ),
+            Error::Length { layer, offset, needed, available, claimed_by } => {
+                write!(f, "{layer} at byte {offset}: {needed} bytes needed (says {claimed_by}), {available} there")
+            }
             Error::Value { layer, offset, field, found, expected } => {
                 write!(f, "{layer} at byte {offset}: {field} is {found}, expected {expected}")
             }

@@ -206,7 +206,8 @@ fn both_ends_may_open_at_once() {
 
 #[test]
 fn capture_from_the_middle() {
-    let rows = read(&[tcp(false, "A", 900, 50, 100), tcp(true, "A", 50, 1000, 0), tcp(false, "A", 800, 50, 100)]).connections;
+    let rows =
+        read(&[tcp(false, "A", 900, 50, 100), tcp(true, "A", 50, 1000, 0), tcp(false, "A", 800, 50, 100)]).connections;
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].originator_port, 80);
     assert_eq!(rows[0].originator.unique_payload_bytes, 200);

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::agent::{self, Ending};
 use crate::arguments::Arguments;
-use crate::failure::{Failure, Outcome, Tried};
+use crate::failure::{complain, Failure, Outcome, Tried};
 use crate::mounts::{self, Detached};
 use crate::sys::{self, Forked};
 
@@ -66,7 +66,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
             let stream = control.try_clone().tried(|| "duplicate the control socket");
             let Err(failure) = stream.and_then(|stream| container.inside(stream, &lifeline));
             agent::report(control, &failure);
-            eprintln!("twinbed-probe: {failure}");
+            complain(&failure);
             sys::exit_now(1)
         }
         Ok((Forked::Parent(child), _lifeline)) => {

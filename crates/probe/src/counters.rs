@@ -61,8 +61,14 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     recorder.begin();
     recorder.add_ethtool(&devices);
     recorder.write()?;
-    println!("ready");
-    io::stdout().flush().tried(|| "write to standard output")?;
+    let mut stdout = io::stdout();
+    let told = stdout
+        .write_all(
+            b"ready
+",
+        )
+        .and_then(|()| stdout.flush());
+    told.tried(|| "write to standard output")?;
 
     let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
     let mut next = s * NS_PER_S + ns + interval_ns;
@@ -164,44 +170,50 @@ fn read_whole(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The kernel's log from now on.
-struct Kmsg(File);
+struct Kmsg {
+    file: File,
+    /// The number of the next record.
+    next: u64,
+    record: Vec<u8>,
+}
 
 impl Kmsg {
+    /// Reads past what is there; just seeking to the end would leave its number unknown, and so how
+    /// many records are lost later.
     fn open() -> io::Result<Self> {
+        const RECORD_BYTES: usize = 8192; // the kernel refuses readers with less room for a record
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(KMSG)?;
-        // SAFETY: no memory is involved.
-        let sought = unsafe { libc::lseek(std::os::fd::AsRawFd::as_raw_fd(&file), 0, libc::SEEK_END) };
-        if sought < 0 {
-            return Err(io::Error::last_os_error());
+        let mut kmsg = Kmsg { file, next: 0, record: vec![0; RECORD_BYTES] };
+        while kmsg.read().is_some() {}
+        Ok(kmsg)
+    }
+
+    /// The next record's length, and how many were overwritten before it.
+    fn read(&mut self) -> Option<(usize, u64)> {
+        loop {
+            match self.file.read(&mut self.record) {
+                Ok(0) => return None,
+                Ok(length) => {
+                    let number = sequence(&self.record[..length]).unwrap_or(self.next);
+                    let lost = number.saturating_sub(self.next);
+                    self.next = number + 1;
+                    return Some((length, lost));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Says once that records are gone, and moves to the oldest that is left.
+                Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
+                Err(_) => return None,
+            }
         }
-        Ok(Kmsg(file))
     }
 
     /// The records since, and a line `lost N` if the kernel overwrote some before they were read.
     fn drain(&mut self) -> Vec<u8> {
-        const RECORD_BYTES: usize = 8192; // the kernel refuses readers with less room for a record
-        let mut record = vec![0; RECORD_BYTES];
         let mut all = Vec::new();
         let mut lost = 0;
-        let mut last = None;
-        loop {
-            match self.0.read(&mut record) {
-                Ok(0) => break,
-                Ok(length) => {
-                    let sequence = sequence(&record[..length]);
-                    if let (Some(last), Some(now)) = (last, sequence) {
-                        lost += u64::saturating_sub(now, last + 1);
-                    }
-                    last = sequence.or(last);
-                    all.extend(&record[..length]);
-                }
-                // Says once that records are gone, and moves to the oldest that is left.
-                Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {
-                    lost += u64::from(last.is_none());
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
+        while let Some((length, before)) = self.read() {
+            all.extend(&self.record[..length]);
+            lost += before;
         }
         if lost > 0 {
             all.extend(format!("lost {lost}\n").into_bytes());

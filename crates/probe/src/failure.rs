@@ -1,7 +1,7 @@
 //! What was tried and why it failed: the body of an ERROR frame and the text of a fatal error.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 
 use serde::Serialize;
 
@@ -28,6 +28,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
+}
+
+/// Says on standard error why this program gives up. Unlike eprintln! it does not panic when the
+/// other end of that has gone, as a dead controller's has.
+pub fn complain(failure: &Failure) {
+    let _ = writeln!(io::stderr(), "twinbed-probe: {failure}");
 }
 
 pub trait Tried<T> {

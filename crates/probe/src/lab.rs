@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::{self, Ending};
 use crate::arguments::Arguments;
-use crate::failure::{Outcome, Tried};
+use crate::failure::{complain, Outcome, Tried};
 use crate::sys::Forked;
 use crate::{mounts, sys};
 
@@ -37,14 +37,14 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let code = match begin() {
         Err(failure) => {
             agent::report(control, &failure);
-            eprintln!("twinbed-probe: {failure}");
+            complain(&failure);
             1
         }
         Ok((Forked::Child, lifeline)) => {
             let stream = control.try_clone().tried(|| "duplicate the control socket");
             let Err(failure) = stream.and_then(|stream| inside(stream, &id, &lifeline));
             agent::report(control, &failure);
-            eprintln!("twinbed-probe: {failure}");
+            complain(&failure);
             sys::exit_now(1)
         }
         Ok((Forked::Parent(child), _lifeline)) => {

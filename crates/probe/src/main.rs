@@ -19,10 +19,11 @@ mod reap;
 mod request;
 mod sys;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use arguments::Arguments;
-use failure::{Failure, Outcome};
+use failure::{complain, Failure, Outcome, Tried};
 
 const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|version [arguments]";
 
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     match run(&subcommand, Arguments::new(words)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("twinbed-probe {subcommand}: {failure}");
+            complain(&failure);
             ExitCode::FAILURE
         }
     }
@@ -52,8 +53,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "counters" => counters::main(arguments),
         "version" => {
             arguments.finish()?;
-            println!("{}", env!("CARGO_PKG_VERSION"));
-            Ok(())
+            writeln!(std::io::stdout(), "{}", env!("CARGO_PKG_VERSION")).tried(|| "write to standard output")
         }
         _ => Err(Failure::new(USAGE)),
     }

@@ -17,7 +17,7 @@ from twinbed.hosts.site import Installed
 from twinbed.image import build, find, probe_path
 from twinbed.lab import preflight
 from twinbed.lab.folder import Folder
-from twinbed.lab.study import Ending, carry_out
+from twinbed.lab.study import Ending, carry_out, chosen
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Run, Status
 from twinbed.model.study import Study
@@ -46,7 +46,10 @@ def carry(
     folder = Folder(results)
     with folder.locked():
         states = {run.id: folder.status(run.id) for run in runs}
-        to_do = [run for run in runs if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
+        wanted = chosen(runs, only)
+        if not wanted:
+            raise TwinbedError(f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them")
+        to_do = [run for run in wanted if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
         image = _ready(study, to_do, results, console) if to_do else None
         with watcher(console, to_do) as listener:
             ending = carry_out(

@@ -6,6 +6,8 @@ Runs are read by several threads where artifacts are large, since the compiled r
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.extract.key import code_key, run_key, sizes
 from twinbed.extract.rows import Plugins, RunRows, read_run
-from twinbed.store import Store
+from twinbed.store import Store, StoreError
 
 if TYPE_CHECKING:
     from twinbed.model.record import Record
@@ -53,19 +55,48 @@ def extract(
     tables = results / "tables"
     code = code_key([*workloads.values(), *instruments.values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}
-    todo = _todo(tables, jobs)
-    if not todo:
+    if _current(tables, jobs):
         return store
+    try:
+        with _locked(tables):
+            _update(tables, jobs, Plugins(workloads, instruments), on_progress)
+    except OSError as error:
+        raise StoreError(
+            f"{tables} cannot be written: {error}",
+            advice="what was written stays; make room or give write access, then try again",
+        ) from error
+    return store
+
+
+def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Plugins, on_progress: Callable[[int, int], None] | None) -> None:
     from twinbed.extract.parts import write_part
 
-    plugins = Plugins(workloads, instruments)
+    todo = _todo(tables, jobs)
     done = 0
     for batch in _batches(todo):
         write_part(tables, list(_read(batch, plugins)))
         done += len(batch)
         if on_progress is not None:
             on_progress(done, len(todo))
-    return store
+
+
+@contextlib.contextmanager
+def _locked(tables: Path) -> Iterator[None]:
+    """One writer at a time: another would take the parts that this one has not committed yet for leftovers."""
+    tables.mkdir(exist_ok=True)
+    with (tables / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _current(tables: Path, jobs: Mapping[str, _Job]) -> bool:
+    """Whether the tables hold exactly the runs that there are, so that nothing need be written, nor may be."""
+    if not (tables / "runs").is_dir():
+        return not jobs
+    from twinbed.extract.parts import read_keys
+
+    parts = read_keys(tables)
+    return {run: key for keys in parts.values() for run, key in keys.items()} == {run: job.key for run, job in jobs.items()}
 
 
 def _jobs(store: Store, code: str) -> Iterator[_Job]:
@@ -78,15 +109,13 @@ def _jobs(store: Store, code: str) -> Iterator[_Job]:
 
 def _todo(tables: Path, jobs: Mapping[str, _Job]) -> list[_Job]:
     """Runs without true rows; removes the rows that are no longer true."""
-    if not tables.is_dir():
-        return list(jobs.values())
     from twinbed.extract.parts import prune, read_keys, remove_orphans
 
     remove_orphans(tables)
     have: set[str] = set()
     for part, keys in read_keys(tables).items():
         true = {run for run, key in keys.items() if run in jobs and jobs[run].key == key} - have
-        if len(true) < len(keys):
+        if len(true) < len(keys) or not keys:
             prune(tables, part, true)
         have |= true
     return [job for run, job in jobs.items() if run not in have]

@@ -70,13 +70,13 @@ def write_part(tables: Path, batch: Sequence[RunRows]) -> None:
 
 
 def read_keys(tables: Path) -> dict[str, dict[str, str]]:
-    """Part -> run -> key, of all committed parts. A part that cannot be read is removed: its runs are read anew."""
+    """Part -> run -> key, of all committed parts. A part that cannot be read holds none."""
     keys: dict[str, dict[str, str]] = {}
     for file in sorted((tables / "runs").glob("part-*.parquet")):
         try:
             part = pq.ParquetFile(file).read(columns=["run", "key"])
         except (OSError, pa.ArrowException):
-            file.unlink(missing_ok=True)
+            keys[file.name] = {}
             continue
         keys[file.name] = dict(zip(part["run"].to_pylist(), part["key"].to_pylist(), strict=True))
     return keys

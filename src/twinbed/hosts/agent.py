@@ -11,7 +11,7 @@ import signal as signals
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -19,6 +19,7 @@ from twinbed.hosts import connection as wire
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 
+PROBE = "twinbed-probe"
 _CHUNK_BYTES = 256 * 1024
 _ACCEPT_STEP_S = 0.05
 """How often a starting host is looked at for having ended instead."""
@@ -152,8 +153,8 @@ class AgentHost:
     connection: Connection
     artifacts: str
     shared: Path | None = None
-    substitutes: Mapping[str, str] = field(default_factory=dict)
-    """Programs that are elsewhere on this host: name -> path."""
+    bin: str = "/usr/bin"
+    """Where twinbed's own programs are on this host."""
 
     def start(
         self,
@@ -164,7 +165,8 @@ class AgentHost:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> Running:
-        argv = [self.substitutes.get(argv[0], argv[0]), *argv[1:]]
+        if argv[0] == PROBE:
+            argv = [f"{self.bin}/{PROBE}", *argv[1:]]
         request = {"env": dict(env) if env else None, "cwd": cwd, "cpus": list(cpus) if cpus else None}
         return Running(self.connection, argv, request, stdin)
 

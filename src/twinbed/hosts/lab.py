@@ -88,7 +88,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
         except HostError as error:
             said = log.read_text(errors="replace").strip() if log.exists() else ""
             raise HostError(f"the lab did not start: {error}{': ' if said else ''}{said}") from None
-        machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, {"twinbed-probe": str(probe)})
+        machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
         yield Lab(identity, machine, scratch, cgroup)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def require_tools() -> None:
     if os.geteuid() != 0:
         raise ImageFailed(
             "building an image needs root: packages are installed under their own owners",
-            advice=f"sudo env TWINBED_CACHE={top} twinbed image build   (once; using the image needs no root)",
+            advice=f"sudo env TWINBED_CACHE={top} {sys.executable} -m twinbed.image   (once; using the image needs no root)",
         )
     missing = sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None})
     if missing:

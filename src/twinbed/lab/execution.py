@@ -66,7 +66,7 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                 pairs = [(client, server, bed.addresses[server]) for client, server in run.topology.names()]
                 plan = workload.plan(run.workload.params, pairs)
                 for host, path, content in plan.files:
-                    bed.hosts[host].write(_in_artifacts(path, bed.hosts[host]), content)
+                    bed.hosts[host].write(_placed(path, bed.hosts[host]), content)
                 for command in plan.prepare:
                     _to_its_end(command, bed, site)
             stage = _Stage(bed, site)
@@ -165,11 +165,13 @@ class _Stage:
         return started
 
     def stop(self, started: Sequence[_Started]) -> None:
-        """Let each write what it still holds, end it by its own signal, and keep what it said."""
-        for item in started:
+        """End each by its own signal, once it has written what it still holds, and keep what it said.
+
+        Those that hold nothing are ended first: they would go on measuring while the others are waited for.
+        """
+        for item in sorted(started, key=lambda item: item.command.drained is not None):
             if item.command.drained:
                 _drain(item)
-        for item in started:
             item.program.signal(item.command.stop)
         for item in started:
             item.program.wait(_STOP_LIMIT_S)
@@ -184,8 +186,8 @@ class _Stage:
 
 def _start(command: Command, bed: Bed, site: Site) -> _Started:
     host = bed.hosts[command.host]
-    argv = [_in_artifacts(argument, host) for argument in command.argv]
-    program = host.start(argv)
+    argv = [_placed(argument, host) for argument in command.argv]
+    program = host.start(argv, env={name: _placed(value, host) for name, value in command.env.items()})
     name = command.stdout or f"{Path(command.argv[0]).name}.out"
     return _Started(command, program, site.place(command.host) / name)
 
@@ -263,5 +265,5 @@ def _keep(item: _Started) -> None:
         item.output.with_name(f"{item.output.name}.err").write_bytes(bytes(item.program.stderr))
 
 
-def _in_artifacts(argument: str, host: Any) -> str:
-    return argument.replace("{artifacts}", host.artifacts)
+def _placed(text: str, host: Any) -> str:
+    return text.replace("{artifacts}", host.artifacts).replace("{bin}", host.bin)

@@ -44,12 +44,12 @@ def carry_out(
 ) -> Ending:
     """Make the runs that are missing, in the study's order, into ``folder`` (which the caller has locked).
 
-    ``installed`` may be None where nothing is missing.  ``only`` are beginnings of run ids, or ``factor=level``.  Without ``keep_going`` the first failure ends the loop.
+    ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first failure ends the loop.
     """
     folder.write("study.yaml", study.source)
     planned = [_planned(run) for run in runs]
     folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
-    wanted = [run for run in runs if _is_wanted(run, only)]
+    wanted = chosen(runs, only)
     states = {run.id: folder.status(run.id) for run in wanted}
     to_do = [run for run in wanted if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
@@ -128,21 +128,19 @@ def _planned(run: Run) -> dict[str, Any]:
     }
 
 
-def _is_wanted(run: Run, only: Sequence[str]) -> bool:
-    """Levels of the same factor are alternatives; different factors must all match."""
-    if not only:
-        return True
-    chosen: dict[str, set[str]] = {}
+def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
+    """The runs that ``only`` names: by the beginning of an id, or by factor=level, where levels of the same factor are
+    alternatives and different factors must all match. All of them where it is empty."""
+    prefixes = tuple(item for item in only if "=" not in item)
+    levels: dict[str, set[str]] = {}
     for item in only:
         factor, equals, level = item.partition("=")
-        if not equals:
-            if run.id.startswith(item):
-                return True
-            chosen.setdefault("", set())
-        else:
-            chosen.setdefault(factor, set()).add(level)
-    if "" in chosen:
-        del chosen[""]
-        if not chosen:
-            return False
-    return all(str(run.levels.get(factor)) in levels for factor, levels in chosen.items())
+        if equals:
+            levels.setdefault(factor, set()).add(level)
+
+    def matches(run: Run) -> bool:
+        if prefixes and run.id.startswith(prefixes):
+            return True
+        return bool(levels) and all(str(run.levels.get(factor)) in allowed for factor, allowed in levels.items())
+
+    return [run for run in runs if not only or matches(run)]

@@ -34,8 +34,9 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run on a host: an argument list, never a shell string. ``{artifacts}`` in an argument stands for the
-    folder on that host that is collected into the run folder."""
+    """A program to run on a host: an argument list, never a shell string. In arguments and the environment ``{artifacts}``
+    stands for the folder on that host that is collected into the run folder, ``{bin}`` for where twinbed's own programs are.
+    """
 
     host: str
     argv: tuple[str, ...]
@@ -47,6 +48,7 @@ class Command:
     """The signal that ends a program that stays."""
     drained: Callable[[bytes], bool] | None = None
     """For a program that buffers: polled with what it said after SIGUSR1, until it says that all has been written."""
+    env: Mapping[str, str] = field(default_factory=dict)
     limit_s: float = 30.0
     """Time limit: to become ready, or for one that runs to its end, to end."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinbed.model.tables import Tables
 
@@ -27,9 +27,17 @@ class Fact:
 
 
 def passports(tables: Tables) -> tuple[Fact, ...]:
-    """The testbeds' passports, in the order of places and names."""
+    """The testbeds' passports, in the order of places and names; places that are alike everywhere share a line."""
     found = _collect(tables, "facts", ("place", "fact", "value"))
-    return tuple(Fact(place, fact, _values(rows, 0), {}) for (place, fact), rows in sorted(found.items()))
+    merged: dict[str, list[Fact]] = {}
+    for (place, name), rows in sorted(found.items()):
+        fact = Fact(place, name, _values(rows, 0), {})
+        same = next((index for index, each in enumerate(merged.get(name, [])) if each.values == fact.values), None)
+        if same is None:
+            merged.setdefault(name, []).append(fact)
+        else:
+            merged[name][same] = replace(fact, place=f"{merged[name][same].place}, {place}")
+    return tuple(sorted((fact for facts in merged.values() for fact in facts), key=lambda fact: (fact.place, fact.name)))
 
 
 def applied(tables: Tables) -> tuple[Fact, ...]:

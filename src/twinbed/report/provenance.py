@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from twinbed.model.record import Record
@@ -23,7 +24,8 @@ MOST_RUNS = 2000
 
 def provenance(tables: Tables, result: Result) -> Iterator[str]:
     """The sections, in order."""
-    testbeds = tables.outline.testbeds
+    outline = tables.outline
+    testbeds = sorted(outline.testbeds, key=lambda name: name != outline.reference)
     yield from _cautions(result)
     yield from _testbeds(testbeds, passports(tables), applied(tables))
     yield from _runs(tables)
@@ -40,7 +42,7 @@ def _cautions(result: Result) -> Iterator[str]:
         items = "".join(f"<li>{escape(text)}</li>" for text in texts if text)
         meaning = kind.meaning[0].upper() + kind.meaning[1:]
         yield (
-            f'<div class="caution"><h4>{escape(meaning)}</h4><ul>{items}</ul>'
+            f'<div class="caution"><h3>{escape(meaning)}</h3><ul>{items}</ul>'
             f"<p><strong>What to do:</strong> {_code(kind.advice)}.</p></div>"
         )
     yield "</section>"
@@ -57,18 +59,21 @@ def _testbeds(testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence
     same = [fact for fact in facts if not fact.differs(testbeds)]
     yield f"<h3>What differs between them ({len(differing)} facts)</h3>"
     if differing:
-        yield _facts(testbeds, differing, "Read from the running systems. Several values are separated by |.")
+        yield _facts(
+            testbeds,
+            differing,
+            f"Read from the running systems. Marked: not as on {testbeds[0]}. Several values are separated by |.",
+        )
     else:
         yield "<p>Nothing that was recorded.</p>"
     if same:
         yield f'<details class="print"><summary>What is the same on all ({len(same)} facts)</summary>'
         yield _facts(testbeds, same, "Read from the running systems.") + "</details>"
     if settings:
-        marked = [each for each in settings if each.differs(testbeds)]
         yield "<h3>Settings: asked and read back</h3>"
         yield f"<p>{len(settings)} settings were read back from the system after they were set.</p>"
         yield f'<details class="print"{" open" if len(settings) <= 12 else ""}><summary>All settings</summary>'
-        yield _settings(testbeds, settings, marked) + "</details>"
+        yield _settings(testbeds, settings) + "</details>"
     yield "</section>"
 
 
@@ -79,26 +84,30 @@ def _heads(names: Sequence[str]) -> str:
 def _facts(testbeds: Sequence[str], facts: Sequence[Fact], caption: str) -> str:
     rows = []
     for fact in facts:
-        mark = ' class="differs"' if fact.differs(testbeds) and len(testbeds) > 2 else ""
-        cells = "".join(f'<td class="fact">{escape(shown(fact.values, name))}</td>' for name in testbeds)
-        rows.append(f'<tr{mark}><th scope="row">{escape(fact.place)}: {escape(fact.name)}</th>{cells}</tr>')
+        cells = "".join(f"<td{_mark(fact, name, testbeds)}>{escape(shown(fact.values, name))}</td>" for name in testbeds)
+        rows.append(f'<tr><th scope="row">{escape(fact.place)}: {escape(fact.name)}</th>{cells}</tr>')
     return (
         f'<div class="scroll"><table class="facts"><caption>{escape(caption)}</caption>'
         f"<thead><tr>{_heads(['Fact', *testbeds])}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
-def _settings(testbeds: Sequence[str], settings: Sequence[Fact], marked: Sequence[Fact]) -> str:
+def _mark(fact: Fact, testbed: str, testbeds: Sequence[str]) -> str:
+    """Marks what is not as on the reference, which comes first."""
+    differs = fact.values.get(testbed, ()) != fact.values.get(testbeds[0], ())
+    return f' class="fact{" differs" if differs else ""}"'
+
+
+def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> str:
     rows = []
     for setting in settings:
         cells = []
         for name in testbeds:
             asked, found = shown(setting.asked, name), shown(setting.values, name)
             text = escape(found) if asked == found or asked in ("null", "–") else f"{escape(found)} (asked {escape(asked)})"
-            cells.append(f'<td class="fact">{text}</td>')
-        mark = ' class="differs"' if setting in marked else ""
+            cells.append(f"<td{_mark(setting, name, testbeds)}>{text}</td>")
         rows.append(
-            f'<tr{mark}><th scope="row">{escape(setting.place)}: {escape(setting.name)}</th>{"".join(cells)}'
+            f'<tr><th scope="row">{escape(setting.place)}: {escape(setting.name)}</th>{"".join(cells)}'
             f'<td class="fact"><code>{escape(setting.source)}</code></td></tr>'
         )
     return (
@@ -156,7 +165,7 @@ def _repeat(tables: Tables) -> Iterator[str]:
     outline = tables.outline
     overrides = outline.data.get("overrides") or ()
     options = "".join(f" -s {shlex.quote(str(override))}" for override in overrides)
-    file = shlex.quote(str(outline.data.get("filename") or "study.yaml"))
+    file = shlex.quote(Path(str(outline.data.get("filename") or "study.yaml")).name)
     yield '<section id="repeat"><h2>Repeat it</h2>'
     commands = f"twinbed run {file}{options}\ntwinbed report results/{shlex.quote(outline.name)}"
     yield f"<pre><code>{escape(commands)}</code></pre>"

@@ -65,7 +65,7 @@ def _decimals(value: float, half_width: float | None) -> int:
     if not half_width:
         return 0 if value == round(value) and abs(value) < 1e15 else max(0, min(9, own))
     by_width = 1 - math.floor(math.log10(half_width))
-    return max(0, min(9, by_width, own + 1))
+    return max(0, min(9, by_width, own + 2))
 
 
 def ratio(value: float | None) -> str:
@@ -81,12 +81,14 @@ def change(value: float, reference: str) -> str:
     """A ratio in words: ``4.1 % less than container``, ``3.4 times as much as container``."""
     if value >= 2:
         return f"{value:.3g} times as much as {reference}"
+    if value == 0:
+        return f"none, unlike {reference}"
+    if value < 0.01:
+        return f"1/{round(1 / value):,} of {reference}"
     percent = abs(value - 1) * 100
     if percent < 0.05:
         return f"the same as {reference} to 0.1 %"
-    # 99.96 % less is not 100 % less.
-    text = f"{percent:.0f}" if 10 <= percent < 99 else f"{percent:.1f}" if percent < 99.9 or value > 1 else f"{percent:.3g}"
-    return f"{text} % {'more' if value > 1 else 'less'} than {reference}"
+    return f"{percent:.{0 if percent >= 10 else 1}f} % {'more' if value > 1 else 'less'} than {reference}"
 
 
 def share(value: float) -> str:

@@ -63,8 +63,9 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> N
     _print(console, _row(width, *heads), "dim")
     for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(metric, host, direction), "underline")
+        said: set[str] = set()
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
-            _cell_rows(console, width, list(of_cell))
+            _cell_rows(console, width, list(of_cell), said)
     console.print()
 
 
@@ -80,7 +81,8 @@ def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within
     return " ".join((*columns, verdict)).rstrip()
 
 
-def _cell_rows(console: Console, width: int, rows: Sequence[Comparison]) -> None:
+def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], said: set[str]) -> None:
+    """``said`` holds the reasons that were given for this metric already."""
     first = rows[0]
     scale = scaling(first.unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
     # A cell's name may be longer than its column; its lines then run down beside the testbeds.
@@ -101,8 +103,10 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison]) -> None
         verdict = Text(f"{SYMBOLS[each.verdict]} {each.verdict}", STYLES[each.verdict])
         gap = " " * max(1, width + TESTBED + MEAN + COUNT + RATIO + WITHIN + 6 - len(line))
         console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
-        if each.verdict is Verdict.INCONCLUSIVE:
-            _print(console, f"{_take(names):<{width}}   {explanation(each)}", "dim")
+        reason = explanation(each)
+        if each.verdict is Verdict.INCONCLUSIVE and reason not in said:
+            _print(console, f"{_take(names):<{width}}   {reason}", "dim")
+            said.add(reason)
     for name in names:
         _print(console, name)
 

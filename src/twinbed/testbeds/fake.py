@@ -83,7 +83,7 @@ class FakeProgram:
 class FakeHost:
     name: str
     artifacts: str
-    shared: Path
+    bin: str
     settings: FakeSettings
     noise: random.Random
 
@@ -156,7 +156,7 @@ class Fake:
     def up(self, params: FakeSettings, topology: Topology, site: Site) -> Iterator[Bed]:
         names = [name for pair in topology.names() for name in pair]
         noise = random.Random(None if params.seed is None else f"{params.seed}/{site.run}")
-        hosts = {name: FakeHost(name, str(site.place(name)), site.place(name), params, noise) for name in names}
+        hosts = {name: FakeHost(name, str(site.place(name)), "/nowhere", params, noise) for name in names}
         yield Bed(
             hosts=hosts,
             addresses={name: f"10.77.0.{number}" for number, name in enumerate(names, start=1)},

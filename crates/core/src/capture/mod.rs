@@ -50,11 +50,20 @@ pub struct Frame<'a> {
 /// What one call of [`Decoder::step`] found at the start of its input.
 #[derive(Debug)]
 pub enum Step<'a> {
-    Frame { consumed: usize, frame: Frame<'a> },
+    Frame {
+        consumed: usize,
+        frame: Frame<'a>,
+    },
     /// A header or block that holds no packet.
-    Other { consumed: usize },
+    Other {
+        consumed: usize,
+    },
     /// `needed` bytes, counted from the start of the input, are needed for the next step.
-    More { needed: usize, layer: &'static str, claimed_by: &'static str },
+    More {
+        needed: usize,
+        layer: &'static str,
+        claimed_by: &'static str,
+    },
 }
 
 /// Facts about a capture that are not packets.
@@ -116,11 +125,9 @@ impl Decoder {
             return Ok(Step::Other { consumed: 0 });
         }
         match pcap::Pcap::open(input)? {
-            None => Ok(Step::More {
-                needed: pcap::FILE_HEADER_BYTES,
-                layer: "pcap file header",
-                claimed_by: "the format",
-            }),
+            None => {
+                Ok(Step::More { needed: pcap::FILE_HEADER_BYTES, layer: "pcap file header", claimed_by: "the format" })
+            }
             Some(pcap) => {
                 self.format = Format::Pcap(pcap);
                 self.origin.interfaces = 1;
@@ -175,10 +182,7 @@ pub fn read_slice(bytes: &[u8], mut sink: impl FnMut(&Frame)) -> Result<Origin> 
 }
 
 /// As [`read_slice`], from a stream. At most one record and one read's worth of bytes are held.
-pub fn read_stream(
-    mut reader: impl Read,
-    mut sink: impl FnMut(&Frame),
-) -> std::result::Result<Origin, ReadError> {
+pub fn read_stream(mut reader: impl Read, mut sink: impl FnMut(&Frame)) -> std::result::Result<Origin, ReadError> {
     const READ_BYTES: usize = 1 << 18;
     let mut decoder = Decoder::new();
     let mut buffer = vec![0u8; READ_BYTES];

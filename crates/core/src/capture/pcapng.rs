@@ -83,17 +83,29 @@ impl Pcapng {
     #[inline(always)]
     fn u32_at(&self, input: &[u8], at: usize) -> u32 {
         let bytes = [input[at], input[at + 1], input[at + 2], input[at + 3]];
-        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+        if self.big_endian {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }
     }
 
     fn u16_at(&self, input: &[u8], at: usize) -> u16 {
         let bytes = [input[at], input[at + 1]];
-        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+        if self.big_endian {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        }
     }
 
     fn u64_at(&self, input: &[u8], at: usize) -> u64 {
         let (first, second) = (u64::from(self.u32_at(input, at)), u64::from(self.u32_at(input, at + 4)));
-        if self.big_endian { first << 32 | second } else { second << 32 | first }
+        if self.big_endian {
+            first << 32 | second
+        } else {
+            second << 32 | first
+        }
     }
 
     pub(super) fn step<'a>(&mut self, input: &'a [u8], offset: u64, origin: &mut Origin) -> Result<Step<'a>> {
@@ -239,13 +251,7 @@ impl Pcapng {
         Ok(Step::Frame { consumed, frame })
     }
 
-    fn simple_packet<'a>(
-        &self,
-        body: &'a [u8],
-        consumed: usize,
-        offset: u64,
-        origin: &mut Origin,
-    ) -> Result<Step<'a>> {
+    fn simple_packet<'a>(&self, body: &'a [u8], consumed: usize, offset: u64, origin: &mut Origin) -> Result<Step<'a>> {
         let body = fixed(body, 4, "pcapng simple packet block", offset)?;
         let Some(interface) = self.interfaces.first() else {
             *origin.skipped.entry("pcapng_interface_not_declared").or_default() += 1;

@@ -62,14 +62,7 @@ impl Key {
     pub fn of(source: (u128, u16), destination: (u128, u16), protocol: u8, is_v6: bool) -> (Key, bool) {
         let source_is_low = source <= destination;
         let (low, high) = if source_is_low { (source, destination) } else { (destination, source) };
-        let key = Key {
-            low_address: low.0,
-            high_address: high.0,
-            low_port: low.1,
-            high_port: high.1,
-            protocol,
-            is_v6,
-        };
+        let key = Key { low_address: low.0, high_address: high.0, low_port: low.1, high_port: high.1, protocol, is_v6 };
         (key, source_is_low)
     }
 }

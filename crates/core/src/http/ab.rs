@@ -150,7 +150,8 @@ impl Report {
 
     fn labelled(&mut self, line: &Line, label: &str, value: &str) -> Result<bool> {
         let count = || line.number::<u64>(value, "a count").map(Some);
-        let bytes = || line.number::<u64>(line.before(value, "bytes", "a count of bytes")?, "a count of bytes").map(Some);
+        let bytes =
+            || line.number::<u64>(line.before(value, "bytes", "a count of bytes")?, "a count of bytes").map(Some);
         let text = || Some(value.to_owned());
         match label {
             "Server Software" => self.server_software = text(),
@@ -244,7 +245,7 @@ fn is_decoration(text: &str) -> bool {
 }
 
 fn milliseconds(line: &Line, text: &str) -> Result<f64> {
-    Ok(line.finite(text, "milliseconds")? / 1000.0)
+    line.decimal(text, -3, "milliseconds")
 }
 
 fn failures(line: &Line, list: &str) -> Result<Failures> {

@@ -44,6 +44,11 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// A plain decimal number times ten to the power of `exponent`, rounded once: 2.268 ms is 0.002268 s.
+    fn decimal(&self, text: &str, exponent: i32, expected: &str) -> Result<f64> {
+        self.finite(&format!("{}e{exponent}", text.trim()), expected)
+    }
+
     /// The text in front of `unit`, which must be there.
     fn before(&self, text: &'a str, unit: &str, expected: &str) -> Result<&'a str> {
         text.trim_end().strip_suffix(unit).map(str::trim).ok_or_else(|| self.wrong(expected))

@@ -142,29 +142,28 @@ fn spread(
     })
 }
 
-/// A number with one of the units given, each with what to multiply and to divide by (so that 760us is 0.00076);
-/// the units are tried in order.
-fn scaled(line: &Line, text: &str, units: &[(&str, f64, f64)], expected: &str) -> Result<f64> {
-    for (unit, factor, divisor) in units {
+/// A number with one of the units given, each a power of ten and a factor; the units are tried in order.
+fn scaled(line: &Line, text: &str, units: &[(&str, i32, f64)], expected: &str) -> Result<f64> {
+    for (unit, exponent, factor) in units {
         if let Some(number) = text.strip_suffix(unit) {
-            return Ok(line.finite(number, expected)? * factor / divisor);
+            return Ok(line.decimal(number, *exponent, expected)? * factor);
         }
     }
     Err(line.wrong(expected))
 }
 
 fn seconds(line: &Line, text: &str) -> Result<f64> {
-    let units = [("us", 1.0, 1e6), ("ms", 1.0, 1e3), ("s", 1.0, 1.0), ("m", 60.0, 1.0), ("h", 3600.0, 1.0)];
+    let units = [("us", -6, 1.0), ("ms", -3, 1.0), ("s", 0, 1.0), ("m", 0, 60.0), ("h", 0, 3600.0)];
     scaled(line, text, &units, "a time with us, ms, s, m or h")
 }
 
 fn metric(line: &Line, text: &str) -> Result<f64> {
-    let units = [("k", 1e3, 1.0), ("M", 1e6, 1.0), ("G", 1e9, 1.0), ("T", 1e12, 1.0), ("P", 1e15, 1.0), ("", 1.0, 1.0)];
-    scaled(line, text, &units, "a number with k, M, G, T, P or nothing")
+    let units = [("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("", 0)];
+    scaled(line, text, &units.map(|(unit, exponent)| (unit, exponent, 1.0)), "a number with k, M, G, T, P or nothing")
 }
 
 fn bytes(line: &Line, text: &str) -> Result<f64> {
     const K: f64 = 1024.0;
-    let factors = [("KB", K), ("MB", K.powi(2)), ("GB", K.powi(3)), ("TB", K.powi(4)), ("PB", K.powi(5)), ("B", 1.0)];
-    scaled(line, text, &factors.map(|(unit, factor)| (unit, factor, 1.0)), "a size with B, KB, MB, GB, TB or PB")
+    let units = [("KB", K), ("MB", K.powi(2)), ("GB", K.powi(3)), ("TB", K.powi(4)), ("PB", K.powi(5)), ("B", 1.0)];
+    scaled(line, text, &units.map(|(unit, factor)| (unit, 0, factor)), "a size with B, KB, MB, GB, TB or PB")
 }

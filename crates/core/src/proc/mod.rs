@@ -3,11 +3,12 @@
 //! | file | does |
 //! |---|---|
 //! | `snapshot` | cuts the file into snapshots and sources |
-//! | `sources` | one source's text into keys and values |
+//! | `sources`, `network` | one source's text into keys and values |
 //! | `series` | all snapshots' values of each key; differences; intervals |
 //! | `kernel_log` | the kernel's log records |
 
 pub mod kernel_log;
+mod network;
 pub mod series;
 pub mod snapshot;
 mod sources;

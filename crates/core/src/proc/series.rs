@@ -141,7 +141,7 @@ impl Counters {
         result.seconds = Some(self.taken[*last].monotonic_s - self.taken[*first].monotonic_s);
         let numbers: Vec<f64> = present.iter().filter_map(|(_, value)| value.number()).collect();
         match series.kind {
-            Kind::Setting => {}
+            Kind::Setting | Kind::Absent => {}
             Kind::Gauge => result.mean = Some(numbers.iter().sum::<f64>() / numbers.len().max(1) as f64),
             Kind::Counter => {
                 let falls = present.windows(2).any(|pair| less(pair[1].1, pair[0].1).is_none());
@@ -238,12 +238,16 @@ impl Builder {
 
     /// A source that was not there: null for every key that it has had, or for the source itself.
     fn missing(&mut self, source: usize, at: usize) {
-        let known: Vec<usize> = self.counters.series.iter().enumerate()
+        let known: Vec<usize> = self
+            .counters
+            .series
+            .iter()
+            .enumerate()
             .filter(|(_, series)| series.source == source)
             .map(|(number, _)| number)
             .collect();
         if known.is_empty() {
-            self.value(source, None, Kind::Gauge, at, None);
+            self.value(source, None, Kind::Absent, at, None);
         }
         for number in known {
             self.counters.series[number].values.push((at, None));

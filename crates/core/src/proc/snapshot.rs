@@ -81,9 +81,8 @@ impl<'a> Reader<'a> {
             return Err(self.cut_off(rest.len() + 1, "a heading without its end of line"));
         };
         let line = self.line;
-        let text = std::str::from_utf8(&rest[..length]).map_err(|_| {
-            Error::line(LAYER, line, &String::from_utf8_lossy(&rest[..length]), "a heading in UTF-8")
-        })?;
+        let text = std::str::from_utf8(&rest[..length])
+            .map_err(|_| Error::line(LAYER, line, &String::from_utf8_lossy(&rest[..length]), "a heading in UTF-8"))?;
         self.at += length + 1;
         self.line += 1;
         Ok((text, line))
@@ -118,8 +117,7 @@ impl<'a> Reader<'a> {
         const EXPECTED: &str = "\"# SOURCE BYTES\" or \"# SOURCE -\"";
         let (text, line) = self.heading()?;
         let wrong = || Error::line(LAYER, line, text, EXPECTED);
-        let (name, length) =
-            text.strip_prefix("# ").and_then(|rest| rest.rsplit_once(' ')).ok_or_else(wrong)?;
+        let (name, length) = text.strip_prefix("# ").and_then(|rest| rest.rsplit_once(' ')).ok_or_else(wrong)?;
         let first_line = self.line;
         if length == "-" {
             return Ok(Source { name, content: None, first_line });

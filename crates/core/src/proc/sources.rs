@@ -2,6 +2,7 @@
 //!
 //! Sources: Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, net/core/net-procfs.c.
 
+use super::network;
 use crate::error::{Error, Result};
 
 /// How a key's values are to be compared.
@@ -13,6 +14,8 @@ pub enum Kind {
     Gauge,
     /// A text.
     Setting,
+    /// Nothing is known of it: the host does not have its source.
+    Absent,
 }
 
 impl Kind {
@@ -21,6 +24,7 @@ impl Kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Setting => "setting",
+            Kind::Absent => "absent",
         }
     }
 }
@@ -46,36 +50,36 @@ impl Value {
 pub(super) type Sink<'s> = dyn FnMut(&str, Kind, Value) + 's;
 
 /// One source's text, with its place in the file for errors.
-struct Text<'a> {
+pub(super) struct Text<'a> {
     layer: &'static str,
     first_line: usize,
     content: &'a str,
 }
 
 impl<'a> Text<'a> {
-    fn lines(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
+    pub fn lines(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
         let (layer, first) = (self.layer, self.first_line);
         self.content.lines().enumerate().map(move |(at, text)| Line { layer, number: first + at, text })
     }
 }
 
 #[derive(Clone, Copy)]
-struct Line<'a> {
+pub(super) struct Line<'a> {
     layer: &'static str,
     number: usize,
-    text: &'a str,
+    pub text: &'a str,
 }
 
 impl Line<'_> {
-    fn wrong(&self, expected: &str) -> Error {
+    pub fn wrong(&self, expected: &str) -> Error {
         Error::line(self.layer, self.number, self.text, expected)
     }
 
-    fn integer(&self, word: &str) -> Result<Value> {
+    pub fn integer(&self, word: &str) -> Result<Value> {
         word.parse::<i128>().map(Value::Integer).map_err(|_| self.wrong(&format!("a whole number, not {word:?}")))
     }
 
-    fn real(&self, word: &str) -> Result<Value> {
+    pub fn real(&self, word: &str) -> Result<Value> {
         let value = word.parse::<f64>().ok().filter(|value| value.is_finite());
         value.map(Value::Real).ok_or_else(|| self.wrong(&format!("a number, not {word:?}")))
     }
@@ -92,16 +96,16 @@ pub(super) fn read(name: &str, content: &[u8], first_line: usize, sink: &mut Sin
         "/proc/vmstat" => vmstat(&text("/proc/vmstat"), sink)?,
         "/proc/meminfo" => meminfo(&text("/proc/meminfo"), sink)?,
         "/proc/loadavg" => loadavg(&text("/proc/loadavg"), sink)?,
-        "/proc/net/dev" => devices(&text("/proc/net/dev"), sink)?,
-        "/proc/net/snmp" => header_pairs(&text("/proc/net/snmp"), "snmp", sink)?,
-        "/proc/net/netstat" => header_pairs(&text("/proc/net/netstat"), "netstat", sink)?,
-        "/proc/net/softnet_stat" => softnet(&text("/proc/net/softnet_stat"), sink)?,
+        "/proc/net/dev" => network::devices(&text("/proc/net/dev"), sink)?,
+        "/proc/net/snmp" => network::header_pairs(&text("/proc/net/snmp"), "snmp", sink)?,
+        "/proc/net/netstat" => network::header_pairs(&text("/proc/net/netstat"), "netstat", sink)?,
+        "/proc/net/softnet_stat" => network::softnet(&text("/proc/net/softnet_stat"), sink)?,
         "/proc/pressure/cpu" => pressure(&text("/proc/pressure/cpu"), "cpu", sink)?,
         "/proc/pressure/io" => pressure(&text("/proc/pressure/io"), "io", sink)?,
         "/proc/pressure/memory" => pressure(&text("/proc/pressure/memory"), "memory", sink)?,
         _ => match name.strip_prefix("ethtool -").and_then(|rest| rest.split_once(' ')) {
-            Some(("S", device)) => ethtool_statistics(&text("ethtool -S"), device, sink)?,
-            Some(("k", device)) => ethtool_features(&text("ethtool -k"), device, sink)?,
+            Some(("S", device)) => network::ethtool_statistics(&text("ethtool -S"), device, sink)?,
+            Some(("k", device)) => network::ethtool_features(&text("ethtool -k"), device, sink)?,
             _ => return Ok(false),
         },
     }
@@ -220,79 +224,6 @@ fn loadavg(text: &Text, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
-/// `net/dev:eth0.rx_packets`.
-fn devices(text: &Text, sink: &mut Sink) -> Result<()> {
-    const COLUMNS: [&str; 16] = [
-        "rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "rx_fifo", "rx_frame", "rx_compressed", "rx_multicast",
-        "tx_bytes", "tx_packets", "tx_errors", "tx_dropped", "tx_fifo", "tx_collisions", "tx_carrier", "tx_compressed",
-    ];
-    for line in text.lines().skip(2) {
-        let (device, rest) = line.text.rsplit_once(':').ok_or_else(|| line.wrong("a device and a colon"))?;
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        if words.len() != COLUMNS.len() {
-            return Err(line.wrong("16 numbers"));
-        }
-        for (column, word) in COLUMNS.iter().zip(words) {
-            sink(&format!("net/dev:{}.{column}", device.trim()), Kind::Counter, line.integer(word)?);
-        }
-    }
-    Ok(())
-}
-
-/// Pairs of lines, names and numbers: `snmp:Tcp.RetransSegs`, `netstat:TcpExt.TCPTimeouts`.
-fn header_pairs(text: &Text, prefix: &str, sink: &mut Sink) -> Result<()> {
-    const GAUGES: [&str; 7] =
-        ["Forwarding", "DefaultTTL", "RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab"];
-    let mut lines = text.lines();
-    while let Some(names) = lines.next() {
-        let numbers = lines.next().ok_or_else(|| names.wrong("a line of numbers after this one"))?;
-        let mut columns = names.text.split_whitespace();
-        let mut words = numbers.text.split_whitespace();
-        let group = columns.next().unwrap_or_default();
-        if words.next() != Some(group) || !group.ends_with(':') {
-            return Err(numbers.wrong(&format!("the numbers of {group:?}")));
-        }
-        let group = group.trim_end_matches(':');
-        loop {
-            match (columns.next(), words.next()) {
-                (Some(name), Some(word)) => {
-                    let kind = if GAUGES.contains(&name) { Kind::Gauge } else { Kind::Counter };
-                    sink(&format!("{prefix}:{group}.{name}"), kind, numbers.integer(word)?);
-                }
-                (None, None) => break,
-                _ => return Err(numbers.wrong("as many numbers as names")),
-            }
-        }
-    }
-    Ok(())
-}
-
-/// `softnet:cpu0.dropped`, from a line of hexadecimal columns a CPU; newer kernels have more columns.
-fn softnet(text: &Text, sink: &mut Sink) -> Result<()> {
-    const COUNTERS: [(usize, &str); 6] = [
-        (0, "processed"), (1, "dropped"), (2, "time_squeeze"),
-        (8, "cpu_collision"), (9, "received_rps"), (10, "flow_limit_count"),
-    ];
-    const GAUGES: [(usize, &str); 3] = [(11, "backlog_len"), (13, "input_qlen"), (14, "process_qlen")];
-    const CPU: usize = 12;
-    for (at, line) in text.lines().enumerate() {
-        let columns = line
-            .text
-            .split_whitespace()
-            .map(|word| u64::from_str_radix(word, 16).map_err(|_| line.wrong("hexadecimal numbers")))
-            .collect::<Result<Vec<_>>>()?;
-        let cpu = columns.get(CPU).copied().unwrap_or(at as u64);
-        for (kind, names) in [(Kind::Counter, &COUNTERS[..]), (Kind::Gauge, &GAUGES[..])] {
-            for (column, name) in names {
-                if let Some(value) = columns.get(*column) {
-                    sink(&format!("softnet:cpu{cpu}.{name}"), kind, Value::Integer(i128::from(*value)));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
 /// `pressure:cpu.some.total_us`, and the kernel's averages in percent.
 fn pressure(text: &Text, resource: &str, sink: &mut Sink) -> Result<()> {
     for line in text.lines() {
@@ -306,35 +237,6 @@ fn pressure(text: &Text, resource: &str, sink: &mut Sink) -> Result<()> {
                 sink(&format!("pressure:{resource}.{share}.{name}_percent"), Kind::Gauge, line.real(value)?);
             }
         }
-    }
-    Ok(())
-}
-
-/// `ethtool-S:eth0.rx_packets`. Drivers name these as they like.
-fn ethtool_statistics(text: &Text, device: &str, sink: &mut Sink) -> Result<()> {
-    for line in text.lines() {
-        let is_heading = line.text.trim_end() == "NIC statistics:" || line.text.trim().is_empty();
-        if is_heading || line.text.starts_with("no stats available") {
-            continue;
-        }
-        let (name, word) = line.text.rsplit_once(':').ok_or_else(|| line.wrong("a name, a colon, a number"))?;
-        let word = word.trim();
-        let value = if word.contains('.') { line.real(word)? } else { line.integer(word)? };
-        sink(&format!("ethtool-S:{device}.{}", name.trim()), Kind::Counter, value);
-    }
-    Ok(())
-}
-
-/// `ethtool-k:eth0.tcp-segmentation-offload`, on or off.
-fn ethtool_features(text: &Text, device: &str, sink: &mut Sink) -> Result<()> {
-    for line in text.lines() {
-        if line.text.starts_with("Features for ") || line.text.trim().is_empty() {
-            continue;
-        }
-        let (name, rest) = line.text.split_once(':').ok_or_else(|| line.wrong("a feature and a colon"))?;
-        let state = rest.split_whitespace().next().filter(|state| matches!(*state, "on" | "off"));
-        let state = state.ok_or_else(|| line.wrong("on or off"))?;
-        sink(&format!("ethtool-k:{device}.{}", name.trim()), Kind::Setting, Value::Text(state.to_owned()));
     }
     Ok(())
 }

@@ -39,9 +39,10 @@ pub(super) fn read(data: &[u8], available_bytes: u32) -> Result<Inner<'_>, &'sta
             }
             (AUTHENTICATION, Some(&units)) => (usize::from(units) + 2) * 4,
             (FRAGMENT, Some(_)) => 8,
-            (HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 | AUTHENTICATION | FRAGMENT, None) => {
-                return Err("ipv6_extension_header_cut_off")
-            }
+            (
+                HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 | AUTHENTICATION | FRAGMENT,
+                None,
+            ) => return Err("ipv6_extension_header_cut_off"),
             _ => break,
         };
         let Some(rest_bytes) = payload_bytes.checked_sub(length as u32) else {

@@ -24,7 +24,9 @@ pub enum Dissected {
     /// Not IP (ARP, LLDP, ...).
     NonIp,
     /// IP that cannot be counted, with the reason; version and protocol number where they were read.
-    Unusable { reason: &'static str },
+    Unusable {
+        reason: &'static str,
+    },
 }
 
 /// An IP packet.
@@ -79,7 +81,9 @@ pub enum Transport {
     /// Not the first fragment: the transport header is in another packet.
     Fragment,
     /// TCP or UDP that cannot be counted, with the reason.
-    Unusable { reason: &'static str },
+    Unusable {
+        reason: &'static str,
+    },
 }
 
 /// What an IP header leads to.

@@ -20,9 +20,5 @@ pub(super) fn read(payload: &[u8], datagram_bytes: u32) -> Transport {
     if payload.len() < 4 {
         return Transport::Unusable { reason: "udp_header_cut_off" };
     }
-    Transport::Udp(Datagram {
-        source_port: u16_at(payload, 0),
-        destination_port: u16_at(payload, 2),
-        payload_bytes,
-    })
+    Transport::Udp(Datagram { source_port: u16_at(payload, 0), destination_port: u16_at(payload, 2), payload_bytes })
 }

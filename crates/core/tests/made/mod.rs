@@ -32,9 +32,12 @@ impl Tcp {
     pub fn frame(&self) -> Vec<u8> {
         let (from, to) = if self.client { ([10, 0, 0, 1], [10, 0, 0, 2]) } else { ([10, 0, 0, 2], [10, 0, 0, 1]) };
         let (from_port, to_port) = if self.client { (40000, 80) } else { (80, 40000) };
-        let mut step = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
-            .ipv4(from, to, 64)
-            .tcp(from_port, to_port, self.sequence, self.window);
+        let mut step = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]).ipv4(from, to, 64).tcp(
+            from_port,
+            to_port,
+            self.sequence,
+            self.window,
+        );
         for flag in self.flags.chars() {
             step = match flag {
                 'S' => step.syn(),

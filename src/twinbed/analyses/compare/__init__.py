@@ -33,7 +33,9 @@ class CompareParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %")
+    confidence: float | None = Field(
+        default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ class Compare:
         }
         for key in samples.keys():  # noqa: SIM118 -- not a mapping
             about = samples.metrics[key[0]]
+            shown = {each: samples.measures(each, key) for each in samples.testbeds} if samples.is_headline(key) else {}
             for cell, levels in samples.cells.items():
                 groups = samples.groups[cell]
                 two = groups.get(reference or "", empty)
@@ -177,7 +180,9 @@ class Compare:
                         continue
                     cautions = (*doubts[cell, testbed], *doubts.get((cell, reference), ()))
                     pair = (groups[testbed], two)
-                    comparisons.append(_comparison(key, about, levels, (testbed, reference), pair, rules, cautions))
+                    found = _comparison(key, about, levels, (testbed, reference), pair, rules, cautions)
+                    headline = shown.get(testbed, False) and shown.get(reference, False)
+                    comparisons.append(replace(found, headline=headline))
         decided = tuple(_decide(comparisons, rules.alpha))
         return Result(
             analysis=self.name,
@@ -200,7 +205,7 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[dict[str, Any]]:
                     **dict(zip(("metric", "host", "direction"), key, strict=True)),
                     "unit": about.unit,
                     "layer": about.layer,
-                    "headline": about.headline,
+                    "headline": samples.is_headline(key),
                     "description": about.description,
                     "cell": levels,
                     "testbed": testbed,

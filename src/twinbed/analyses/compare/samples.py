@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinbed.model.metric import Layer
@@ -38,6 +38,8 @@ class Group:
     complete: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     values: dict[Key, list[float]] = field(default_factory=dict)
+    known: set[Key] = field(default_factory=set)
+    """What it has rows of, values or null."""
 
 
 @dataclass(slots=True)
@@ -56,9 +58,23 @@ class Samples:
 
         def rank(key: Key) -> tuple[int, bool, int, str, str]:
             metric = self.metrics[key[0]]
-            return metric.rank, not metric.headline, order[key[0]], key[1], key[2]
+            return metric.rank, not self.is_headline(key), order[key[0]], key[1], key[2]
 
         return sorted(found, key=rank)
+
+    def is_headline(self, key: Key) -> bool:
+        """A headline metric has its value of the whole run as headline, or where there is none, those of each place."""
+        metric, *where = key
+        whole = (metric, "", "")
+        return self.metrics[metric].headline and (not any(where) or not self._any(lambda group: whole in group.values))
+
+    def measures(self, testbed: str, key: Key) -> bool:
+        """Whether a testbed has this metric at this place at all, if it has anything: a container has no kernel to ask."""
+        groups = [found[testbed] for found in self.groups.values() if testbed in found]
+        return any(key in group.known for group in groups) or not any(group.known for group in groups)
+
+    def _any(self, holds: Callable[[Group], bool]) -> bool:
+        return any(holds(group) for found in self.groups.values() for group in found.values())
 
 
 def cell_of(levels: Mapping[str, Level]) -> tuple[str, dict[str, Level]]:
@@ -99,8 +115,9 @@ def gather(tables: Tables) -> Samples:
             if row[metric] not in metrics:
                 about = {name: row[at[name]] for name in ("unit", "layer", "scale", "headline", "description")}
                 metrics[row[metric]] = Declared(**about)
+            key = (row[metric], row[at["host"]], row[at["direction"]])
+            of_run[row[run]].known.add(key)
             if row[value] is not None:
-                key = (row[metric], row[at["host"]], row[at["direction"]])
                 of_run[row[run]].values.setdefault(key, []).append(row[value])
     names = tables.outline.testbeds
     return Samples(cells, groups, metrics, tuple(name for name in names if any(name in found for found in groups.values())))

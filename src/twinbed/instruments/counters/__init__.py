@@ -4,11 +4,11 @@ Runs ``twinbed-probe counters`` everywhere.  Gives differences from the first to
 time by state, interrupts, softirqs, context switches, page faults, pressure, TCP's and the NICs' counters; and the tables
 ``counters`` (every counter that moved, every gauge and setting) and ``kernel_log``.
 
-Containers share the machine's kernel, so of a host without one of its own only what its network namespace owns is read: NICs, TCP.
-Network interfaces are those the testbed named, or where none were, all but ``lo``; their counts are summed.
+Containers share the machine's kernel, so of a host without one of its own only what its network namespace owns counts: NICs and
+TCP.  Network interfaces are those the testbed named, or where none were, all but ``lo``; their counts are summed.
 
-Limits: CPU time is in steps of 1/100 s (USER_HZ).  The machine's counters hold everything that runs on it, twinbed and strangers
-included, from the time the instruments are ready until they are stopped.
+Limits: CPU time is in steps of 1/100 s (USER_HZ).  The machine's counters hold all that runs on it, twinbed and strangers too,
+from the time the instruments are ready until they are stopped.
 Sources: Documentation/filesystems/proc.rst and accounting/psi.rst of Linux.
 """
 
@@ -54,13 +54,15 @@ class Counters:
     metrics = METRICS
 
     def plan(self, params: Any, target: Target) -> Sequence[Command]:
-        sees_a_kernel = target.own_kernel or target.name == MACHINE
+        # What belongs to a kernel and not to a network namespace: only once for each kernel.
+        of_its_kernel = ("--softnet", "--kmsg") if target.own_kernel or target.name == MACHINE else ()
         argv = (
             "twinbed-probe",
             "counters",
             *("--out", f"{{artifacts}}/{ARTIFACT}"),
             *("--interval", f"{params.interval:g}"),
-            "--kmsg" if sees_a_kernel else "--net",
+            "--net",
+            *of_its_kernel,
             *(option for interface in sorted(target.interfaces) for option in ("--ethtool", interface)),
         )
         return [Command(target.name, argv, ready=Ready(says=b"ready"))]

@@ -22,6 +22,11 @@ from twinbed.model.metric import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
+KERNEL_MARK = "/proc/net/softnet_stat"
+"""The source that is asked for only where the kernel is the place's own."""
+OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool ")
+"""Sources that belong to a network namespace."""
+
 _BUSY = r"cpu\.(user|nice|system|irq|softirq)_ticks"
 _ALL = r"cpu\.(user|nice|system|idle|iowait|irq|softirq|steal)_ticks"
 # guest and guest_nice are in user and nice already.
@@ -44,7 +49,13 @@ class Place:
 
     @property
     def has_kernel(self) -> bool:
-        return "/proc/stat" in self.counted
+        """Whether the kernel is the place's own, and not the machine's below a container."""
+        return KERNEL_MARK in self.sources
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """All that were asked for, there or not."""
+        return frozenset(self.differences["source"].to_pylist())
 
     def total(self, source: str, pattern: str) -> float | None:
         """The sum of the differences of all keys that match; None where one is missing or there is none."""
@@ -77,19 +88,23 @@ class Place:
 
     def nics(self) -> Sequence[str]:
         """The interfaces that ethtool was asked about; where there are none, all but loopback."""
-        sources = set(self.differences["source"].to_pylist())
-        asked = [source.removeprefix("ethtool -k ") for source in sources if source.startswith("ethtool -k ")]
+        asked = [source.removeprefix("ethtool -k ") for source in self.sources if source.startswith("ethtool -k ")]
         if asked:
             return sorted(asked)
         devices = {key.removeprefix("net/dev:").rpartition(".")[0] for key in self.counted.get("/proc/net/dev", {})}
         return sorted(devices - {"lo"})
 
     def moved(self) -> pa.Table:
-        """Rows of the table ``counters``: without the counters that stood still."""
+        """Rows of the table ``counters``: without the counters that stood still, and without another's kernel."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         stood = pc.and_(pc.equal(self.differences["kind"], "counter"), pc.equal(self.differences["difference"], 0.0))
-        return self._named(self.differences.filter(pc.invert(pc.fill_null(stood, False))))
+        shown = pc.invert(pc.fill_null(stood, False))
+        if not self.has_kernel:
+            own = pa.array([source for source in self.sources if OF_A_NAMESPACE.match(source)], pa.string())
+            shown = pc.and_(shown, pc.is_in(self.differences["source"], own))
+        return self._named(self.differences.filter(shown))
 
     def log_rows(self) -> pa.Table:
         return self._named(self.log)

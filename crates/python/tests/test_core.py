@@ -1,0 +1,97 @@
+"""The Python layer: types, units and errors. What the numbers are is tested in crates/core."""
+
+import pathlib
+
+import pyarrow as pa
+import pytest
+
+from twinbed import _core
+
+ROOT = pathlib.Path(__file__).parents[3]
+CAPTURES = ROOT / "tests/golden/captures"
+GOLDEN = ROOT / "crates/core/tests/golden"
+
+
+def test_connections_table_and_summary() -> None:
+    table, summary = _core.connections(CAPTURES / "lossy-server.pcap")
+    assert isinstance(table, pa.Table)
+    assert table.num_columns == 10 + 2 * 19
+    assert table.schema.field("start_ns").type == pa.int64()
+    rows = table.to_pylist()
+    assert [row["responder_port"] for row in rows] == [80] * len(rows)
+    retransmitted = sum(row["responder_retransmitted_segments"] for row in rows)
+    kernel = (CAPTURES / "lossy-server.nstat.txt").read_text().split()
+    assert retransmitted == int(kernel[kernel.index("TcpRetransSegs") + 1])
+    assert summary["skipped"] == {} and summary["protocols"] == {"tcp": summary["packets"]}
+    assert summary["dropped_packets"] is None
+
+
+def test_mtu_decides_what_is_super() -> None:
+    path = str(CAPTURES / "http-short.pcap")
+    assert _core.connections(path)[1]["super_packets"] > 0
+    assert _core.connections(path, mtu=65535)[1]["super_packets"] == 0
+    with pytest.raises(ValueError, match="mtu"):
+        _core.connections(path, mtu=0)
+
+
+def test_errors_name_the_file(tmp_path: pathlib.Path) -> None:
+    wrong = tmp_path / "wrong.pcap"
+    wrong.write_bytes(b"no capture at all")
+    with pytest.raises(_core.ArtifactError, match=r"wrong\.pcap: capture file at byte 0: magic number"):
+        _core.connections(wrong)
+    with pytest.raises(ValueError):
+        _core.counters(wrong)
+    with pytest.raises(FileNotFoundError) as caught:
+        _core.connections(tmp_path / "absent.pcap")
+    assert caught.value.filename == str(tmp_path / "absent.pcap")
+    wrong.write_bytes(b"")
+    with pytest.raises(_core.ArtifactError):
+        _core.connections(wrong)
+
+
+def test_a_pipe_is_read_as_a_stream(tmp_path: pathlib.Path) -> None:
+    import os
+    import threading
+
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    capture = CAPTURES / "http-short.pcap"
+    writer = threading.Thread(target=lambda: fifo.write_bytes(capture.read_bytes()))
+    writer.start()
+    table, _ = _core.connections(fifo)
+    writer.join()
+    assert table.equals(_core.connections(capture)[0])
+
+
+def test_ab_and_wrk() -> None:
+    report = _core.ab((GOLDEN / "ab/failed.txt").read_bytes())
+    assert report["failures"] == {"connect": 0, "receive": 8, "length": 29, "exceptions": 8}
+    assert report["percentiles"][-1] == (100, 0.003)
+    assert report["connect"] is not None and report["connect"]["min_s"] == 0
+    assert _core.ab_requests((GOLDEN / "ab/requests.tsv").read_bytes()).num_rows == 200
+    assert _core.ab_percentiles((GOLDEN / "ab/percentiles.csv").read_bytes()).num_rows == 101
+    report = _core.wrk((GOLDEN / "wrk/latency.txt").read_bytes())
+    assert report["latency"] is not None and report["latency"]["mean_s"] == 0.00072293
+    with pytest.raises(_core.ArtifactError, match="line 1"):
+        _core.ab_requests(b"nothing\n")
+
+
+def test_counters() -> None:
+    path = GOLDEN / "counters/host.txt"
+    table = _core.counters(path)
+    assert table.schema.metadata == {b"snapshots": b"4"}
+    rows = {row["key"]: row for row in _core.counter_differences(path).to_pylist()}
+    assert rows["ctxt"]["difference"] == 20_734_044 - 20_731_196
+    assert rows["ethtool-k:lo.tcp-segmentation-offload"]["last_text"] == "on"
+    assert rows["vmstat:nr_free_pages"]["difference"] is None
+    intervals = _core.counter_intervals(path).to_pylist()
+    assert sum(row["difference"] for row in intervals if row["key"] == "ctxt") == 20_734_044 - 20_731_196
+    log = _core.kernel_log(path)
+    assert log.column_names == ["sequence", "seconds", "level", "facility", "text"]
+    assert log.schema.metadata[b"lost"] == b"0"
+
+
+def test_the_stub_names_everything() -> None:
+    stub = (ROOT / "crates/python/_core.pyi").read_text()
+    names = [name for name in dir(_core) if not name.startswith("_")]
+    assert all(f"def {name}(" in stub or f"class {name}(" in stub for name in names), names
