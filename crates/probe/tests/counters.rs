@@ -99,9 +99,9 @@ fn the_kernel_log_is_that_of_the_time() {
         let mut kmsg = fs::File::options().write(true).open("/dev/kmsg").unwrap();
         kmsg.write_all(text.as_bytes()).unwrap();
     };
-    log(&format!("{mark} before"));
+    log(&format!("{mark} before\n"));
     let all = record(&["--interval", "60", "--kmsg"], libc::SIGINT, || {
-        log(&format!("{mark} during"));
+        log(&format!("{mark} during\n"));
     });
     assert_eq!(all.len(), 2);
     assert!(!all[0].sources.contains_key("/dev/kmsg"));

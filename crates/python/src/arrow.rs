@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
 };
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -75,7 +75,8 @@ impl Columns {
 /// What `pyarrow.table` takes: an object that gives its stream once.
 #[pyclass]
 struct Stream {
-    batch: RecordBatch,
+    batches: Vec<RecordBatch>,
+    schema: SchemaRef,
 }
 
 #[pymethods]
@@ -88,8 +89,8 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface lets a producer leave a requested schema aside.
         let _ = requested_schema;
-        let schema = self.batch.schema();
-        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], schema);
+        let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
+        let batches = RecordBatchIterator::new(batches, self.schema.clone());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -97,6 +98,12 @@ impl Stream {
 
 /// Hands a batch to pyarrow.
 pub fn table(py: Python<'_>, batch: Result<RecordBatch, ArrowError>) -> PyResult<Bound<'_, PyAny>> {
-    let batch = batch.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    py.import("pyarrow")?.getattr("table")?.call1((Stream { batch },))
+    table_of(py, batch.map(|batch| vec![batch]))
+}
+
+/// Hands batches of one schema to pyarrow, as one table; there must be one.
+pub fn table_of(py: Python<'_>, batches: Result<Vec<RecordBatch>, ArrowError>) -> PyResult<Bound<'_, PyAny>> {
+    let batches = batches.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| PyRuntimeError::new_err("no batch"))?;
+    py.import("pyarrow")?.getattr("table")?.call1((Stream { batches, schema },))
 }

@@ -29,6 +29,8 @@ pub fn open(path: &Path) -> PyResult<Artifact> {
         // SAFETY: artifacts are immutable once their run's folder has its name, and only read here. A file that
         // someone cuts short meanwhile ends the process with SIGBUS, as with any mapping.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| named(error, path))?;
+        // Only a hint.
+        let _ = map.advise(memmap2::Advice::Sequential);
         return Ok(Artifact::Mapped(map));
     }
     Ok(Artifact::Stream(file))

@@ -11,7 +11,7 @@ use twinbed_core::capture::Counts;
 use twinbed_core::error::ReadError;
 use twinbed_core::flow::{self, Capture, Connection, DirectionCounts, Options, Protocol, Summary};
 
-use crate::arrow::{table, Columns};
+use crate::arrow::{table_of, Columns};
 use crate::artifact::{named, open, wrong, Artifact};
 
 #[pyfunction]
@@ -29,11 +29,11 @@ pub fn connections<'py>(
         return Err(PyValueError::new_err(format!("udp_timeout_s is {udp_timeout_s}, expected 0 to 1e9")));
     }
     let options = Options { mtu, udp_timeout_ns: (udp_timeout_s * 1e9) as i64 };
-    let (batch, summary) = py.detach(|| {
+    let (batches, summary) = py.detach(|| {
         let capture = read(&path, &options)?;
-        Ok::<_, PyErr>((rows(&capture.connections), capture.summary))
+        Ok::<_, PyErr>((batches(&capture.connections), capture.summary))
     })?;
-    Ok((table(py, batch)?, summary_dict(py, &summary)?))
+    Ok((table_of(py, batches)?, summary_dict(py, &summary)?))
 }
 
 fn read(path: &std::path::Path, options: &Options) -> PyResult<Capture> {
@@ -44,6 +44,15 @@ fn read(path: &std::path::Path, options: &Options) -> PyResult<Capture> {
             ReadError::Format(error) => wrong(path, &error),
         }),
     }
+}
+
+/// Rows by as many as stay in a core's cache while each column goes over them.
+fn batches(connections: &[Connection]) -> Result<Vec<RecordBatch>, ArrowError> {
+    const ROWS: usize = 2048;
+    if connections.is_empty() {
+        return Ok(vec![rows(connections)?]);
+    }
+    connections.chunks(ROWS).map(rows).collect()
 }
 
 fn rows(rows: &[Connection]) -> Result<RecordBatch, ArrowError> {
