@@ -22,7 +22,9 @@ replicates: 10
 """
 
 
-def twinbed(*arguments: object, env: dict[str, str] | None = None, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
+def twinbed(
+    *arguments: object, env: dict[str, str] | None = None, prefix: list[str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*(prefix or []), sys.executable, "-m", "twinbed.cli.main", *map(str, arguments)],
         capture_output=True,
@@ -69,7 +71,9 @@ def test_a_missing_tool_is_named_with_its_package(tmp_path: Path) -> None:
 def test_a_second_run_on_the_same_results_is_refused(study: Path, tmp_path: Path) -> None:
     study.write_text(STUDY.replace("SECONDS", "2s"))
     results = tmp_path / "results"
-    first = subprocess.Popen([sys.executable, "-m", "twinbed.cli.main", "run", str(study), "-o", str(results)], stderr=subprocess.PIPE)
+    first = subprocess.Popen(
+        [sys.executable, "-m", "twinbed.cli.main", "run", str(study), "-o", str(results)], stderr=subprocess.PIPE
+    )
     deadline = time.monotonic() + 20
     while not (results / "study.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

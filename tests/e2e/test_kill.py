@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.conftest import lab_remains
 
 STUDY = """
@@ -33,7 +32,7 @@ def command(study: Path, results: Path) -> list[str]:
 
 
 def runs_of(results: Path) -> dict[str, dict]:
-    return {path.parent.name: json.loads(path.read_text()) for path in (results / "runs").glob("*/run.json")}
+    return {path.parent.name: json.loads(path.read_text()) for path in (results / "runs").glob("[0-9a-f]*/run.json")}
 
 
 @pytest.mark.parametrize(("driver", "replicates", "kills", "longest_s"), [("container", 12, 20, 2.5), ("qemu", 2, 3, 8.0)])

@@ -112,7 +112,10 @@ CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "host-address": (replace_in(bridge, "address", "addr add 10.77", "addr add 10.78"), "address"),
     "host-mac": (replace_in(bridge, "address", "02:00:0a:4d", "02:00:0a:4e"), "mac"),
     "host-mtu": (replace_in(bridge, "address", "mtu 1500", "mtu 1300"), "mtu"),
-    "rate": (replace_in(shaping, "plan", "rate 1000000000bit ceil 1000000000bit", "rate 900000000bit ceil 900000000bit"), "rate"),
+    "rate": (
+        replace_in(shaping, "plan", "rate 1000000000bit ceil 1000000000bit", "rate 900000000bit ceil 900000000bit"),
+        "rate",
+    ),
     "burst": (replace_in(shaping, "plan", " burst 125000b", " burst 250000b"), "burst"),
     "cburst": (replace_in(shaping, "plan", "cburst 125000b", "cburst 250000b"), "cburst"),
     "no-shaper": (lambda patch: patch.setattr(shaping, "plan", lambda *_: ""), "shaper"),

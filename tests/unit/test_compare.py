@@ -172,7 +172,14 @@ def test_what_runs_carry_is_counted_not_repeated(tmp_path: Path) -> None:
 
 def test_a_fact_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:
     for replicate, kernel in enumerate(["6.1", "6.1", "6.2"]):
-        write_run(tmp_path, "a", {"testbed": "a"}, replicate, RATES, passport={"server": {"kernel": kernel, "nic": "e1000"}})
+        write_run(
+            tmp_path,
+            "a",
+            {"testbed": "a"},
+            replicate,
+            RATES,
+            passport={"server": {"kernel": kernel, "nic": "e1000", "boot seconds": 3 + replicate}},
+        )
     [caution] = compared(tmp_path).cautions
     assert (caution.kind, caution.subject, caution.detail) == (Kind.RESIDUE, "a", "server: kernel is 6.1, 6.2")
 

@@ -14,6 +14,8 @@ use libc::{c_int, c_long, c_ulong};
 use crate::failure::{Outcome, Tried};
 use crate::sys::{c_string, check};
 
+const AT_RECURSIVE: c_int = 0x8000;
+
 pub const NO_DEVICES: c_ulong = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
 
 /// Mounts a file system of type `kind` on the folder `target`, made if it is not there.
@@ -83,9 +85,8 @@ pub struct Detached(OwnedFd);
 
 impl Detached {
     pub fn of(path: &str) -> Outcome<Self> {
-        // From linux/mount.h and fcntl.h; libc has no names for all of them.
+        // From linux/mount.h; libc has no names for all of them.
         const OPEN_TREE_CLONE: c_int = 1;
-        const AT_RECURSIVE: c_int = 0x8000;
         let tried = || format!("copy the mount {path}");
         let c_path = c_string(path).tried(tried)?;
         let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC | AT_RECURSIVE;
@@ -105,7 +106,7 @@ impl Detached {
                 libc::SYS_mount_setattr,
                 self.0.as_raw_fd(),
                 c"".as_ptr(),
-                libc::AT_EMPTY_PATH as c_long,
+                c_long::from(libc::AT_EMPTY_PATH | AT_RECURSIVE),
                 attributes.as_ptr(),
                 size_of_val(&attributes),
             )

@@ -48,7 +48,9 @@ def carry(
         states = {run.id: folder.status(run.id) for run in runs}
         wanted = chosen(runs, only)
         if not wanted:
-            raise TwinbedError(f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them")
+            raise TwinbedError(
+                f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
+            )
         to_do = [run for run in wanted if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
         image = _ready(study, to_do, results, console) if to_do else None
         with watcher(console, to_do) as listener:
@@ -83,7 +85,9 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path, console: Console) 
     if problems:
         raise PreflightFailed(
             f"{study.name}: this machine cannot carry it out:\n"
-            + "\n".join(f"  {check.what}: {check.found}" + (f"\n      {check.mend}" if check.mend else "") for check in problems),
+            + "\n".join(
+                f"  {check.what}: {check.found}" + (f"\n      {check.mend}" if check.mend else "") for check in problems
+            ),
             advice="`twinbed check` tries everything and changes nothing",
         )
     return installed

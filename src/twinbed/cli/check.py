@@ -45,5 +45,7 @@ def command(study_file: Path | None, style: str) -> int:
     print_table(rows, style)
     broken = [check for check in checks if check.required and not check.works]
     if style == "text":
-        click.echo(f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here.")
+        click.echo(
+            f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here."
+        )
     return codes.PREFLIGHT if broken else codes.DONE

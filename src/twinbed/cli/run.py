@@ -15,8 +15,17 @@ from twinbed.cli import exit as codes
 @click.command(name="run")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Results folder. Default: results/<study>.")
-@click.option("-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of the study, such as replicates=2.")
-@click.option("--only", multiple=True, metavar="RUN|FACTOR=LEVEL", help="Only these runs: the beginning of an id, or testbed=virtio.")
+@click.option(
+    "-s",
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a setting of the study, such as replicates=2.",
+)
+@click.option(
+    "--only", multiple=True, metavar="RUN|FACTOR=LEVEL", help="Only these runs: the beginning of an id, or testbed=virtio."
+)
 @click.option("--keep-going/--stop-at-failure", default=True, help="Go on after a failed run (default), or stop at the first.")
 @click.option("--retry-failed", is_flag=True, help="Make failed runs again; what they left is kept in failed/.")
 @click.option("--report/--no-report", default=True, help="Write report.html at the end (default).")

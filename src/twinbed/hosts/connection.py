@@ -6,6 +6,7 @@ One reader thread hands frames to channels; when the stream ends, every open cha
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import socket
@@ -128,10 +129,8 @@ class Connection:
 
     def close(self) -> None:
         """End the stream: the agent, and with it every program on the host, dies."""
-        try:
+        with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._stream.close()
 
     def _read(self) -> None:

@@ -106,7 +106,9 @@ def remove(scratch: Path, cgroup: Path | None, *, limit_s: float = 5.0) -> None:
             return
         except OSError:
             if time.monotonic() > deadline:
-                raise HostError(f"{cgroup}: the control group of a dead lab cannot be removed; something still runs in it") from None
+                raise HostError(
+                    f"{cgroup}: the control group of a dead lab cannot be removed; something still runs in it"
+                ) from None
 
 
 def leftovers() -> Sequence[tuple[Path, Path | None]]:

@@ -137,7 +137,8 @@ def _hold_to(applied: Sequence[Applied]) -> None:
     if wrong:
         raise HostError(
             "; ".join(
-                f"{item.subject}: {item.setting} should be {item.asked!r} but `{item.source}` says {item.found!r}" for item in wrong
+                f"{item.subject}: {item.setting} should be {item.asked!r} but `{item.source}` says {item.found!r}"
+                for item in wrong
             )
         )
 
@@ -212,15 +213,20 @@ def _drain(item: _Started) -> None:
     assert item.command.drained is not None
     deadline = time.monotonic() + _DRAIN_LIMIT_S
     while True:
-        before = len(item.program.stderr)
+        answered = _longer_than(len(item.program.stderr))
         item.program.signal(_SIGUSR1)
-        item.program.says(lambda said, before=before: len(said) > before and said.endswith(b"\n"), _DRAIN_LIMIT_S)
+        item.program.says(answered, _DRAIN_LIMIT_S)
         if item.command.drained(bytes(item.program.stderr)):
             return
         if time.monotonic() > deadline:
             raise LimitExceeded(f"{item.command.host}: {item.command.argv[0]} still holds data after {_DRAIN_LIMIT_S:g} s")
         with item.program.changed:
             item.program.changed.wait(_DRAIN_STEP_S)
+
+
+def _longer_than(length: int) -> Callable[[bytes], bool]:
+    """Whether whole lines have been said since."""
+    return lambda said: len(said) > length and said.endswith(b"\n")
 
 
 def _to_its_end(command: Command, bed: Bed, site: Site) -> None:

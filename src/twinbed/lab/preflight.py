@@ -103,7 +103,13 @@ def _lab() -> list[Check]:
             return [Check("lab", False, f"{error.filename}: {error.strerror}", "run as root")]
         return [
             Check("lab", True, "PID, network and mount namespaces"),
-            _try(lab, "bridge and veth", ["ip", "-batch", "-"], f"{bridge.switch()}link add v0 type veth peer name v1\n", "bridge veth"),
+            _try(
+                lab,
+                "bridge and veth",
+                ["ip", "-batch", "-"],
+                f"{bridge.switch()}link add v0 type veth peer name v1\n",
+                "bridge veth",
+            ),
             _try(lab, "HTB", ["tc", "-batch", "-"], shaping.plan("v0", Link(rate=10**9)), "sch_htb"),
             _try(lab, "TBF", ["tc", "-batch", "-"], shaping.plan("v1", Link(rate=10**9, shaper="tbf")), "sch_tbf"),
             _try(lab, "tap devices", ["ip", "-batch", "-"], "tuntap add dev t0 mode tap\n", "tun"),

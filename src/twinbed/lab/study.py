@@ -42,7 +42,7 @@ def carry_out(
     keep_going: bool = True,
     retry_failed: bool = False,
 ) -> Ending:
-    """Make the runs that are missing, in the study's order, into ``folder`` (which the caller has locked).
+    """Make the runs that are missing, in the study's order, into ``folder``, which the caller has locked.
 
     ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first failure ends the loop.
     """

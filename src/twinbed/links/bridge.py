@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.model.plugin import Applied
 from twinbed.links.device import Device
+from twinbed.model.plugin import Applied
 
 SWITCH = "switch0"
 HOST_DEVICE = "eth0"
@@ -17,10 +17,7 @@ QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6
 
 
 def switch() -> str:
-    return (
-        f"link add {SWITCH} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n"
-        f"link set {SWITCH} up\n"
-    )
+    return f"link add {SWITCH} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\nlink set {SWITCH} up\n"
 
 
 def port(host: str) -> str:
@@ -45,11 +42,7 @@ def tap(host: str, mtu: int) -> str:
 
 def address(cidr: str, mtu: int, mac: str) -> str:
     """On the host itself: its NIC's hardware address, MTU and IP address."""
-    return (
-        f"link set {HOST_DEVICE} address {mac} mtu {mtu}\n"
-        f"addr add {cidr} dev {HOST_DEVICE}\n"
-        f"link set {HOST_DEVICE} up\n"
-    )
+    return f"link set {HOST_DEVICE} address {mac} mtu {mtu}\naddr add {cidr} dev {HOST_DEVICE}\nlink set {HOST_DEVICE} up\n"
 
 
 def applied_switch(devices: Sequence[Device]) -> list[Applied]:

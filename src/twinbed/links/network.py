@@ -25,9 +25,7 @@ OFFLOAD_FEATURES = ("sg", "tso", "gso", "gro")
 def addresses(topology: Topology) -> dict[str, str]:
     """Host -> IPv4 address."""
     return {
-        host: f"10.77.{pair}.{role}"
-        for pair, names in enumerate(topology.names())
-        for role, host in enumerate(names, start=1)
+        host: f"10.77.{pair}.{role}" for pair, names in enumerate(topology.names()) for role, host in enumerate(names, start=1)
     }
 
 
@@ -79,15 +77,15 @@ def applied_on_host(host: AgentHost, address: str, topology: Topology, settings:
     source = " ".join(device.SHOW)
     found = next((d for d in device.parse(host.run(device.SHOW).stdout) if d.name == bridge.HOST_DEVICE), None)
     result = [
-        Applied(host.name, "address", f"{address}/24", found and found.addresses[0] if found and found.addresses else None, source),
+        Applied(
+            host.name, "address", f"{address}/24", found and found.addresses[0] if found and found.addresses else None, source
+        ),
         Applied(host.name, "mac", mac(address), found and found.mac, source),
         Applied(host.name, "mtu", topology.link.mtu, found and found.mtu, source),
         Applied(host.name, "up", True, found and found.up, source),
     ]
     congestion_control = host.read(CONGESTION_CONTROL).decode().strip()
-    result.append(
-        Applied(host.name, "congestion_control", settings.congestion_control, congestion_control, CONGESTION_CONTROL)
-    )
+    result.append(Applied(host.name, "congestion_control", settings.congestion_control, congestion_control, CONGESTION_CONTROL))
     ask = ("ethtool", "-k", bridge.HOST_DEVICE)
     features = offloads(host.run(ask).text)
     return result + [

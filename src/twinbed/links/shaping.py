@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from twinbed.model.plugin import Applied
 from twinbed.model.topology import Link
@@ -40,7 +41,7 @@ def questions(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applied]:
     """What is on the device. Raises ValueError when tc said something else."""
     asked_qdisc, asked_class = (" ".join(question) for question in questions(device))
-    root = next((entry for entry in json.loads(qdiscs or b"[]") if entry.get("root")), {})
+    root: dict[str, Any] = next((entry for entry in json.loads(qdiscs or b"[]") if entry.get("root")), {})
     if link.rate is None:
         return [Applied(device, "shaper", None, root.get("kind"), asked_qdisc)]
     result = [Applied(device, "shaper", link.shaper, root.get("kind"), asked_qdisc)]

@@ -17,29 +17,48 @@ class Kind(Enum):
         "the request cap ended the run before its time was up",
         "raise max_requests, or shorten duration, so that every cell runs equally long",
     )
-    FAILED_REQUESTS = ("some requests failed", "look at the server's log in the run folder; a rate over failures is not a rate")
+    FAILED_REQUESTS = (
+        "some requests failed",
+        "look at the server's log in the run folder; a rate over failures is not a rate",
+    )
     NON_2XX = ("some answers were not 2xx", "look at the server's log in the run folder")
     CPU_EXHAUSTED = (
         "a host or the machine ran out of CPU",
         "the result says more about the CPU than about the network; use fewer hosts or more cores",
     )
     STEAL = ("the machine's hypervisor took CPU time away", "run on a quiet or bare-metal machine")
-    NIC_RESET = ("the kernel log shows a NIC reset or transmit timeout", "distrust this run; see the kernel log in its folder")
-    CHECKSUM_OFFLOAD = ("the capture holds packets whose checksum the NIC would have filled in", "harmless for counts; do not verify checksums")
+    NIC_RESET = (
+        "the kernel log shows a NIC reset or transmit timeout",
+        "distrust this run; see the kernel log in its folder",
+    )
+    CHECKSUM_OFFLOAD = (
+        "the capture holds packets whose checksum the NIC would have filled in",
+        "harmless for counts; do not verify checksums",
+    )
     CLOCKS = ("clocks were not synchronised", "one-way delays of this run mean nothing")
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
-        "the shaper's burst is too large for the payload, or it is not on the path; see applied.json",
+        "the shaper counts frames without preamble and gap, and lets its burst through at once: read rates near the link's as the "
+        "link's",
     )
     SOFTWARE_CPU = (
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
     )
-    FEW_REPLICATES = ("too few replicates for an interval that means much", "raise replicates; `twinbed plan` says what it costs")
+    FEW_REPLICATES = (
+        "too few replicates for an interval that means much",
+        "raise replicates; `twinbed plan` says what it costs",
+    )
     RESIDUE = ("a factor still varies inside this cell", "name it as a factor, or fix it")
-    SHARED_CPU = ("hosts of the testbed share a CPU with each other or with the instruments", "pin them apart, or use more cores")
+    SHARED_CPU = (
+        "hosts of the testbed share a CPU with each other or with the instruments",
+        "pin them apart, or use more cores",
+    )
     UNPINNED = ("hosts were not pinned to CPUs", "the scheduler may be part of the result; set cpus: auto")
-    FAILED_RUNS = ("some runs of this cell failed and are missing from it", "see them with `twinbed run --list`; failures are rarely random")
+    FAILED_RUNS = (
+        "some runs of this cell failed and are missing from it",
+        "the report lists them with their reasons; failures are rarely random",
+    )
     INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
     UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
     SKEWED = ("values are far from normal or hold outliers", "look at the distribution; the interval may be wrong")

@@ -193,5 +193,3 @@ class Analysis(Protocol):
     summary: str
 
     def run(self, tables: Any, params: Any) -> Any: ...
-
-

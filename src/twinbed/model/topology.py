@@ -36,7 +36,7 @@ class Topology(BaseModel):
     kind: Literal["pairs"] = Field("pairs", description="pairs: clients and servers, one to one")
     pairs: int = Field(1, ge=1, le=80, description="number of client/server pairs")
     switch: Literal["bridge"] = Field("bridge", description="what joins the links: bridge, the Linux bridge")
-    link: Link = Field(default_factory=Link, description="every host's link to the switch")
+    link: Link = Field(Link(), description="every host's link to the switch")
 
     def names(self) -> Sequence[tuple[str, str]]:
         """(client, server) of each pair; without a number where there is only one."""

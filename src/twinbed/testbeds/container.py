@@ -41,7 +41,9 @@ class Container:
     def check(self, params: ContainerSettings) -> Sequence[Check]:
         overlay = "overlay" in Path("/proc/filesystems").read_text()
         return [
-            Check("overlay file system", overlay, "in the kernel" if overlay else "not in /proc/filesystems", "modprobe overlay")
+            Check(
+                "overlay file system", overlay, "in the kernel" if overlay else "not in /proc/filesystems", "modprobe overlay"
+            )
         ]
 
     @contextlib.contextmanager
@@ -85,9 +87,7 @@ class Container:
             )
 
 
-def _start(
-    stack: contextlib.ExitStack, lab: Lab, site: Site, name: str, cpus: Sequence[int] | None
-) -> tuple[AgentHost, int]:
+def _start(stack: contextlib.ExitStack, lab: Lab, site: Site, name: str, cpus: Sequence[int] | None) -> tuple[AgentHost, int]:
     """A container, and its process id inside the lab."""
     scratch = lab.scratch / name
     scratch.mkdir()

@@ -44,7 +44,9 @@ class FakeSettings(BaseModel):
 class FakeProgram:
     """A program that has already ended, except ``sleep``, which can be waited for and ended."""
 
-    def __init__(self, host: str, argv: Sequence[str], code: int, stdout: bytes, stderr: bytes = b"", seconds: float = 0.0) -> None:
+    def __init__(
+        self, host: str, argv: Sequence[str], code: int, stdout: bytes, stderr: bytes = b"", seconds: float = 0.0
+    ) -> None:
         self.host, self.argv = host, tuple(argv)
         self.stdout, self.stderr = bytearray(stdout), bytearray(stderr)
         self._code = code
@@ -90,7 +92,9 @@ class FakeHost:
     def start(self, argv: Sequence[str], *, stdin: bytes = b"", **_: Any) -> FakeProgram:
         program, arguments = argv[0], list(argv[1:])
         if program == "planted-response":
-            return FakeProgram(self.name, argv, 0, self._respond(arguments), seconds=float(_option(arguments, "--seconds", "0")))
+            return FakeProgram(
+                self.name, argv, 0, self._respond(arguments), seconds=float(_option(arguments, "--seconds", "0"))
+            )
         if program in ("true", "false"):
             return FakeProgram(self.name, argv, int(program == "false"), b"")
         if program == "echo":

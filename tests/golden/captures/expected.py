@@ -13,10 +13,22 @@ import pathlib
 import subprocess
 import tempfile
 
-FIELDS = (
-    "tcp.stream ip.src ipv6.src tcp.srcport ip.dst ipv6.dst tcp.dstport frame.len ip.len ipv6.plen tcp.len "
-    "tcp.flags.syn tcp.flags.fin tcp.flags.reset"
-).split()
+FIELDS = [
+    "tcp.stream",
+    "ip.src",
+    "ipv6.src",
+    "tcp.srcport",
+    "ip.dst",
+    "ipv6.dst",
+    "tcp.dstport",
+    "frame.len",
+    "ip.len",
+    "ipv6.plen",
+    "tcp.len",
+    "tcp.flags.syn",
+    "tcp.flags.fin",
+    "tcp.flags.reset",
+]
 
 
 def run(*argv):
@@ -52,7 +64,7 @@ def tshark(path):
     return ["\t".join(head.split())] + ["\t".join(map(str, (*key, *sums[key]))) for key in sorted(sums)]
 
 
-for capture in sorted(pathlib.Path(".").glob("*.pcap*")):
+for capture in sorted(pathlib.Path().glob("*.pcap*")):
     for name, rows in (("tcptrace.csv", tcptrace(capture)), ("tshark.tsv", tshark(capture))):
         if len(rows) > 1:
             pathlib.Path(f"{capture.name}.{name}").write_text("\n".join(rows) + "\n")

@@ -58,7 +58,17 @@ def _try(image: Image, probe: Path) -> Proof:
             with open_lab(probe, evidence) as lab, contextlib.ExitStack() as stack:
                 settings = QemuSettings(accelerator="kvm")
                 guest = boot(
-                    stack, lab, "proof", settings, "kvm", image, evidence=evidence, tap=None, mac="", cpus=None, limit_s=_LIMIT_S
+                    stack,
+                    lab,
+                    "proof",
+                    settings,
+                    "kvm",
+                    image,
+                    evidence=evidence,
+                    tap=None,
+                    mac="",
+                    cpus=None,
+                    limit_s=_LIMIT_S,
                 )
                 return Proof(True, f"a guest booted with KVM in {guest.seconds:.1f} s")
         except HostError as error:

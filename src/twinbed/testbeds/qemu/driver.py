@@ -110,7 +110,9 @@ def _read_back(
             "QMP query-memory-size-summary",
         ),
         Applied(name, "nic", _DRIVERS[params.nic], facts["NIC driver"], "ethtool -i, in the guest"),
-        Applied(name, "cpus", cpus, running_on.pop() if len(running_on) == 1 else sorted(running_on), "/proc/PID/task/TID/status"),
+        Applied(
+            name, "cpus", cpus, running_on.pop() if len(running_on) == 1 else sorted(running_on), "/proc/PID/task/TID/status"
+        ),
     ]
     return applied, {
         "QEMU": f"{version['major']}.{version['minor']}.{version['micro']}",
