@@ -43,7 +43,7 @@ def lab_remains() -> set[str]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            spaces = [f"namespace {os.readlink(process / 'ns' / kind)}" for kind in ("net", "pid", "mnt")]
+            spaces = [f"namespace {(process / 'ns' / kind).readlink()}" for kind in ("net", "pid", "mnt")]
         except OSError:
             continue
         if "twinbed-probe lab" in command:

@@ -100,8 +100,10 @@ cat "$DISK"/results/runs/*/run.json | grep -c '"status": "complete"'
 """
     study.write_text(STUDY.replace("SECONDS", "0s").replace("replicates: 10", "replicates: 40"))
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, "sh", disk, sys.executable, "-m", "twinbed.cli.main", "run"]
-        + ["--no-report", str(study), "-o", str(disk / "results")],
+        [
+            *("unshare", "-m", "sh", "-c", script, "sh", disk),
+            *(sys.executable, "-m", "twinbed.cli.main", "run", "--no-report", str(study), "-o", str(disk / "results")),
+        ],
         env={**os.environ, "DISK": str(disk)},
         capture_output=True,
         text=True,

@@ -27,13 +27,14 @@ def command(results: Path, margin: str | None, metrics: tuple[str, ...], everyth
     Exit code 4: some headline metric is shown to differ by more than the margin; 5: none is, but some cannot be decided; 0: all
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
     """
-    from twinbed.analyses.compare import CompareParams, compare
+    from twinbed import registry
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
 
+    compare = registry.analysis("compare")
     try:
-        params = CompareParams(margin=parse_share(margin)) if margin is not None else CompareParams()
+        params = compare.params(margin=parse_share(margin)) if margin is not None else compare.params()
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
     result = compare.run(extracted(results), params)

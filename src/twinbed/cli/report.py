@@ -28,13 +28,13 @@ def command(results: Path, output: Path | None, style: str) -> int:
 
     The page opens from disk without a network.  The file's name goes to standard output.
     """
-    from twinbed.analyses.compare import compare
+    from twinbed import registry
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
     from twinbed.report import write
 
     tables = extracted(results)
-    text = rendered(style, tables, compare.run(tables))
+    text = rendered(style, tables, registry.analysis("compare").run(tables))
     if output is not None and str(output) == "-":
         click.echo(text, nl=False)
         return 0

@@ -9,6 +9,7 @@ import contextlib
 import os
 import platform
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, cgroup_root, leftovers, open_lab
 from twinbed.image import find, probe_path
+from twinbed.image.cache import root as cache_root
 from twinbed.links import bridge, shaping
 from twinbed.model.error import TwinbedError
 from twinbed.model.plugin import Check
@@ -83,9 +85,17 @@ def _tools() -> list[Check]:
 
 
 def _image() -> Check:
-    image = find()
+    try:
+        image = find()
+    except TwinbedError as error:
+        return Check("image", False, str(error), error.advice)
     if image is None:
-        return Check("image", False, "not built", f"{_sudo()}twinbed image build")
+        mend = (
+            "twinbed image build"
+            if os.geteuid() == 0
+            else f"sudo env TWINBED_CACHE={cache_root()} {sys.executable} -m twinbed.image"
+        )
+        return Check("image", False, f"not built in {cache_root()}", mend)
     return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
 
 

@@ -44,7 +44,8 @@ def carry_out(
 ) -> Ending:
     """Make the runs that are missing, in the study's order, into ``folder``, which the caller has locked.
 
-    ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first failure ends the loop.
+    ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first
+    failure ends the loop.
     """
     folder.write("study.yaml", study.source)
     planned = [_planned(run) for run in runs]

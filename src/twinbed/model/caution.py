@@ -38,8 +38,7 @@ class Kind(Enum):
     CLOCKS = ("clocks were not synchronised", "one-way delays of this run mean nothing")
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
-        "the shaper counts frames without preamble and gap, and lets its burst through at once: read rates near the link's as the "
-        "link's",
+        "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",
     )
     SOFTWARE_CPU = (
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",

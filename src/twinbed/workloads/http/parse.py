@@ -79,11 +79,12 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     numbers = dict(_ab_numbers(report))
     done = report["complete_requests"]
     # A percentile of nothing, or of failures alone, is no time of a request.
-    percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if numbers["requests"] else {}
+    percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if done and numbers["requests"] else {}
     numbers |= {f"total_time_p{p}": percentiles.get(p) for p in PERCENTILES}
     cautions = list(_doubts(params, folder.name, numbers, done))
-    if done == params.max_requests and report["duration_s"] < CLEARLY_EARLY * params.duration:
-        detail = f"{done} requests after {report['duration_s']:g} s of {params.duration:g} s{_of(folder.name)}"
+    taken = report["duration_s"]
+    if done == params.max_requests and taken is not None and taken < CLEARLY_EARLY * params.duration:
+        detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_of(folder.name)}"
         cautions.insert(0, Caution(Kind.REQUEST_CAP, detail))
     return Client(folder.name, numbers, cautions, _requests(folder))
 
