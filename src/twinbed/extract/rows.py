@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed.extract.derived import declared, derive, work_done
+from twinbed.extract.doubts import above_link_rate
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Metric, Value
@@ -76,6 +77,7 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
             rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no instrument {name}", record.id))
             continue
         _read(rows, instrument, settings, instrument.extract, artifacts, workload.work, done)
+    rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
 
 

@@ -30,6 +30,8 @@ OFFLOADS = {
 def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
     """Kernel, CPUs, memory, TCP settings; of ``nic`` its driver and offloads."""
     facts: dict[str, Any] = {fact: _line(host, path) for fact, path in _FILES.items()}
+    if facts["clock source"] == "tsc-early":
+        facts["clock source"] = "tsc"  # the same clock, not yet confirmed by the kernel's own calibration
     cpus = _line(host, "/proc/cpuinfo", whole=True) or ""
     facts["cpu"] = _first(r"model name\s*: (.*)", cpus)
     facts["cpus"] = len(re.findall(r"^processor\s*:", cpus, re.MULTILINE)) or None

@@ -20,7 +20,7 @@ LAYERS = {
 
 def metric_name(metric: str) -> str:
     """``requests_per_second`` -> ``requests per second``."""
-    return metric.replace("_", " ")
+    return " ".join("CPU" if word == "cpu" else word for word in metric.split("_"))
 
 
 def place(host: str, direction: str) -> str:

@@ -17,7 +17,8 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.image import Image
 from twinbed.image.cache import root as cache_root
-from twinbed.testbeds.qemu.guest import boot
+from twinbed.testbeds.qemu.command_line import PROGRAM
+from twinbed.testbeds.qemu.guest import GuestLost, boot
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 _LIMIT_S = 6.0
@@ -71,5 +72,7 @@ def _try(image: Image, probe: Path) -> Proof:
                     limit_s=_LIMIT_S,
                 )
                 return Proof(True, f"a guest booted with KVM in {guest.seconds:.1f} s")
+        except GuestLost as error:
+            return Proof(False, f"KVM boots no guest here: {error.said.splitlines()[0].removeprefix(f'{PROGRAM}: ')}")
         except HostError as error:
             return Proof(False, f"KVM boots no guest here: {error}")

@@ -40,9 +40,8 @@ def command_line(
     hardware = accelerator == "kvm"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS}"
     network = (
-        ("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no", "-device", f"{settings.nic},netdev=net0,mac={mac},romfile=")
-        if tap
-        else ()
+        *("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no"),
+        *("-device", f"{settings.nic},netdev=net0,mac={mac},romfile="),
     )
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -58,5 +57,5 @@ def command_line(
         *("-device", "virtio-serial-pci", "-device", f"virtserialport,chardev=agent,name={AGENT_PORT}"),
         *("-serial", f"file:{sockets.console}"),
         *("-qmp", f"unix:{sockets.monitor},server=on,wait=off"),
-        *network,
+        *(network if tap else ()),
     )

@@ -20,6 +20,14 @@ ARTIFACTS = "/run/twinbed"
 CONSOLE = "console.txt"
 
 
+class GuestLost(HostError):
+    """A guest whose agent never greeted; ``said`` is what QEMU said, at least one line."""
+
+    def __init__(self, error: HostError, said: str, console: str) -> None:
+        super().__init__(f"{error}; QEMU said: {said}; console: {console}")
+        self.said = said
+
+
 @dataclass(frozen=True, slots=True)
 class Guest:
     host: AgentHost
@@ -55,7 +63,7 @@ def boot(
     try:
         connection.hello(limit_s)
     except HostError as error:
-        raise HostError(f"{error}; QEMU said: {_said(process)}; console: {_tail(sockets.console)}") from None
+        raise GuestLost(error, _said(process), _tail(sockets.console)) from None
     seconds = time.monotonic() - started
     host = AgentHost(name, connection, ARTIFACTS)
     host.run(["mkdir", ARTIFACTS])

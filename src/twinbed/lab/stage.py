@@ -1,0 +1,151 @@
+"""Programs of a run on its hosts: started, waited for until ready, drained, ended; what they say becomes artifacts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twinbed.hosts.agent import Running
+from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.site import Site
+from twinbed.model.plugin import Bed, Command
+
+_STOP_LIMIT_S = 10.0
+_DRAIN_LIMIT_S = 5.0
+_DRAIN_STEP_S = 0.02
+_SIGUSR1 = 10
+
+
+@dataclass
+class Started:
+    command: Command
+    program: Running
+    output: Path
+
+
+class Stage:
+    """The programs that stay while a workload runs."""
+
+    def __init__(self, bed: Bed, site: Site) -> None:
+        self._bed, self._site = bed, site
+        self._running: list[Started] = []
+
+    def start(self, commands: Any) -> list[Started]:
+        """Start all, then wait until each is ready."""
+        started = [_start(command, self._bed, self._site) for command in commands]
+        self._running += started
+        for item in started:
+            _until_ready(item, self._bed)
+        return started
+
+    def stop(self, started: Sequence[Started]) -> None:
+        """End each by its own signal, once it has written what it still holds, and keep what it said.
+
+        Those that hold nothing are ended first: they would go on measuring while the others are waited for.
+        """
+        for item in sorted(started, key=lambda item: item.command.drained is not None):
+            if item.command.drained:
+                _drain(item)
+            item.program.signal(item.command.stop)
+        for item in started:
+            item.program.wait(_STOP_LIMIT_S)
+            self._running.remove(item)
+            _keep(item)
+
+    def kill(self) -> None:
+        """On the way out of a failed run: keep what the programs have said. They die with the lab."""
+        for item in self._running:
+            _keep(item)
+
+
+def _start(command: Command, bed: Bed, site: Site) -> Started:
+    host = bed.hosts[command.host]
+    argv = [placed(argument, host) for argument in command.argv]
+    program = host.start(argv, env={name: placed(value, host) for name, value in command.env.items()})
+    name = command.stdout or f"{Path(command.argv[0]).name}.out"
+    return Started(command, program, site.place(command.host) / name)
+
+
+def _until_ready(item: Started, bed: Bed) -> None:
+    ready = item.command.ready
+    if ready is None:
+        raise AssertionError(f"{item.command.argv}: a program that stays must say how to know that it is ready")
+    if ready.says is not None:
+        item.program.says(ready.says, item.command.limit_s)
+    elif ready.listening is not None:
+        try:
+            bed.hosts[item.command.host].listening(ready.listening, item.command.limit_s)
+        except HostError as error:
+            if item.program.ended:
+                item.program.says(lambda _: False, 0.1)
+            raise error
+
+
+def _drain(item: Started) -> None:
+    """Ask with SIGUSR1 until the program's answer says that nothing is left in its buffers."""
+    assert item.command.drained is not None
+    deadline = time.monotonic() + _DRAIN_LIMIT_S
+    while True:
+        answered = _longer_than(len(item.program.stderr))
+        item.program.signal(_SIGUSR1)
+        item.program.says(answered, _DRAIN_LIMIT_S)
+        if item.command.drained(bytes(item.program.stderr)):
+            return
+        if time.monotonic() > deadline:
+            raise LimitExceeded(f"{item.command.host}: {item.command.argv[0]} still holds data after {_DRAIN_LIMIT_S:g} s")
+        with item.program.changed:
+            item.program.changed.wait(_DRAIN_STEP_S)
+
+
+def _longer_than(length: int) -> Callable[[bytes], bool]:
+    """Whether whole lines have been said since."""
+    return lambda said: len(said) > length and said.endswith(b"\n")
+
+
+def to_its_end(command: Command, bed: Bed, site: Site) -> None:
+    item = _start(command, bed, site)
+    try:
+        done = item.program.wait(command.limit_s)
+    finally:
+        _keep(item)
+    if done.code != 0:
+        raise ProgramFailed(command.host, command.argv, done.why, done.stderr or done.stdout)
+
+
+def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> None:
+    """Start all clients at once and wait for each; the first that fails is the run's failure."""
+    started = [_start(command, bed, site) for command in commands]
+    failures: list[HostError] = []
+    for item in started:
+        try:
+            done = item.program.wait(item.command.limit_s)
+            if done.code != 0:
+                raise ProgramFailed(item.command.host, item.command.argv, done.why, done.stderr or done.stdout)
+        except HostError as error:
+            failures.append(error)
+        finally:
+            _keep(item)
+    if failures:
+        raise failures[0]
+
+
+def still_there(programs: Sequence[Started]) -> None:
+    for item in programs:
+        if item.program.ended:
+            done = item.program.wait(1.0)
+            raise ProgramFailed(item.command.host, item.command.argv, f"{done.why} while the workload ran", done.stderr)
+
+
+def _keep(item: Started) -> None:
+    """Standard output and, where there is any, error output become artifacts."""
+    if item.program.stdout or item.command.stdout:
+        item.output.write_bytes(bytes(item.program.stdout))
+    if item.program.stderr:
+        item.output.with_name(f"{item.output.name}.err").write_bytes(bytes(item.program.stderr))
+
+
+def placed(text: str, host: Any) -> str:
+    return text.replace("{artifacts}", host.artifacts).replace("{bin}", host.bin)

@@ -1,0 +1,84 @@
+"""The contract of every instrument: argument lists, a word when ready, artifacts that it reads back itself, nothing left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from twinbed import design
+from twinbed.extract.rows import UNREADABLE
+from twinbed.hosts.site import Site
+from twinbed.lab.execution import Outcome, execute
+from twinbed.model.plugin import MACHINE, Target
+from twinbed.model.study import load
+from twinbed.registry import PLUGINS, catalogue
+
+INSTRUMENTS = list(PLUGINS.instruments.values())
+TARGETS = [
+    Target(MACHINE, {"p.client": "client", "p.server": "server"}),
+    Target("client", {"eth0": "client"}),
+    Target("server", {"eth0": "server"}, own_kernel=True),
+]
+
+
+@pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)
+def test_parameters_are_frozen_described_and_closed(plugin: Any) -> None:
+    with pytest.raises(ValidationError):
+        plugin.params(no_such_setting=1)
+    assert [name for name, field in plugin.params.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)
+def test_every_command_stays_on_its_target_and_says_when_it_is_ready(plugin: Any) -> None:
+    planned = [(target, command) for target in TARGETS for command in plugin.plan(plugin.params(), target)]
+    assert planned
+    for target, command in planned:
+        assert command.host == target.name
+        assert command.ready is not None
+        assert (command.ready.listening is None) != (command.ready.says is None)
+        assert all(isinstance(argument, str) for argument in command.argv)
+    outputs = [(command.host, command.stdout or command.argv) for _, command in planned]
+    assert len(outputs) == len(set(outputs)), "no two write to the same artifact"
+
+
+@pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)
+def test_metrics_are_declared_once(plugin: Any) -> None:
+    names = [metric.name for metric in plugin.metrics]
+    assert len(names) == len(set(names))
+    assert all(metric.description and metric.unit for metric in plugin.metrics)
+
+
+@pytest.mark.parametrize("plugin", INSTRUMENTS, ids=lambda plugin: plugin.name)
+def test_artifacts_that_are_not_there_are_an_error_that_extraction_knows(plugin: Any, tmp_path: Path) -> None:
+    with pytest.raises(UNREADABLE):
+        plugin.extract(plugin.params(), tmp_path)
+
+
+@pytest.mark.parametrize("driver", ["container", "qemu"])
+def test_all_measure_a_real_run(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    """All at once, as in a study; what each gives is declared, and the captures agree with what ab says it did."""
+    text = f"""
+study: contract
+testbeds: {{bed: {{driver: {driver}}}}}
+workload: {{kind: http, duration: 5s, max_requests: 40}}
+instruments: [{", ".join(PLUGINS.instruments)}]
+replicates: 1
+"""
+    run = design.runs(load(text, "contract.yaml", catalogue()))[0]
+    place = site()
+    execute(run, PLUGINS, place, Outcome(), lambda _: None)
+    values = {}
+    for plugin in INSTRUMENTS:
+        extracted = plugin.extract(run.instruments[plugin.name].params, place.artifacts)
+        declared = {metric.name: metric.unit for metric in plugin.metrics}
+        assert {value.metric for value in extracted.values} <= set(declared)
+        assert any(value.value for value in extracted.values)
+        values |= {(value.metric, value.host, value.direction): value.value for value in extracted.values}
+    # Every request is a connection of its own: ab without -k. The warm-up came before the capture.
+    assert values["connections", "", ""] == 40
+    assert values["capture_drops", "client", ""] == 0
+    assert values["interrupts", MACHINE, ""] > 0
