@@ -43,7 +43,7 @@ def test_defaults_ask_for_500_bytes_for_10_seconds():
     ]
     (conf_host, conf_path, _), (payload_host, payload_path, payload) = plan.files
     assert (conf_host, conf_path) == ("server", "{artifacts}/nginx.conf")
-    assert (payload_host, payload_path, len(payload)) == ("server", "/srv/www/payload", 500)
+    assert (payload_host, payload_path, len(payload)) == ("server", "/run/www/payload", 500)
 
 
 def test_ab_is_given_its_cap_after_its_time_since_a_time_sets_the_cap():
@@ -58,9 +58,9 @@ def test_a_large_document_is_made_on_the_server_with_its_exact_size():
     plan = http.plan(HttpParams(payload="16MiB"), ONE)
     assert [path for _host, path, _content in plan.files] == ["{artifacts}/nginx.conf"]
     assert [command.argv for command in plan.prepare] == [
-        ("mkdir", "-p", "/srv/www"),
+        ("mkdir", "-p", "/run/www"),
         (
-            *("dd", "if=/dev/urandom", "of=/srv/www/payload", "bs=1M", "count=16777216"),
+            *("dd", "if=/dev/urandom", "of=/run/www/payload", "bs=1M", "count=16777216"),
             *("iflag=fullblock,count_bytes", "status=none"),
         ),
     ]

@@ -74,10 +74,11 @@ def carry(
 def _ready(study: Study, to_do: Sequence[Run], results: Path, console: Console) -> Installed:
     """Preflight; returns the image, built now where it is not there yet. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
+    instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
     installed = Installed(probe_path(), find() or build())
     checks = [
-        *preflight.machine(needs_lab=any(kind != "fake" for kind in used)),
+        *preflight.machine(needs_lab=bool(used - {"fake"}), captures="packets" in instruments),
         *preflight.study(drivers),
         preflight.room(results, expense(to_do).bytes),
     ]

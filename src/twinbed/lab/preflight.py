@@ -34,14 +34,17 @@ _TOOLS = {
 }
 
 
-def machine(*, needs_lab: bool = True) -> list[Check]:
-    """This machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link in it."""
+def machine(*, needs_lab: bool = True, captures: bool = True) -> list[Check]:
+    """This machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link in it.
+
+    ``captures``: whether a capture is required, or only of interest.
+    """
     checks = [_system(), _user()]
     if not needs_lab:
         return checks
     checks += _tools()
     checks.append(_image())
-    checks += _lab()
+    checks += _lab(captures)
     checks.append(_cgroups())
     checks.append(_leftovers())
     return checks
@@ -99,7 +102,7 @@ def _image() -> Check:
     return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
 
 
-def _lab() -> list[Check]:
+def _lab(captures: bool) -> list[Check]:
     try:
         probe = probe_path()
     except TwinbedError as error:
@@ -122,8 +125,7 @@ def _lab() -> list[Check]:
             ),
             _try(lab, "HTB", ["tc", "-batch", "-"], shaping.plan("v0", Link(rate=10**9)), "sch_htb"),
             _try(lab, "TBF", ["tc", "-batch", "-"], shaping.plan("v1", Link(rate=10**9, shaper="tbf")), "sch_tbf"),
-            _try(lab, "tap devices", ["ip", "-batch", "-"], "tuntap add dev t0 mode tap\n", "tun"),
-            _try(lab, "packet capture", ["tcpdump", "-i", "lo", "-L"], "", ""),
+            _capture(lab, captures),
         ]
 
 
@@ -133,6 +135,19 @@ def _try(lab: Lab, what: str, argv: list[str], stdin: str, module: str) -> Check
     except HostError as error:
         return Check(what, False, str(error).replace("\n", " "), f"{_sudo()}modprobe -a {module}" if module else "")
     return Check(what, True, f"`{' '.join(argv)}` in a trial lab")
+
+
+def _capture(lab: Lab, required: bool) -> Check:
+    """Only a capture that really begins shows whether tcpdump may change its user, as it does before it writes a file."""
+    argv = ["tcpdump", "-i", "lo", "-Z", "root", "-w", f"{lab.machine.artifacts}/trial.pcap"]
+    program = lab.machine.start(argv)
+    try:
+        program.says(b"listening on", 5.0)
+    except HostError as error:
+        mend = "run as root" if os.geteuid() else "apt-get install tcpdump"
+        return Check("packet capture", False, str(error).replace("\n", " "), mend, required)
+    program.signal(9)
+    return Check("packet capture", True, f"`{' '.join(argv[:5])}` in a trial lab")
 
 
 def _cgroups() -> Check:

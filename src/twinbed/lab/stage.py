@@ -16,6 +16,7 @@ from twinbed.model.plugin import Bed, Command
 _STOP_LIMIT_S = 10.0
 _DRAIN_LIMIT_S = 5.0
 _DRAIN_STEP_S = 0.02
+_LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 
 
@@ -76,12 +77,23 @@ def _until_ready(item: Started, bed: Bed) -> None:
     if ready.says is not None:
         item.program.says(ready.says, item.command.limit_s)
     elif ready.listening is not None:
+        _until_listening(item, bed.hosts[item.command.host], ready.listening)
+
+
+def _until_listening(item: Started, host: Any, port: int) -> None:
+    """Wait for the port, looking now and then whether the program has ended instead."""
+    deadline = time.monotonic() + item.command.limit_s
+    while True:
         try:
-            bed.hosts[item.command.host].listening(ready.listening, item.command.limit_s)
-        except HostError as error:
+            host.listening(port, _LISTEN_STEP_S)
+            return
+        except HostError:
             if item.program.ended:
-                item.program.says(lambda _: False, 0.1)
-            raise error
+                done = item.program.wait(1.0)
+                why = f"{done.why} before it was ready"
+                raise ProgramFailed(item.command.host, item.program.argv, why, done.stderr) from None
+            if time.monotonic() > deadline:
+                raise
 
 
 def _drain(item: Started) -> None:
@@ -112,7 +124,7 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
     finally:
         _keep(item)
     if done.code != 0:
-        raise ProgramFailed(command.host, command.argv, done.why, done.stderr or done.stdout)
+        raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
 def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> None:
@@ -123,7 +135,7 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> None:
         try:
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
-                raise ProgramFailed(item.command.host, item.command.argv, done.why, done.stderr or done.stdout)
+                raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
         except HostError as error:
             failures.append(error)
         finally:
@@ -136,7 +148,7 @@ def still_there(programs: Sequence[Started]) -> None:
     for item in programs:
         if item.program.ended:
             done = item.program.wait(1.0)
-            raise ProgramFailed(item.command.host, item.command.argv, f"{done.why} while the workload ran", done.stderr)
+            raise ProgramFailed(item.command.host, item.program.argv, f"{done.why} while the workload ran", done.stderr)
 
 
 def _keep(item: Started) -> None:

@@ -25,6 +25,7 @@ from twinbed.testbeds.qemu.guest import Guest, boot
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 _BOOT_LIMIT_S = 60.0
+_TUN = "/dev/net/tun"
 _DRIVERS = {"e1000": "e1000", "e1000e": "e1000e", "virtio-net-pci": "virtio_net", "vmxnet3": "vmxnet3", "rtl8139": "8139cp"}
 """The guest kernel's driver for each of QEMU's NIC models."""
 
@@ -36,10 +37,10 @@ class Qemu:
 
     def check(self, params: QemuSettings) -> Sequence[Check]:
         program = shutil.which(PROGRAM)
-        tun = os.access("/dev/net/tun", os.R_OK | os.W_OK)
+        sudo = "" if os.geteuid() == 0 else "sudo "
         return [
-            Check("QEMU", program is not None, program or f"{PROGRAM} is not installed", "apt-get install qemu-system-x86"),
-            Check("tap devices", tun, "/dev/net/tun" if tun else "/dev/net/tun cannot be opened", "modprobe tun"),
+            Check("QEMU", program is not None, program or f"no {PROGRAM}", f"{sudo}apt-get install qemu-system-x86"),
+            _taps(sudo),
         ]
 
     @contextlib.contextmanager
@@ -90,6 +91,16 @@ class Qemu:
                 cautions=_cautions(params, accelerator, proof.found if proof else "as asked", len(addresses), site.cpus),
                 lab=lab.id,
             )
+
+
+def _taps(sudo: str) -> Check:
+    try:
+        os.close(os.open(_TUN, os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError as error:
+        return Check("tap devices", False, f"{_TUN}: {error.strerror}", f"{sudo}chmod 666 {_TUN}")
+    except OSError as error:
+        return Check("tap devices", False, f"{_TUN}: {error.strerror}", f"{sudo}modprobe tun")
+    return Check("tap devices", True, f"{_TUN} can be opened")
 
 
 def _read_back(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from twinbed.model.plugin import Command, Ready, WorkloadPlan
 from twinbed.workloads.http.params import HttpParams
 
-ROOT = "/srv/www"
+ROOT = "/run/www"
 KEY = "/run/twinbed-http.key"
 CERTIFICATE = "/run/twinbed-http.crt"
 CONFIGURATION = "{artifacts}/nginx.conf"
@@ -27,6 +27,10 @@ GRACE_S = 30.0
 SLOWEST_FILL = 5e6
 """bytes/s at which even an emulated guest fills a file from /dev/urandom."""
 
+# Its usual folders belong to a user that a user namespace with a single uid does not know.
+_SCRATCH = "".join(
+    f"  {kind}_temp_path /run/twinbed-nginx-{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+)
 # The default protocols of nginx 1.22 lack TLS 1.3.
 _TLS = f"""
     listen 443 ssl backlog=4096;
@@ -41,12 +45,13 @@ def configuration(params: HttpParams) -> bytes:
     return f"""\
 daemon off;
 master_process off;
+user root root;
 pid /run/twinbed-nginx.pid;
 events {{
   worker_connections 4096;
 }}
 http {{
-  access_log off;
+{_SCRATCH}  access_log off;
   sendfile on;
   # nginx closes a kept connection after 1000 requests unless told otherwise.
   keepalive_requests 1000000000;
