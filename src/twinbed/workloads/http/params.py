@@ -49,8 +49,10 @@ class HttpParams(BaseModel):
         return 443 if self.https else 80
 
     def url(self, address: str) -> str:
+        """wrk looks the port of a URL without one up in /etc/services, which the image does not have."""
         host = f"[{address}]" if ":" in address else address
-        return f"{'https' if self.https else 'http'}://{host}/payload"
+        port = f":{self.port}" if self.tool == "wrk" else ""
+        return f"{'https' if self.https else 'http'}://{host}{port}/payload"
 
     def estimate_seconds(self) -> float:
         return self.duration + BEGIN_AND_END_S
