@@ -91,7 +91,7 @@ def test_wrk_keeps_connections_unless_told_to_close_them():
     closing = http.plan(HttpParams(tool="wrk", threads=4, duration="90s"), ONE).clients[0]
     assert closing.argv == (
         *("wrk", "-t", "4", "-c", "4", "-d", "90s", "-T", "30s", "--latency", "-H", "Connection: close"),
-        "http://10.0.0.2/payload",
+        "http://10.0.0.2:80/payload",
     )
     assert closing.stdout == "wrk.txt"
     keeping = http.plan(HttpParams(tool="wrk", keep_alive=True), ONE).clients[0]
