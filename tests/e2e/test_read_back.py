@@ -17,7 +17,7 @@ from twinbed.links import bridge, network, shaping
 from twinbed.model.run import Phase, Run
 from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.testbeds.qemu import guest
+from twinbed.testbeds.qemu import guest, monitor
 
 Sabotage = Callable[[pytest.MonkeyPatch], None]
 
@@ -103,6 +103,17 @@ def other_guest(**settings: Any) -> Sabotage:
     return sabotage
 
 
+def other_accelerator(patch: pytest.MonkeyPatch) -> None:
+    """QEMU says that it runs with another accelerator than was asked for."""
+    original = monitor.ask
+
+    def ask(*arguments: Any, **rest: Any) -> dict[str, Any]:
+        said = original(*arguments, **rest)
+        return {**said, "query-kvm": {"enabled": not said["query-kvm"]["enabled"], "present": True}}
+
+    patch.setattr(monitor, "ask", ask)
+
+
 CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "bridge": (replace_in(bridge, "switch", "stp_state 0", "stp_state 1"), "spanning_tree"),
     "snooping": (replace_in(bridge, "switch", "mcast_snooping 0", "mcast_snooping 1"), "multicast_snooping"),
@@ -128,7 +139,8 @@ QEMU: dict[str, tuple[Sabotage, str]] = {
     "vcpus": (other_guest(vcpus=2), "vcpus"),
     "memory": (other_guest(memory=256 * 2**20), "memory"),
     "cpus": (pin_elsewhere, "cpus"),
-    "port-kind": (replace_in(bridge, "tap", "master switch0 up", "up"), "master"),
+    "accelerator": (other_accelerator, "accelerator"),
+    "port-master": (replace_in(bridge, "tap", "master switch0 up", "up"), "master"),
 }
 
 

@@ -361,7 +361,7 @@ def test_metrics_are_declared_once_with_their_layer():
     layers = {metric.name: metric.layer for metric in counters.metrics}
     assert layers["interrupts"] is Layer.HOST and layers["context_switches"] is Layer.OS
     assert layers["tcp_retransmitted_segments"] is Layer.NETWORK
-    assert {metric.name for metric in counters.metrics if metric.headline} == {"cpu_seconds", "interrupts"}
+    assert {metric.name for metric in counters.metrics if metric.headline} == {"cpu_seconds", "interrupts", "context_switches"}
 
 
 def test_every_value_is_declared_in_its_unit_and_given_once(tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare import compare
@@ -18,6 +19,8 @@ from twinbed.cli.report import command, rendered
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
 from twinbed.report import latex, quantities
+from twinbed.report.page import page
+from twinbed.report.terminal import verdict_table
 from twinbed.workloads.planted import planted
 
 NASTY = "<script>alert(1)</script>&\"'%$#_{}~^\\|`*"
@@ -207,3 +210,24 @@ def test_the_command_writes_and_names_its_file(tmp_path: Path) -> None:
     assert runner.invoke(command, [str(tmp_path), "--csv", "-o", "-"], standalone_mode=False).output.startswith("layer,metric")
     refused = runner.invoke(command, [str(tmp_path), "-o", str(tmp_path / "no" / "x.html")], standalone_mode=False)
     assert "x.html" in str(refused.exception) and getattr(refused.exception, "exit_code", None) == 2
+
+
+def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
+    """Nothing to compare, yet the means of every cell: of 1000 and 1020 it is 1010."""
+    folder = tmp_path / "one"
+
+    def respond(testbed, levels, replicate):
+        rate = (1000.0, 1020.0)[replicate]
+        return {"requests": 100, "requests_per_second": rate, "packets": 1200, "bytes": 120_000}
+
+    write_study(folder, ["only"], {"payload": ["500B", "1MiB"]}, 2, respond)
+    store = extract(folder, {"planted": planted}, {})
+    result = compare.run(store)
+    console = Console(width=100, record=True, file=io.StringIO())
+    verdict_table(result, console)
+    said = console.export_text()
+    assert "Nothing to compare" in said
+    assert said.count("1,010 ± ") == 2
+    text = page(store, result)
+    assert text.count("1,010 ± ") >= 2
+    assert "payload 1MiB" in text

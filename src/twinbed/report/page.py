@@ -11,6 +11,7 @@ from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report import plots
 from twinbed.report.grid import grid
+from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
 from twinbed.report.quantities import number, ratio, scaling, share
 from twinbed.report.words import (
@@ -110,6 +111,8 @@ def _verdicts(result: Result) -> Iterator[str]:
     if result.cautions:
         kinds = len({each.kind for each in result.cautions})
         yield f'<p>Read it with the <a href="#cautions">{kinds} caution{"s" if kinds > 1 else ""}</a>.</p>'
+    if not result.comparisons:
+        yield from _measured(result)
     yield '<div class="cards">'
     for summary in summaries(result):
         yield f'<article class="card {summary.verdict}"><h3>{escape(summary.testbed)} {verdict_mark(summary.verdict)}</h3>'
@@ -123,6 +126,17 @@ def _verdicts(result: Result) -> Iterator[str]:
             )
         yield "</article>"
     yield "</div></section>"
+
+
+def _measured(result: Result) -> Iterator[str]:
+    for metric in measured(result):
+        rows = "".join(
+            f'<tr><th scope="row">{escape(cell)}</th><td>{escape(testbed)}</td><td>{escape(text)}</td><td>{count}</td></tr>'
+            for cell, testbed, text, count in metric.rows
+        )
+        heads = "".join(f'<th scope="col">{head}</th>' for head in ("Cell", "Testbed", "Mean ± interval", "n"))
+        yield f'<h3>{escape(metric.metric.capitalize())}</h3><div class="scroll"><table><thead><tr>{heads}</tr></thead>'
+        yield f"<tbody>{rows}</tbody></table></div>"
 
 
 def _size(each: Comparison) -> float:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.report.grid import mean
+from twinbed.report.measured import measured
 from twinbed.report.quantities import ratio, scaling, share
 from twinbed.report.words import LAYERS, SYMBOLS, cell_title, explanation, metric_title, summaries
 
@@ -28,6 +29,7 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
     if not shown:
         _print(console, "Nothing to compare: there is no metric that the reference and another testbed both have.")
+        _measured(console, result)
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
         _layer(console, layer, list(of_layer))
     if shown:
@@ -39,6 +41,14 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
     if hidden:
         _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
     _cautions(console, result)
+
+
+def _measured(console: Console, result: Result) -> None:
+    for metric in measured(result):
+        _print(console, metric.metric, "underline")
+        width = max(CELL, *(len(cell) for cell, *_ in metric.rows))
+        for cell, testbed, text, count in metric.rows:
+            _print(console, f"{cell:<{width}} {testbed:<{TESTBED}} {text:>{MEAN}} {count:>{COUNT}}")
 
 
 def _print(console: Console, text: str, style: str = "") -> None:

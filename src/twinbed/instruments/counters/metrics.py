@@ -75,7 +75,7 @@ KERNEL = (
     _interrupts("rescheduling_interrupts", "interrupts from CPU to CPU: rescheduling and function calls", "RES|CAL"),
     _softirqs("net_rx_softirqs", "softirqs that received packets", "NET_RX"),
     _softirqs("net_tx_softirqs", "softirqs that completed sending", "NET_TX"),
-    _count("context_switches", Layer.OS, "context switches", "ctxt"),
+    _count("context_switches", Layer.OS, "context switches", "ctxt", headline=True),
     _count("processes_started", Layer.OS, "processes and threads started", "processes"),
     _count("page_faults", Layer.OS, "page faults", "vmstat:pgfault", source="/proc/vmstat"),
     _count("major_page_faults", Layer.OS, "page faults that read from a disk", "vmstat:pgmajfault", source="/proc/vmstat"),
