@@ -100,6 +100,7 @@ def _tell_failures(ending: Ending, console: Console) -> None:
             f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.",
             style="red",
             highlight=False,
+            soft_wrap=True,
         )
 
 

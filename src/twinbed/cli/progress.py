@@ -26,9 +26,6 @@ class _Left:
         self._waiting.pop(run.id, None)
         self._taken.setdefault(run.testbed_name, []).append(seconds)
 
-    def skip(self, run: str) -> None:
-        self._waiting.pop(run, None)
-
     def seconds(self) -> float | None:
         if not self._taken:
             return None
@@ -72,7 +69,7 @@ class _Lines:
     def hear(self, event: Event) -> None:
         if isinstance(event, StudyBegan):
             self._total, self._done = event.total, event.done
-            done = f", {event.done} already complete" if event.done else ""
+            done = f", {event.done} made earlier" if event.done else ""
             self._say(f"{event.total} runs{done}")
         elif isinstance(event, RunEnded):
             self._done += 1
@@ -120,4 +117,4 @@ def title(run: Run) -> str:
 def _outcome(event: RunEnded) -> str:
     if event.status == Status.COMPLETE:
         return f"{title(event.run)}: {event.seconds:.1f} s"
-    return f"{title(event.run)} ({event.run.id}): FAILED after {event.seconds:.1f} s in {event.reason}"
+    return f"{title(event.run)} ({event.run.id}): FAILED after {event.seconds:.1f} s in {event.failed_phase}: {event.reason}"

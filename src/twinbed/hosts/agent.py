@@ -45,7 +45,10 @@ class Exit:
 
     @property
     def why(self) -> str:
-        return f"exit code {self.code}" if self.signal is None else f"ended by {signals.Signals(self.signal).name}"
+        if self.signal is None:
+            return f"exit code {self.code}"
+        names = {number.value: number.name for number in signals.Signals}
+        return f"ended by {names.get(self.signal, f'signal {self.signal}')}"
 
 
 class Running(Channel):

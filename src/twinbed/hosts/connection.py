@@ -53,7 +53,7 @@ class Channel:
             self.changed.notify_all()
 
     def receive(self, kind: int, payload: bytes) -> None:
-        raise AssertionError(f"frame kind {kind:#x} on the channel of {self.what}")
+        raise ValueError(f"frame kind {kind:#x} on the channel of {self.what}")
 
     def send(self, kind: int, payload: bytes | dict[str, Any]) -> None:
         self._connection.send(self.number, kind, payload)
@@ -144,9 +144,12 @@ class Connection:
                     if length > MAX_PAYLOAD_BYTES:
                         why = f"its agent sent a frame of {length} bytes"
                         break
-                    self._dispatch(number, kind, stream.read(length))
-        except (OSError, ValueError) as error:
-            why = f"the connection to its agent broke: {error}"
+                    payload = stream.read(length)
+                    if len(payload) < length:
+                        break
+                    self._dispatch(number, kind, payload)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            why = f"the connection to its agent broke: {error!r}"
         lost = HostLost(f"{self.name}: {why}")
         with self._changed:
             self._lost = lost

@@ -62,11 +62,13 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
     root = cgroup_root()
     cgroup = root / f"{PREFIX}{identity}" if root else None
     with contextlib.ExitStack() as stack:
-        scratch.mkdir(parents=True, mode=0o700)
-        stack.callback(remove, scratch, cgroup)
-        lock = os.open(scratch / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        stack.callback(os.close, lock)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        labs_folder().mkdir(parents=True, exist_ok=True)
+        with _folder_held(fcntl.LOCK_SH):
+            scratch.mkdir(mode=0o700)
+            stack.callback(remove, scratch, cgroup)
+            lock = os.open(scratch / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if cgroup:
             cgroup.mkdir()
         log = scratch / "lab.log"
@@ -115,14 +117,30 @@ def leftovers() -> Sequence[tuple[Path, Path | None]]:
     """(scratch folder, control group) of labs that no living process holds."""
     root = cgroup_root()
     found: dict[str, tuple[Path, Path | None]] = {}
-    for scratch in labs_folder().glob(f"{PREFIX}*"):
-        if not _held(scratch / "lock"):
-            found[scratch.name] = (scratch, None)
-    for cgroup in root.glob(f"{PREFIX}*") if root else ():
-        scratch = labs_folder() / cgroup.name
-        if not scratch.exists() or cgroup.name in found:
-            found[cgroup.name] = (scratch, cgroup)
+    with _folder_held(fcntl.LOCK_EX):
+        for scratch in labs_folder().glob(f"{PREFIX}*"):
+            if not _held(scratch / "lock"):
+                found[scratch.name] = (scratch, None)
+        for cgroup in root.glob(f"{PREFIX}*") if root else ():
+            scratch = labs_folder() / cgroup.name
+            if not scratch.exists() or cgroup.name in found:
+                found[cgroup.name] = (scratch, cgroup)
     return list(found.values())
+
+
+@contextlib.contextmanager
+def _folder_held(how: int) -> Iterator[None]:
+    """Keeps those who look for dead labs from those whose lab has a folder but not yet its lock."""
+    try:
+        folder = os.open(labs_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        fcntl.flock(folder, how)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _held(lock: Path) -> bool:

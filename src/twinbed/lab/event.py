@@ -26,6 +26,7 @@ class RunEnded:
     run: Run
     status: Status
     seconds: float
+    failed_phase: Phase | None
     reason: str | None
 
 

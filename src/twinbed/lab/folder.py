@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -25,6 +26,10 @@ _UNFINISHED = ".unfinished-"
 
 class ResultsBusy(TwinbedError):
     """Another twinbed writes these results."""
+
+
+class ResultsUnusable(TwinbedError):
+    """The folder cannot hold results, or what is in it is none of ours."""
 
 
 class DiskFull(TwinbedError):
@@ -57,9 +62,12 @@ class Folder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock. Raises ResultsBusy with the holder's process id when another process has it."""
-        with disk_full_is_clear(self.path):
-            self.runs.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        try:
+            with disk_full_is_clear(self.path):
+                self.runs.mkdir(parents=True, exist_ok=True)
+                lock = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ResultsUnusable(f"{error.filename}: {error.strerror}", advice="name another folder with --output") from None
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,10 +88,15 @@ class Folder:
 
     def status(self, run: str) -> str | None:
         """``complete``, ``failed``, or None where there is no such run."""
+        record = self.runs / run / "run.json"
         try:
-            return str(json.loads((self.runs / run / "run.json").read_text())["status"])
+            return str(json.loads(record.read_text())["status"])
         except FileNotFoundError:
             return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ResultsUnusable(
+                f"{record} cannot be read: {error!r}", advice="move its folder away to make it again"
+            ) from None
 
     def begin(self, run: str) -> Path:
         """A fresh temporary folder for a run."""
@@ -107,8 +120,8 @@ class Folder:
         """Keep a failed run out of the way of another try: it is evidence, so it is moved, not removed."""
         aside = self.path / "failed"
         aside.mkdir(exist_ok=True)
-        number = sum(1 for _ in aside.glob(f"{run}-*")) + 1
-        (self.runs / run).rename(aside / f"{run}-{number}")
+        places = (aside / f"{run}-{number}" for number in itertools.count(1))
+        (self.runs / run).rename(next(place for place in places if not place.exists()))
 
     def discard(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)

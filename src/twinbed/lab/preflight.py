@@ -11,7 +11,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ _TOOLS = {
     "tc": "iproute2",
     "tcpdump": "tcpdump",
     "ethtool": "ethtool",
-    "mmdebstrap": "mmdebstrap",
-    "mkfs.erofs": "erofs-utils",
 }
+_BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
+"""Only for building the image."""
 
 
 def machine(*, needs_lab: bool = True, captures: bool = True) -> list[Check]:
@@ -42,8 +42,9 @@ def machine(*, needs_lab: bool = True, captures: bool = True) -> list[Check]:
     checks = [_system(), _user()]
     if not needs_lab:
         return checks
-    checks += _tools()
-    checks.append(_image())
+    image = _image()
+    checks += _tools(_TOOLS if image.works else _TOOLS | _BUILDERS)
+    checks.append(image)
     checks += _lab(captures)
     checks.append(_cgroups())
     checks.append(_leftovers())
@@ -78,11 +79,11 @@ def _user() -> Check:
     return Check("user", True, f"user {os.geteuid()}, without root: a lab gets a user namespace of its own", required=False)
 
 
-def _tools() -> list[Check]:
+def _tools(wanted: Mapping[str, str]) -> list[Check]:
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    missing: dict[str, str] = {tool: package for tool, package in _TOOLS.items() if shutil.which(tool, path=path) is None}
+    missing: dict[str, str] = {tool: package for tool, package in wanted.items() if shutil.which(tool, path=path) is None}
     if not missing:
-        return [Check("tools", True, ", ".join(_TOOLS))]
+        return [Check("tools", True, ", ".join(wanted))]
     packages = " ".join(sorted(set(missing.values())))
     return [Check("tools", False, f"not installed: {', '.join(missing)}", f"{_sudo()}apt-get install {packages}")]
 
@@ -110,7 +111,7 @@ def _lab(captures: bool) -> list[Check]:
     with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, contextlib.ExitStack() as stack:
         try:
             lab = stack.enter_context(open_lab(probe, Path(folder)))
-        except HostError as error:
+        except TwinbedError as error:
             return [Check("lab", False, f"namespaces cannot be made: {error}", _mend_namespaces())]
         except OSError as error:
             return [Check("lab", False, f"{error.filename}: {error.strerror}", "run as root")]

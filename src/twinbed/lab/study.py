@@ -17,7 +17,7 @@ from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.lab.folder import Folder, disk_full_is_clear
 from twinbed.model.record import Record
-from twinbed.model.run import Phase, Run, Status
+from twinbed.model.run import Level, Phase, Run, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,18 @@ def carry_out(
         assert installed is not None
         if states[run.id] is not None:
             folder.set_aside(run.id)
-        status, seconds, reason = _one(run, plugins, folder, installed, listener)
-        states[run.id] = status
+        ended = _one(run, plugins, folder, installed, listener)
+        states[run.id] = ended.status
         made += 1
-        listener(RunEnded(run, status, seconds, reason))
-        folder.log({"run": run.id, "status": status, "seconds": round(seconds, 3), "reason": reason})
-        if status == Status.FAILED and not keep_going:
+        listener(ended)
+        folder.log({"run": run.id, "status": ended.status, "seconds": round(ended.seconds, 3), "reason": ended.reason})
+        if ended.status == Status.FAILED and not keep_going:
             break
     found = list(states.values())
     return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
 
 
-def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> tuple[Status, float, str | None]:
+def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
     unfinished = folder.begin(run.id)
     site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
     outcome = Outcome()
@@ -105,7 +105,7 @@ def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener:
     except BaseException:
         folder.discard(unfinished)
         raise
-    return status, time.monotonic() - started, reason
+    return RunEnded(run, status, time.monotonic() - started, failed_phase, reason)
 
 
 def _passport(outcome: Outcome, image: Image) -> dict[str, dict[str, Any]]:
@@ -142,6 +142,13 @@ def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
     def matches(run: Run) -> bool:
         if prefixes and run.id.startswith(prefixes):
             return True
-        return bool(levels) and all(str(run.levels.get(factor)) in allowed for factor, allowed in levels.items())
+        return bool(levels) and all(
+            factor in run.levels and _as_written(run.levels[factor]) in allowed for factor, allowed in levels.items()
+        )
 
     return [run for run in runs if not only or matches(run)]
+
+
+def _as_written(level: Level) -> str:
+    """As a study file has it."""
+    return json.dumps(level) if level is None or isinstance(level, bool) else str(level)

@@ -26,7 +26,7 @@ def parse(output: bytes) -> tuple[Device, ...]:
     """Devices from the JSON of SHOW. Raises ValueError when it is not that."""
     try:
         return tuple(_device(entry) for entry in json.loads(output or b"[]") if entry)
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"`{' '.join(SHOW)}` said something else than devices: {error!r}: {output[:200]!r}") from None
 
 

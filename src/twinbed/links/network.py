@@ -5,11 +5,13 @@ Addresses are private to the lab: pair i has 10.77.i.1 (client) and 10.77.i.2 (s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
 from twinbed.model.hostsettings import HostSettings
@@ -62,20 +64,21 @@ def configure(host: AgentHost, address: str, topology: Topology, settings: HostS
 
 def applied_on_machine(machine: AgentHost, kinds: Mapping[str, str], topology: Topology) -> list[Applied]:
     """Read the switch, its ports (host -> kind of device) and their shapers back."""
-    devices = device.parse(machine.run(device.SHOW).stdout)
+    devices = _devices(machine)
     result = bridge.applied_switch(devices)
     for host, kind in kinds.items():
         port = bridge.port(host)
         result += bridge.applied_port(host, topology.link.mtu, kind, devices)
         ask_qdiscs, ask_classes = shaping.questions(port)
         qdiscs, classes = machine.run(ask_qdiscs).stdout, machine.run(ask_classes).text
-        result += shaping.applied(port, topology.link, qdiscs, classes)
+        with _understood(machine):
+            result += shaping.applied(port, topology.link, qdiscs, classes)
     return result
 
 
 def applied_on_host(host: AgentHost, address: str, topology: Topology, settings: HostSettings) -> list[Applied]:
     source = " ".join(device.SHOW)
-    found = next((d for d in device.parse(host.run(device.SHOW).stdout) if d.name == bridge.HOST_DEVICE), None)
+    found = next((d for d in _devices(host) if d.name == bridge.HOST_DEVICE), None)
     result = [
         Applied(
             host.name, "address", f"{address}/24", found and found.addresses[0] if found and found.addresses else None, source
@@ -91,6 +94,21 @@ def applied_on_host(host: AgentHost, address: str, topology: Topology, settings:
     return result + [
         Applied(host.name, f"offload.{name}", settings.offload, features[name], " ".join(ask)) for name in OFFLOAD_FEATURES
     ]
+
+
+def _devices(host: AgentHost) -> tuple[device.Device, ...]:
+    said = host.run(device.SHOW).stdout
+    with _understood(host):
+        return device.parse(said)
+
+
+@contextlib.contextmanager
+def _understood(host: AgentHost) -> Iterator[None]:
+    """A host whose tools say what cannot be read fails its run."""
+    try:
+        yield
+    except ValueError as error:
+        raise HostError(f"{host.name}: {error}") from error
 
 
 def on_all(hosts: Sequence[H], what: Callable[[H], T]) -> list[T]:

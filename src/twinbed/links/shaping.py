@@ -1,7 +1,8 @@
 """The rate of a link: HTB or TBF on the switch's end, towards the host.  With both ends of a path so shaped, each direction
 passes exactly one shaper.
 
-Read back from `tc`: rates to three digits (tc rounds what it prints), bursts to what a microsecond carries (tc's unit of time).
+Read back from `tc`: the kernel holds a rate in whole bytes a second, and tc cuts what it prints of it to four digits or more;
+a burst is held as the time it takes, which tc cuts to whole microseconds, for HTB on the way in and on the way out.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"
 """TBF's queue: what may wait for its turn. HTB's leaf keeps the device's own queue of 1,000 packets."""
-_UNITS = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_BYTES = {"b": 1, "Kb": 1024, "Mb": 1024**2, "Gb": 1024**3}
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BYTES = {"b": (1, 0), "Kb": (1024, 16), "Mb": (1024**2, 1024)}
+"""What tc prints after a size: its bytes, and within how many bytes of a multiple of it tc prints the multiple."""
+_TIME_CUT_S = {"htb": 2e-6, "tbf": 1.1e-6}
+"""Time that may be missing from a burst: two cuts to a microsecond; for TBF one, and one to the kernel's tick of 64 ns."""
 
 
 def plan(device: str, link: Link) -> str:
@@ -41,38 +45,54 @@ def questions(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applied]:
     """What is on the device. Raises ValueError when tc said something else."""
     asked_qdisc, asked_class = (" ".join(question) for question in questions(device))
-    root: dict[str, Any] = next((entry for entry in json.loads(qdiscs or b"[]") if entry.get("root")), {})
-    if link.rate is None:
+    try:
+        root: dict[str, Any] = next((entry for entry in json.loads(qdiscs or b"[]") if entry.get("root")), {})
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"`{asked_qdisc}` said something else than qdiscs: {error!r}: {qdiscs[:200]!r}") from None
+    if link.rate is None or link.burst_bytes is None:
         return [Applied(device, "shaper", None, root.get("kind"), asked_qdisc)]
     result = [Applied(device, "shaper", link.shaper, root.get("kind"), asked_qdisc)]
-    burst_granularity = link.rate / 8e6 / (link.burst_bytes or 1)
-    rate: float | None
+    carried = link.rate // 8 * 8
+    rates: dict[str, int | None]
+    bursts: dict[str, tuple[int | None, int]]
     if link.shaper == "tbf":
         options = root.get("options", {})
-        rate = options["rate"] * 8 if "rate" in options else None
-        bursts = {"burst": options.get("burst")}
-        source = asked_qdisc
+        rates = {"rate": options["rate"] * 8 if "rate" in options else None}
+        bursts = {"burst": (options.get("burst"), 0)}
+        source, exact = asked_qdisc, carried
     else:
         found = re.search(r"class htb 1:1 .*?rate (\S+) ceil (\S+) burst (\S+) cburst (\S+)", classes)
-        rate = _bits(found[1]) if found else None
-        bursts = {"burst": _size(found[3]) if found else None, "cburst": _size(found[4]) if found else None}
-        source = asked_class
-    result.append(Applied(device, "rate", link.rate, rate, source, tolerance=1e-3))
-    result += [
-        Applied(device, name, link.burst_bytes, value, source, tolerance=burst_granularity) for name, value in bursts.items()
-    ]
+        rates = {name: _bits(found[at]) if found else None for name, at in (("rate", 1), ("ceil", 2))}
+        bursts = {name: _size(found[at]) if found else (None, 0) for name, at in (("burst", 3), ("cburst", 4))}
+        source, exact = asked_class, _as_printed(carried)
+    tolerance = (link.rate - exact) / link.rate
+    result += [Applied(device, name, link.rate, value, source, tolerance) for name, value in rates.items()]
+    for name, (value, rounded) in bursts.items():
+        cut = _TIME_CUT_S[link.shaper] * link.rate / 8 + 1 + rounded
+        result.append(Applied(device, name, link.burst_bytes, value, source, tolerance=cut / link.burst_bytes))
     return result
+
+
+def _as_printed(rate: int) -> int:
+    """A rate as tc prints it: in the next larger unit while that loses nothing, or while there are more than six digits."""
+    unit = 1
+    while rate >= 1000 and (rate % 1000 == 0 or rate >= 10**6) and unit < _UNITS["T"]:
+        rate //= 1000
+        unit *= 1000
+    return rate * unit
 
 
 def _bits(text: str) -> int:
     found = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
     if found is None:
         raise ValueError(f"tc printed a rate that is none: {text!r}")
-    return round(int(found[1]) * _UNITS[found[2]])
+    return int(found[1]) * _UNITS[found[2]]
 
 
-def _size(text: str) -> int:
-    found = re.fullmatch(r"(\d+)(b|Kb|Mb|Gb)", text)
+def _size(text: str) -> tuple[int, int]:
+    """Bytes, and by how many of them tc may have rounded."""
+    found = re.fullmatch(r"(\d+)(b|Kb|Mb)", text)
     if found is None:
         raise ValueError(f"tc printed a size that is none: {text!r}")
-    return int(found[1]) * _BYTES[found[2]]
+    unit, rounded = _BYTES[found[2]]
+    return int(found[1]) * unit, rounded

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,9 +35,17 @@ class Proof:
 
 
 def prove(image: Image, probe: Path) -> Proof:
-    """Boot a guest under KVM, once a boot of this machine."""
+    """Boot a guest under KVM, once a boot of this machine. What forbids to try is looked at each time: it can be mended."""
+    if not _KVM.exists():
+        return Proof(False, f"{_KVM} does not exist")
+    if not os.access(_KVM, os.R_OK | os.W_OK):
+        return Proof(False, f"{_KVM} may not be opened by this user")
+    program = shutil.which(PROGRAM)
+    if program is None:
+        return Proof(False, f"no {PROGRAM}")
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    key = hashlib.sha256(f"{boot_id} {image.digest} {os.geteuid()}".encode()).hexdigest()[:16]
+    tried = f"{boot_id} {image.digest} {os.geteuid()} {program} {Path(program).stat().st_mtime_ns}"
+    key = hashlib.sha256(tried.encode()).hexdigest()[:16]
     remembered = cache_root() / "accelerator" / f"{key}.json"
     with contextlib.suppress(OSError, ValueError, TypeError):
         return Proof(**json.loads(remembered.read_text()))
@@ -49,10 +58,6 @@ def prove(image: Image, probe: Path) -> Proof:
 
 
 def _try(image: Image, probe: Path) -> Proof:
-    if not _KVM.exists():
-        return Proof(False, f"{_KVM} does not exist")
-    if not os.access(_KVM, os.R_OK | os.W_OK):
-        return Proof(False, f"{_KVM} may not be opened by this user")
     with tempfile.TemporaryDirectory(prefix="twinbed-proof-") as folder:
         evidence = Path(folder)
         try:

@@ -13,6 +13,7 @@ from twinbed.hosts.agent import cpus_allowed
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.site import Site
+from twinbed.image import find, probe_path
 from twinbed.links import bridge, network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.hostsettings import share_cpus
@@ -38,10 +39,14 @@ class Qemu:
     def check(self, params: QemuSettings) -> Sequence[Check]:
         program = shutil.which(PROGRAM)
         sudo = "" if os.geteuid() == 0 else "sudo "
-        return [
+        checks = [
             Check("QEMU", program is not None, program or f"no {PROGRAM}", f"{sudo}apt-get install qemu-system-x86"),
             _taps(sudo),
         ]
+        if params.accelerator == "kvm" and (image := find()) is not None:
+            proof = prove(image, probe_path())
+            checks.append(Check("KVM", proof.kvm, proof.found, "in the study file: accelerator: auto, which takes TCG here"))
+        return checks
 
     @contextlib.contextmanager
     def up(self, params: QemuSettings, topology: Topology, site: Site) -> Iterator[Bed]:

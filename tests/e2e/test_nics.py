@@ -1,0 +1,40 @@
+"""Every NIC model boots, the guest's kernel drives it with the driver for it, and TCP passes through it both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import get_args
+
+import pytest
+
+from twinbed.hosts.site import Site
+from twinbed.model.topology import Topology
+from twinbed.testbeds.qemu import qemu
+from twinbed.testbeds.qemu.settings import QemuSettings
+
+DRIVERS = {"e1000": "e1000", "e1000e": "e1000e", "virtio-net-pci": "virtio_net", "vmxnet3": "vmxnet3", "rtl8139": "8139cp"}
+"""The names by which Linux 6.1 registers the drivers of these cards (its drivers/net)."""
+SENT_BYTES = 2_000_000
+
+
+def test_all_models_are_tried() -> None:
+    assert set(get_args(QemuSettings.model_fields["nic"].annotation)) == set(DRIVERS)
+
+
+@pytest.mark.parametrize("nic", DRIVERS)
+def test_a_nic(nic: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    with qemu.up(QemuSettings(nic=nic), Topology(), site()) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+        client, server = bed.hosts["client"], bed.hosts["server"]
+        for host in (client, server):
+            assert f"driver: {DRIVERS[nic]}\n" in host.run(["ethtool", "-i", "eth0"]).text
+            assert bed.passport[host.name]["NIC model"] == nic
+        for direction in ([], ["--reverse"]):
+            listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
+            server.listening(5000, 5.0)
+            command = ["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(SENT_BYTES), "-J", *direction]
+            end = json.loads(client.run(command).stdout)["end"]
+            assert end["sum_sent"]["bytes"] >= SENT_BYTES
+            assert end["sum_received"]["bytes"] > SENT_BYTES / 2
+            assert listener.wait(5.0).code == 0

@@ -1,0 +1,145 @@
+"""QEMU's argument lists, whole, as qemu-system-x86_64(1) of QEMU 7.2 takes them; and what is asked of KVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from twinbed.image import Image
+from twinbed.testbeds.qemu import accelerator, driver, qemu
+from twinbed.testbeds.qemu.accelerator import Proof, prove
+from twinbed.testbeds.qemu.command_line import Sockets, command_line
+from twinbed.testbeds.qemu.settings import QemuSettings
+
+IMAGE = Image("0", Path("/i/root"), Path("/i/disk"), "erofs", Path("/i/vmlinux"), Path("/i/initramfs"), "6.1", {})
+SOCKETS = Sockets(Path("/l/a.sock"), Path("/l/a.qmp"), Path("/r/console.txt"))
+HEAD = [
+    "qemu-system-x86_64",
+    "-name",
+    "client",
+    "-nodefaults",
+    "-no-user-config",
+    "-display",
+    "none",
+    "-no-reboot",
+    "-machine",
+    "q35",
+]
+KERNEL = ["-kernel", "/i/vmlinux", "-initrd", "/i/initramfs", "-append"]
+QUIET = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
+SPARED = (
+    "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
+    " rcupdate.rcu_expedited=1 nowatchdog"
+)
+OWN = "twinbed.port=twinbed.agent twinbed.host=client"
+TAIL = [
+    "-drive",
+    "file=/i/disk,format=raw,if=none,id=disk0,readonly=on,file.locking=off",
+    "-device",
+    "virtio-blk-pci,drive=disk0",
+    "-chardev",
+    "socket,id=agent,path=/l/a.sock,server=off",
+    "-device",
+    "virtio-serial-pci",
+    "-device",
+    "virtserialport,chardev=agent,name=twinbed.agent",
+    "-serial",
+    "file:/r/console.txt",
+    "-qmp",
+    "unix:/l/a.qmp,server=on,wait=off",
+]
+TCG = ["-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand"]
+KVM = ["-accel", "kvm", "-cpu", "host"]
+
+
+def planned(settings: QemuSettings, chosen: str, tap: str | None = "p.client") -> list[str]:
+    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, tap, "02:00:0a:4d:00:01"))
+
+
+@pytest.mark.parametrize("nic", ["e1000", "e1000e", "virtio-net-pci", "vmxnet3", "rtl8139"])
+@pytest.mark.parametrize("chosen", ["kvm", "tcg"])
+def test_every_nic_and_accelerator(nic: str, chosen: str) -> None:
+    arguments = f"{QUIET} {OWN}" if chosen == "kvm" else f"{QUIET} {SPARED} {OWN}"
+    assert planned(QemuSettings(nic=nic), chosen) == [  # type: ignore[arg-type]
+        *HEAD,
+        *(KVM if chosen == "kvm" else TCG),
+        *("-smp", "1", "-m", "192M"),
+        *KERNEL,
+        arguments,
+        *TAIL,
+        *("-netdev", "tap,id=net0,ifname=p.client,script=no,downscript=no"),
+        *("-device", f"{nic},netdev=net0,mac=02:00:0a:4d:00:01,romfile="),
+    ]
+
+
+def test_processors_and_memory() -> None:
+    line = planned(QemuSettings(vcpus=3, memory="1000000kB"), "tcg")  # type: ignore[arg-type]
+    at = line.index("-smp")
+    # 10^9 bytes are 953.67 MiB: never less than was asked for.
+    assert line[at : at + 4] == ["-smp", "3", "-m", "954M"]
+
+
+def test_a_proof_has_no_nic() -> None:
+    line = planned(QemuSettings(), "kvm", tap=None)
+    assert line[-len(TAIL) :] == TAIL
+    assert "-netdev" not in line
+
+
+@pytest.mark.parametrize("proof", [Proof(True, "a guest booted with KVM in 0.8 s"), Proof(False, "KVM boots no guest here: x")])
+def test_kvm_that_is_asked_for_is_proved_before_anything_is_run(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "prove", lambda *_: proof)
+    monkeypatch.setattr(driver, "find", lambda: IMAGE)
+    monkeypatch.setattr(driver, "probe_path", lambda: Path("/probe"))
+    found = {check.what: check for check in qemu.check(QemuSettings(accelerator="kvm"))}["KVM"]
+    assert (found.works, found.found, found.required) == (proof.kvm, proof.found, True)
+    assert "accelerator: auto" in found.mend
+
+
+@pytest.mark.parametrize("chosen", ["auto", "tcg"])
+def test_kvm_that_is_not_asked_for_is_not_tried(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "prove", lambda *_: pytest.fail("tried"))
+    assert "KVM" not in {check.what for check in qemu.check(QemuSettings(accelerator=chosen))}  # type: ignore[arg-type]
+
+
+def test_kvm_cannot_be_tried_without_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "prove", lambda *_: pytest.fail("tried"))
+    monkeypatch.setattr(driver, "find", lambda: None)
+    assert "KVM" not in {check.what for check in qemu.check(QemuSettings(accelerator="kvm"))}
+
+
+def test_qemu_and_taps_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(driver.shutil, "which", lambda _: None)
+    monkeypatch.setattr(driver, "_TUN", str(tmp_path / "tun"))
+    monkeypatch.setattr(driver.os, "geteuid", lambda: 1000)
+    program, taps = qemu.check(QemuSettings())
+    assert (program.works, program.mend) == (False, "sudo apt-get install qemu-system-x86")
+    assert (taps.works, taps.mend) == (False, "sudo modprobe tun")
+    assert taps.found == f"{tmp_path}/tun: No such file or directory"
+
+
+def test_a_proof_is_remembered_for_its_qemu_and_what_can_be_mended_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tried: list[int] = []
+
+    def attempt(*_: object) -> Proof:
+        tried.append(1)
+        return Proof(True, "booted")
+
+    kvm, program = tmp_path / "kvm", tmp_path / "qemu"
+    monkeypatch.setattr(accelerator, "cache_root", lambda: tmp_path)
+    monkeypatch.setattr(accelerator, "_KVM", kvm)
+    monkeypatch.setattr(accelerator, "_try", attempt)
+    monkeypatch.setattr(accelerator.shutil, "which", lambda _: str(program) if program.exists() else None)
+    assert prove(IMAGE, tmp_path) == Proof(False, f"{kvm} does not exist")
+    kvm.touch()
+    assert prove(IMAGE, tmp_path) == Proof(False, "no qemu-system-x86_64")
+    program.write_text("7.2")
+    assert [prove(IMAGE, tmp_path) for _ in range(3)] == [Proof(True, "booted")] * 3
+    assert len(tried) == 1
+    other = tmp_path / "other"
+    other.write_text("8.0")
+    monkeypatch.setattr(accelerator.shutil, "which", lambda _: str(other))
+    prove(IMAGE, tmp_path)
+    assert len(tried) == 2

@@ -1,0 +1,234 @@
+"""What this machine can do: each thing that does not work says how to mend it, and looking changes nothing."""
+
+from __future__ import annotations
+
+import collections
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.conftest import lab_remains
+
+from twinbed.cli.check import command
+from twinbed.hosts.error import HostError
+from twinbed.image.failure import ImageFailed
+from twinbed.lab import preflight
+from twinbed.model.plugin import Check
+from twinbed.registry import PLUGINS
+from twinbed.testbeds import container as container_module
+
+
+@pytest.fixture
+def as_user(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    return lambda user: monkeypatch.setattr(preflight.os, "geteuid", lambda: user)
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
+    monkeypatch.setattr(preflight.shutil, "which", lambda tool, path=None: None if tool in missing else f"/usr/bin/{tool}")
+
+
+def test_tools_that_are_missing_are_named_with_their_packages(
+    monkeypatch: pytest.MonkeyPatch, as_user: Callable[[int], None]
+) -> None:
+    without(monkeypatch, "ip", "tc", "ethtool")
+    for user, sudo in ((0, ""), (1000, "sudo ")):
+        as_user(user)
+        (check,) = preflight._tools(preflight._TOOLS)
+        assert (check.works, check.required) == (False, True)
+        assert check.found == "not installed: ip, tc, ethtool"
+        assert check.mend == f"{sudo}apt-get install ethtool iproute2"
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_what_builds_an_image_is_needed_only_without_one(built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "mmdebstrap", "mkfs.erofs")
+    monkeypatch.setattr(preflight, "_image", lambda: Check("image", built, ""))
+    monkeypatch.setattr(preflight, "_lab", lambda _: [])
+    tools = {check.what: check for check in preflight.machine()}["tools"]
+    assert tools.works is built
+    assert built or tools.mend.endswith("apt-get install erofs-utils mmdebstrap")
+
+
+def test_an_image_that_is_not_built(monkeypatch: pytest.MonkeyPatch, as_user: Callable[[int], None]) -> None:
+    monkeypatch.setattr(preflight, "find", lambda: None)
+    as_user(0)
+    assert preflight._image().mend == "twinbed image build"
+    as_user(1000)
+    mend = preflight._image().mend
+    assert mend.startswith("sudo env TWINBED_CACHE=/") and mend.endswith(" -m twinbed.image")
+
+
+def test_an_image_that_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ImageFailed("manifest.json is cut off", advice="build it again")
+
+    monkeypatch.setattr(preflight, "find", broken)
+    assert preflight._image() == Check("image", False, "manifest.json is cut off", "build it again")
+
+
+def test_a_probe_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise ImageFailed("no probe", advice="run `make setup`")
+
+    monkeypatch.setattr(preflight, "probe_path", missing)
+    assert preflight._lab(True) == [Check("lab", False, "no probe", "run `make setup`")]
+
+
+@pytest.mark.parametrize(
+    ("error", "found", "mend"),
+    [
+        (HostError("the lab did not start: unshare: Operation not permitted"), "Operation not permitted", "a kernel with"),
+        (OSError(13, "Permission denied", "/run/x"), "/run/x: Permission denied", "run as root"),
+    ],
+)
+def test_a_lab_that_cannot_be_held(
+    error: Exception, found: str, mend: str, monkeypatch: pytest.MonkeyPatch, as_user: Callable[[int], None]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(preflight, "open_lab", refuse)
+    as_user(0)
+    (check,) = preflight._lab(True)
+    assert not check.works
+    assert found in check.found
+    assert check.mend.startswith(mend)
+
+
+@pytest.mark.parametrize(
+    ("files", "mend"),
+    [
+        ({"user/max_user_namespaces": "0"}, "sudo sysctl -w user.max_user_namespaces=15000"),
+        ({"kernel/unprivileged_userns_clone": "0"}, "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
+        (
+            {"kernel/apparmor_restrict_unprivileged_userns": "1", "user/max_user_namespaces": "100"},
+            "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ({"kernel/apparmor_restrict_unprivileged_userns": "0"}, "run as root"),
+        ({}, "run as root"),
+    ],
+)
+def test_namespaces_that_a_user_may_not_make(
+    files: dict[str, str], mend: str, monkeypatch: pytest.MonkeyPatch, as_user: Callable[[int], None], tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    monkeypatch.setattr(
+        preflight, "Path", lambda path: tmp_path if path == "/proc/sys" else tmp_path / Path(path).relative_to("/proc/sys")
+    )
+    as_user(1000)
+    assert preflight._mend_namespaces() == mend
+
+
+def test_parts_of_the_kernel_that_are_missing(probe: Path, monkeypatch: pytest.MonkeyPatch, leaves_nothing: None) -> None:
+    """Every trial is made to fail once: its plan asks for what no kernel has."""
+    monkeypatch.setattr(preflight.bridge, "switch", lambda: "link add x type no-such-kind\n")
+    monkeypatch.setattr(preflight.shaping, "plan", lambda device, _: f"qdisc add dev {device} root no-such-qdisc\n")
+    checks = {check.what: check for check in preflight._lab(True)}
+    assert checks["lab"].works
+    mends = {what: check.mend.removeprefix("sudo ") for what, check in checks.items() if not check.works}
+    assert mends == {
+        "bridge and veth": "modprobe -a bridge veth",
+        "HTB": "modprobe -a sch_htb",
+        "TBF": "modprobe -a sch_tbf",
+    }
+    assert "no-such-kind" in checks["bridge and veth"].found or "Unknown device type" in checks["bridge and veth"].found
+
+
+def test_control_groups_and_leftovers_are_not_required(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(preflight, "cgroup_root", lambda: None)
+    assert (preflight._cgroups().works, preflight._cgroups().required, preflight._cgroups().mend) == (
+        False,
+        False,
+        "run as root",
+    )
+    monkeypatch.setattr(preflight, "leftovers", lambda: [(tmp_path / "twinbed-1", None)])
+    check = preflight._leftovers()
+    assert (check.works, check.required) == (False, False)
+    assert "twinbed-1" in check.found
+    assert check.mend.endswith("twinbed sweep")
+
+
+def test_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    uname = collections.namedtuple("uname", "system release machine")
+    monkeypatch.setattr(preflight.platform, "uname", lambda: uname("Linux", "6.1", "aarch64"))
+    assert (preflight._system().works, preflight._system().mend) == (False, "Linux on x86_64 is needed")
+
+
+def test_overlay_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nothing:
+        def __init__(self, _: str) -> None: ...
+        def read_text(self) -> str:
+            return "nodev\tproc\n"
+
+    monkeypatch.setattr(container_module, "Path", Nothing)
+    (check,) = PLUGINS.drivers["container"].check(PLUGINS.drivers["container"].params())
+    assert (check.works, check.mend) == (False, "modprobe overlay")
+
+
+@pytest.mark.parametrize(("free", "needed", "works"), [(1000, 999, True), (1000, 1000, False), (0, 1, False)])
+def test_room(free: int, needed: int, works: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    usage = collections.namedtuple("usage", "free")
+    asked = []
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: asked.append(path) or usage(free))
+    check = preflight.room(tmp_path / "not" / "yet", needed)
+    assert check.works is works
+    assert asked == [tmp_path], "of the file system that it will be on"
+    assert "--output" in check.mend
+
+
+def test_a_driver_is_asked_once_for_each_thing() -> None:
+    container = PLUGINS.drivers["container"]
+    assert len(preflight.study([("a", container, container.params()), ("b", container, container.params())])) == 1
+
+
+# ---- the command
+
+
+def test_check_in_every_format_changes_nothing(probe: Path, image: object) -> None:
+    before = lab_remains()
+    text, data = (
+        subprocess.run(
+            [sys.executable, "-m", "twinbed.cli.main", "check", "--format", style], capture_output=True, text=True, check=False
+        )
+        for style in ("text", "json")
+    )
+    assert lab_remains() - before == set()
+    rows = json.loads(data.stdout)
+    assert {tuple(row) for row in rows} == {("", "what", "found", "to mend it")}
+    broken = [row for row in rows if row[""] == "MISSING"]
+    assert all(row["to mend it"] for row in broken)
+    assert text.returncode == data.returncode == (3 if broken else 0)
+    assert {row["what"] for row in rows} >= {"system", "user", "tools", "image", "lab", "HTB", "TBF", "packet capture", "QEMU"}
+    for row in rows:
+        assert row["what"] in text.stdout
+    assert text.stdout.splitlines()[-1].startswith(f"{len(broken)} of" if broken else "Everything that is required works here.")
+
+
+def test_check_of_what_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        preflight, "machine", lambda: [Check("tools", False, "no tc", "apt-get install iproute2"), Check("x", True, "")]
+    )
+    monkeypatch.setattr(preflight, "study", lambda _: [Check("wish", False, "none", "pray", required=False)])
+    done = CliRunner().invoke(command, standalone_mode=False)
+    assert done.return_value == 3
+    lines = done.output.splitlines()
+    assert lines[1].split("  ")[0] == "MISSING"
+    assert lines[1].endswith("apt-get install iproute2")
+    assert "optional" in lines[3]
+    assert lines[-1] == "1 of 3 checks failed."
+
+
+def test_check_of_a_study_asks_its_drivers_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(preflight, "machine", list)
+    monkeypatch.setattr(preflight, "study", lambda testbeds: asked.extend(name for name, _, _ in testbeds) or [])
+    study = tmp_path / "s.yaml"
+    study.write_text("study: s\ntestbeds: {mine: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\n")
+    assert CliRunner().invoke(command, [str(study)], standalone_mode=False).return_value == 0
+    assert asked == ["mine"]
