@@ -130,7 +130,7 @@ impl Pcapng {
             };
         }
         let length = self.u32_at(input, 4);
-        if length < 12 || length % 4 != 0 || length > MAX_BLOCK_BYTES {
+        if length < 12 || !length.is_multiple_of(4) || length > MAX_BLOCK_BYTES {
             return Err(Error::Value {
                 layer: BLOCK,
                 offset: offset + 4,
