@@ -40,9 +40,12 @@ class CaptureSummary(TypedDict):
     """Packets that are in a row, but odd."""
 
 def connections(
-    path: str | os.PathLike[str], *, mtu: int = 1500, udp_timeout_s: float = 60.0
+    path: str | os.PathLike[str], *, mtu: int = 1500, udp_timeout_s: float = 60.0, tunnels: bool = False
 ) -> tuple[pa.Table, CaptureSummary]:
     """One row per connection of a pcap or pcapng file, in the order of their first packets.
+
+    The file may be compressed by gzip or Zstandard; `-` is standard input. With `tunnels`, packets inside IP-in-IP, GRE and
+    VXLAN count instead of those that carry them.
 
     Columns: protocol, originator_address, originator_port, responder_address, responder_port, start_s, start_ns,
     duration_s, complete, reset, and for `originator_` and `responder_` each: packets, bytes (IP), frame_bytes,

@@ -1,11 +1,13 @@
 //! Opening an artifact, and saying which one is wrong.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use memmap2::Mmap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use twinbed_core::capture::{Compression, Decompressed};
 use twinbed_core::Error;
 
 pyo3::create_exception!(
@@ -15,25 +17,37 @@ pyo3::create_exception!(
     "An artifact that cannot be read: which file, where in it, what was expected there."
 );
 
-/// An artifact's bytes. This is where a compressed file (.gz, .zst) will be opened as a stream.
+/// An artifact's bytes.
 pub enum Artifact {
     Mapped(Mmap),
-    /// Not a regular file (a pipe), or an empty one.
-    Stream(File),
+    /// Not a regular file (a pipe), an empty one, or a compressed one, which is decompressed.
+    Stream(Box<dyn Read + Send + Sync>),
 }
 
+/// Opens a file; `-` is standard input.
 pub fn open(path: &Path) -> PyResult<Artifact> {
+    if path == Path::new("-") {
+        return stream(std::io::stdin(), path);
+    }
     let file = File::open(path).map_err(|error| named(error, path))?;
     let about = file.metadata().map_err(|error| named(error, path))?;
     if about.is_file() && about.len() > 0 {
         // SAFETY: artifacts are immutable once their run's folder has its name, and only read here. A file that
         // someone cuts short meanwhile ends the process with SIGBUS, as with any mapping.
         let map = unsafe { Mmap::map(&file) }.map_err(|error| named(error, path))?;
+        if Compression::of(&map) != Compression::None {
+            return stream(file, path);
+        }
         // Only a hint.
         let _ = map.advise(memmap2::Advice::Sequential);
         return Ok(Artifact::Mapped(map));
     }
-    Ok(Artifact::Stream(file))
+    stream(file, path)
+}
+
+fn stream(reader: impl Read + Send + Sync + 'static, path: &Path) -> PyResult<Artifact> {
+    let reader = Decompressed::new(reader).map_err(|error| named(error, path))?;
+    Ok(Artifact::Stream(Box::new(reader)))
 }
 
 /// All of an artifact's bytes, handed to `read`.

@@ -15,12 +15,13 @@ use crate::arrow::{table_of, Columns};
 use crate::artifact::{named, open, wrong, Artifact};
 
 #[pyfunction]
-#[pyo3(signature = (path, *, mtu=1500, udp_timeout_s=60.0))]
+#[pyo3(signature = (path, *, mtu=1500, udp_timeout_s=60.0, tunnels=false))]
 pub fn connections<'py>(
     py: Python<'py>,
     path: PathBuf,
     mtu: u32,
     udp_timeout_s: f64,
+    tunnels: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     if mtu == 0 {
         return Err(PyValueError::new_err("mtu is 0, expected at least 1"));
@@ -28,7 +29,7 @@ pub fn connections<'py>(
     if !(0.0..=1e9).contains(&udp_timeout_s) {
         return Err(PyValueError::new_err(format!("udp_timeout_s is {udp_timeout_s}, expected 0 to 1e9")));
     }
-    let options = Options { mtu, udp_timeout_ns: (udp_timeout_s * 1e9) as i64 };
+    let options = Options { mtu, udp_timeout_ns: (udp_timeout_s * 1e9) as i64, tunnels };
     let (batches, summary) = py.detach(|| {
         let capture = read(&path, &options)?;
         Ok::<_, PyErr>((batches(&capture.connections), capture.summary))

@@ -63,6 +63,19 @@ def test_a_pipe_is_read_as_a_stream(tmp_path: pathlib.Path) -> None:
     assert table.equals(_core.connections(capture)[0])
 
 
+def test_compressed_captures_are_the_same(tmp_path: pathlib.Path) -> None:
+    import gzip
+
+    capture = CAPTURES / "http-short.pcap"
+    packed = tmp_path / "without-an-ending"
+    packed.write_bytes(gzip.compress(capture.read_bytes()))
+    table, summary = _core.connections(packed)
+    assert (table, summary) == _core.connections(capture)
+    with pa.OSFile(str(packed), "wb") as file, pa.CompressedOutputStream(file, "zstd") as stream:
+        stream.write(capture.read_bytes())
+    assert _core.connections(packed)[0].equals(table)
+
+
 def test_ab_and_wrk() -> None:
     report = _core.ab((GOLDEN / "ab/failed.txt").read_bytes())
     assert report["failures"] == {"connect": 0, "receive": 8, "length": 29, "exceptions": 8}

@@ -1,13 +1,17 @@
 //! Capture files, as a decoder that is handed bytes and asks for more when it needs them.
 //!
-//! One decoder serves a mapped file ([`read_slice`]) and a stream ([`read_stream`], which is where a
-//! decompressor goes). Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
+//! One decoder serves a mapped file ([`read_slice`]) and a stream ([`read_stream`]); [`Decompressed`] makes a
+//! compressed stream one. Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 //!
 //! Own code rather than pcap-parser: a cut-off record, an impossible length and a plain end have to be told
 //! apart with the byte they are at, and packets must not allocate. `tests/differential.rs` holds the two equal.
 
+mod compressed;
+mod likeness;
 mod pcap;
 mod pcapng;
+
+pub use compressed::{Compression, Decompressed};
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -27,11 +31,14 @@ pub struct LinkType(pub u16);
 impl LinkType {
     pub const NULL: LinkType = LinkType(0);
     pub const ETHERNET: LinkType = LinkType(1);
+    pub const PPP: LinkType = LinkType(9);
     pub const RAW_BSD: LinkType = LinkType(12);
     pub const RAW_OPENBSD: LinkType = LinkType(14);
+    pub const PPP_HDLC: LinkType = LinkType(50);
     pub const RAW: LinkType = LinkType(101);
     pub const LOOP: LinkType = LinkType(108);
     pub const LINUX_SLL: LinkType = LinkType(113);
+    pub const PPP_DIRECTED: LinkType = LinkType(204);
     pub const IPV4: LinkType = LinkType(228);
     pub const IPV6: LinkType = LinkType(229);
     pub const LINUX_SLL2: LinkType = LinkType(276);
@@ -137,31 +144,50 @@ impl Decoder {
     }
 
     /// Says that no bytes follow `rest`. A cut-off last record is counted; a file without a header is an error.
-    pub fn finish(mut self, rest: &[u8]) -> Result<Origin> {
+    pub fn finish(self, rest: &[u8]) -> Result<Origin> {
+        let (mut origin, cut_off) = self.end(rest)?;
+        if cut_off.is_some() {
+            *origin.skipped.entry("last_record_cut_off").or_default() += 1;
+        }
+        Ok(origin)
+    }
+
+    /// As [`Decoder::finish`], with the cut-off record as the error that it is.
+    pub fn end(mut self, rest: &[u8]) -> Result<(Origin, Option<Error>)> {
         match self.step(rest)? {
             Step::More { needed, layer, claimed_by } => {
-                let started = !rest.is_empty();
-                let headless = match &self.format {
-                    Format::Unknown => true,
-                    Format::Pcap(_) => false,
-                    Format::Pcapng(pcapng) => !pcapng.has_section(),
+                let error = Error::Length {
+                    layer,
+                    offset: self.offset,
+                    needed: needed as u64,
+                    available: rest.len() as u64,
+                    claimed_by,
                 };
-                if headless {
-                    return Err(Error::Length {
-                        layer,
-                        offset: self.offset,
-                        needed: needed as u64,
-                        available: rest.len() as u64,
-                        claimed_by,
-                    });
+                if self.is_headless() {
+                    return Err(error);
                 }
-                if started {
-                    *self.origin.skipped.entry("last_record_cut_off").or_default() += 1;
-                }
-                Ok(self.origin)
+                Ok((self.origin, (!rest.is_empty()).then_some(error)))
             }
-            Step::Frame { .. } | Step::Other { .. } => Ok(self.origin),
+            Step::Frame { .. } | Step::Other { .. } => Ok((self.origin, None)),
         }
+    }
+
+    /// No header has been read yet: what is wrong by now is wrong with the file as a whole.
+    pub fn is_headless(&self) -> bool {
+        match &self.format {
+            Format::Unknown => true,
+            Format::Pcap(_) => false,
+            Format::Pcapng(pcapng) => !pcapng.has_section(),
+        }
+    }
+
+    /// Bytes decoded.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub fn into_origin(self) -> Origin {
+        self.origin
     }
 }
 
@@ -182,36 +208,73 @@ pub fn read_slice(bytes: &[u8], mut sink: impl FnMut(&Frame)) -> Result<Origin> 
 }
 
 /// As [`read_slice`], from a stream. At most one record and one read's worth of bytes are held.
-pub fn read_stream(mut reader: impl Read, mut sink: impl FnMut(&Frame)) -> std::result::Result<Origin, ReadError> {
-    const READ_BYTES: usize = 1 << 18;
+pub fn read_stream(reader: impl Read, mut sink: impl FnMut(&Frame)) -> std::result::Result<Origin, ReadError> {
     let mut decoder = Decoder::new();
-    let mut buffer = vec![0u8; READ_BYTES];
-    let (mut start, mut end) = (0, 0);
+    let mut window = Window::new(reader);
     loop {
-        let needed = match decoder.step(&buffer[start..end])? {
+        let needed = match decoder.step(window.bytes())? {
             Step::Frame { consumed, frame } => {
                 sink(&frame);
-                start += consumed;
+                window.consume(consumed);
                 continue;
             }
             Step::Other { consumed } => {
-                start += consumed;
+                window.consume(consumed);
                 continue;
             }
             Step::More { needed, .. } => needed,
         };
-        buffer.copy_within(start..end, 0);
-        end -= start;
-        start = 0;
-        // A length field may claim 16 MiB that are not there: grow by what has really arrived.
-        if end == buffer.len() && needed > end {
-            buffer.resize((buffer.len() * 2).min(needed.max(READ_BYTES)), 0);
+        if !window.fill(needed)? {
+            return Ok(decoder.finish(window.bytes())?);
         }
-        match reader.read(&mut buffer[end..]) {
-            Ok(0) => return Ok(decoder.finish(&buffer[..end])?),
-            Ok(count) => end += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
+    }
+}
+
+/// The bytes of a stream that have been read and not yet used.
+pub struct Window<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl<R: Read> Window<R> {
+    const READ_BYTES: usize = 1 << 18;
+
+    pub fn new(reader: R) -> Self {
+        Window { reader, buffer: vec![0; Self::READ_BYTES], start: 0, end: 0 }
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+    }
+
+    /// Reads on, because `needed` bytes are needed; false at the stream's end.
+    pub fn fill(&mut self, needed: usize) -> std::io::Result<bool> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        // A length field may claim 16 MiB that are not there: grow by what has really arrived.
+        if self.end == self.buffer.len() && needed > self.end {
+            let bytes = (self.buffer.len() * 2).min(needed.max(Self::READ_BYTES));
+            self.buffer.resize(bytes, 0);
+        }
+        loop {
+            match self.reader.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The classic file format: a 24-byte header, then records. Micro- and nanoseconds, both byte orders, and
 //! the "modified" record header of Alexey Kuznetsov's libpcap.
 
+use super::likeness::likeness;
 use super::{Frame, LinkType, Step, MAX_CAPTURED_BYTES};
 use crate::error::{Error, Result};
 
@@ -29,7 +30,14 @@ impl Pcap {
                     layer: "capture file",
                     offset: 0,
                     field: "magic number",
-                    found: format!("{:02x} {:02x} {:02x} {:02x}", magic[0], magic[1], magic[2], magic[3]),
+                    found: format!(
+                        "{:02x} {:02x} {:02x} {:02x}, which looks like {}",
+                        magic[0],
+                        magic[1],
+                        magic[2],
+                        magic[3],
+                        likeness(input)
+                    ),
                     expected: "that of pcap (a1b2c3d4, a1b23c4d, either byte order) or pcapng (0a0d0d0a)".into(),
                 })
             }

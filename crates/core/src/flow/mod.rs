@@ -1,10 +1,12 @@
 //! Frames in, one row per connection and a summary out.
 //!
-//! TCP connections end by being replaced (see `connection`), UDP ones after an idle time. Tunnels are not entered
-//! and fragments not joined: a fragment without a transport header is counted in the summary only.
+//! TCP connections end by being replaced (see `connection`), UDP ones after an idle time. Tunnels are entered on
+//! request. A fragment without a transport header counts as a packet of the connection of its first fragment, if
+//! that was seen not long before (see `fragments`), and in the summary only otherwise.
 
 mod connection;
 mod direction;
+mod fragments;
 mod ranges;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,11 +28,13 @@ pub struct Options {
     pub mtu: u32,
     /// A UDP packet after a longer silence starts a new row.
     pub udp_timeout_ns: i64,
+    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    pub tunnels: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mtu: 1500, udp_timeout_ns: 60_000_000_000 }
+        Options { mtu: 1500, udp_timeout_ns: 60_000_000_000, tunnels: false }
     }
 }
 
@@ -88,6 +92,7 @@ pub struct Analyzer {
     index: HashMap<Key, u32, foldhash::fast::RandomState>,
     /// What the last packet belonged to: the next one often does too.
     last: Option<(Key, u32)>,
+    fragments: fragments::Owners,
     protocols: [u64; 256],
     summary: Summary,
 }
@@ -99,6 +104,7 @@ impl Analyzer {
             live: Vec::new(),
             index: HashMap::default(),
             last: None,
+            fragments: fragments::Owners::default(),
             protocols: [0; 256],
             summary: Summary::default(),
         }
@@ -114,7 +120,8 @@ impl Analyzer {
             summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
             summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
         }
-        let wire_packets = match wire::dissect(frame) {
+        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let wire_packets = match dissected {
             Dissected::Ip(packet) => self.packet(frame, &packet),
             Dissected::NonIp => {
                 summary.non_ip_packets += 1;
@@ -143,6 +150,7 @@ impl Analyzer {
             other => {
                 let reason = match other {
                     Transport::Unusable { reason } => Some(*reason),
+                    Transport::Fragment if self.fragment(frame, packet, is_super) => None,
                     Transport::Fragment => Some("ip_fragment_without_transport_header"),
                     _ => None,
                 };
@@ -166,6 +174,9 @@ impl Analyzer {
             self.open(Live::new(key, Protocol::Tcp, sender_is_low == from_sender))
         });
         self.last = Some((key, at));
+        if packet.fragment_id.is_some() {
+            self.first_fragment(packet, at, sender_is_low);
+        }
         let live = &mut self.live[at as usize];
         if segment.has(SYN) && !segment.has(ACK) {
             let (own, peer) = live.sides(sender_is_low);
@@ -201,6 +212,9 @@ impl Analyzer {
         });
         let at = found.unwrap_or_else(|| self.open(Live::new(key, Protocol::Udp, sender_is_low)));
         self.last = Some((key, at));
+        if packet.fragment_id.is_some() {
+            self.first_fragment(packet, at, sender_is_low);
+        }
         let wire_packets = if is_super {
             let headers_bytes = packet.ip_bytes - datagram.payload_bytes;
             let per_packet = self.options.mtu.saturating_sub(headers_bytes).max(1);
@@ -214,6 +228,31 @@ impl Analyzer {
         own.counts.payload_bytes += u64::from(datagram.payload_bytes);
         count(&mut own.counts, frame, packet, is_super, wire_packets);
         wire_packets
+    }
+
+    /// Counts a later fragment for the connection of its first one; false where that is not known.
+    #[cold]
+    fn fragment(&mut self, frame: &Frame, packet: &Packet, is_super: bool) -> bool {
+        let Some((at, sender_is_low)) = fragments::Datagram::of(packet).and_then(|key| self.fragments.owner(&key))
+        else {
+            return false;
+        };
+        *self.summary.notes.entry("ip_fragment_joined").or_default() += 1;
+        let live = &mut self.live[at as usize];
+        live.at(frame.time_ns);
+        let (own, _) = live.sides(sender_is_low);
+        if packet.protocol == udp::PROTOCOL {
+            own.counts.payload_bytes += u64::from(packet.transport_bytes);
+        }
+        count(&mut own.counts, frame, packet, is_super, 1);
+        true
+    }
+
+    #[cold]
+    fn first_fragment(&mut self, packet: &Packet, at: u32, sender_is_low: bool) {
+        if let Some(key) = fragments::Datagram::of(packet) {
+            self.fragments.remember(key, (at, sender_is_low));
+        }
     }
 
     #[inline]

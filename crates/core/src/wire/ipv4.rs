@@ -20,13 +20,20 @@ pub(super) fn read(data: &[u8], available_bytes: u32) -> Result<Inner<'_>, &'sta
     let Some(payload_bytes) = ip_bytes.checked_sub(header_bytes as u32) else {
         return Err("ipv4_total_length_below_header");
     };
-    let captured = &data[header_bytes.min(data.len())..];
+    let payload_offset = header_bytes.min(data.len());
+    let captured = &data[payload_offset..];
+    let (id, fragment) = (u16_at(data, 4), u16_at(data, 6));
+    const MORE_FRAGMENTS: u16 = 0x2000;
+    const OFFSET: u16 = 0x1fff;
     Ok(Inner {
         protocol: data[9],
         addresses: Addresses::V4 { source: u32_at(data, 12), destination: u32_at(data, 16) },
         ip_bytes,
-        is_later_fragment: u16_at(data, 6) & 0x1fff != 0,
+        is_later_fragment: fragment & OFFSET != 0,
+        ip_id: Some(id),
+        fragment_id: (fragment & (MORE_FRAGMENTS | OFFSET) != 0).then_some(u32::from(id)),
         payload_bytes,
         payload: &captured[..captured.len().min(payload_bytes as usize)],
+        payload_offset,
     })
 }

@@ -30,7 +30,9 @@ pub(super) fn read(data: &[u8], available_bytes: u32) -> Result<Inner<'_>, &'sta
     };
     let ip_bytes = payload_bytes.saturating_add(HEADER_BYTES as u32);
     let mut payload = &captured[..captured.len().min(payload_bytes as usize)];
+    let mut payload_offset = HEADER_BYTES;
     let mut is_later_fragment = false;
+    let mut fragment_id = None;
     // A later fragment's data is no header, whatever its first byte's neighbour says.
     while !is_later_fragment {
         let length = match (protocol, payload.get(1)) {
@@ -53,9 +55,12 @@ pub(super) fn read(data: &[u8], available_bytes: u32) -> Result<Inner<'_>, &'sta
         }
         if protocol == FRAGMENT {
             is_later_fragment = u16_at(payload, 2) & 0xfff8 != 0;
+            // An "atomic" fragment (offset 0 and no more) is a whole packet.
+            fragment_id = (u16_at(payload, 2) & 0xfff9 != 0).then(|| u32_at(payload, 4));
         }
         protocol = payload[0];
         payload = &payload[length..];
+        payload_offset += length;
         payload_bytes = rest_bytes;
     }
     Ok(Inner {
@@ -63,8 +68,11 @@ pub(super) fn read(data: &[u8], available_bytes: u32) -> Result<Inner<'_>, &'sta
         addresses: Addresses::V6 { source: u128_at(header, 8), destination: u128_at(header, 24) },
         ip_bytes,
         is_later_fragment,
+        ip_id: None,
+        fragment_id,
         payload_bytes,
         payload,
+        payload_offset,
     })
 }
 

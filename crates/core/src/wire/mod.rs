@@ -10,7 +10,9 @@ pub mod ethernet;
 pub mod ipv4;
 pub mod ipv6;
 pub mod loopback;
+pub mod ppp;
 pub mod tcp;
+pub mod tunnel;
 pub mod udp;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -38,6 +40,15 @@ pub struct Packet {
     /// IP header and all that follows it.
     pub ip_bytes: u32,
     pub transport: Transport,
+    /// Transport header and what follows it, by the IP headers' lengths.
+    pub transport_bytes: u32,
+    /// The captured part of the transport header and what follows it: where in the frame's data, and how much.
+    pub transport_offset: u32,
+    pub transport_captured: u32,
+    /// IPv4's identification.
+    pub ip_id: Option<u16>,
+    /// The identification that joins fragments, if this is one.
+    pub fragment_id: Option<u32>,
     /// The frame's original length is shorter than the IP header claims.
     pub longer_than_frame: bool,
 }
@@ -92,29 +103,52 @@ pub(crate) struct Inner<'a> {
     pub addresses: Addresses,
     pub ip_bytes: u32,
     pub is_later_fragment: bool,
+    pub ip_id: Option<u16>,
+    pub fragment_id: Option<u32>,
     /// Bytes after the IP headers, by the headers' own lengths.
     pub payload_bytes: u32,
-    /// The captured part of them.
+    /// The captured part of them, and where in the IP packet's captured data it begins.
     pub payload: &'a [u8],
+    pub payload_offset: usize,
 }
 
-/// Reads a frame's headers.
+/// Reads a frame's headers, up to the outermost IP packet's transport.
 #[inline]
 pub fn dissect(frame: &Frame) -> Dissected {
-    let original_bytes = frame.original_bytes;
-    match frame.link {
-        LinkType::ETHERNET => ethernet::dissect(frame.data, original_bytes),
-        LinkType::LINUX_SLL => ethernet::dissect_cooked(frame.data, original_bytes),
-        LinkType::LINUX_SLL2 => ethernet::dissect_cooked_v2(frame.data, original_bytes),
-        LinkType::NULL | LinkType::LOOP => loopback::dissect(frame.data, original_bytes),
+    let mut dissected = dissect_link(frame.link, frame.data, frame.original_bytes);
+    if let Dissected::Ip(packet) = &mut dissected {
+        // The layers hand on what is left of the data, so what is left tells where it began.
+        packet.transport_offset = frame.data.len() as u32 - packet.transport_offset;
+    }
+    dissected
+}
+
+/// As [`dissect`], and into tunnels: the innermost IP packet that could be read counts.
+pub fn dissect_inner(frame: &Frame) -> Dissected {
+    match dissect(frame) {
+        Dissected::Ip(outer) => Dissected::Ip(tunnel::innermost(frame.data, outer)),
+        other => other,
+    }
+}
+
+#[inline]
+pub(crate) fn dissect_link(link: LinkType, data: &[u8], original_bytes: u32) -> Dissected {
+    match link {
+        LinkType::ETHERNET => ethernet::dissect(data, original_bytes),
+        LinkType::LINUX_SLL => ethernet::dissect_cooked(data, original_bytes),
+        LinkType::LINUX_SLL2 => ethernet::dissect_cooked_v2(data, original_bytes),
+        LinkType::NULL | LinkType::LOOP => loopback::dissect(data, original_bytes),
+        LinkType::PPP | LinkType::PPP_HDLC => ppp::dissect(data, original_bytes),
+        LinkType::PPP_DIRECTED => ppp::dissect_directed(data, original_bytes),
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD | LinkType::IPV4 | LinkType::IPV6 => {
-            dissect_ip(frame.data, original_bytes)
+            dissect_ip(data, original_bytes)
         }
         _ => Dissected::Unusable { reason: "link_type_not_read" },
     }
 }
 
 /// Reads an IP packet of either version; `available_bytes` is what the frame originally had for it.
+/// The packet's `transport_offset` is counted back from the end of `data` until [`dissect`] turns it round.
 #[inline]
 pub(crate) fn dissect_ip(data: &[u8], available_bytes: u32) -> Dissected {
     let inner = match data.first().map(|first| first >> 4) {
@@ -141,6 +175,11 @@ pub(crate) fn dissect_ip(data: &[u8], available_bytes: u32) -> Dissected {
         protocol: inner.protocol,
         ip_bytes: inner.ip_bytes,
         transport,
+        transport_bytes: inner.payload_bytes,
+        transport_offset: (data.len() - inner.payload_offset) as u32,
+        transport_captured: inner.payload.len() as u32,
+        ip_id: inner.ip_id,
+        fragment_id: inner.fragment_id,
         longer_than_frame: inner.ip_bytes > available_bytes,
     })
 }

@@ -1,0 +1,48 @@
+//! Whose the fragments without a transport header are: those of the first fragment with the same addresses,
+//! identification and protocol (RFC 791), if it was among the last [`REMEMBERED`] first fragments.
+
+use crate::wire::{Addresses, Packet};
+
+/// Bounds the memory, and the time for which an identification is believed: it comes again after 65,536 packets.
+pub(super) const REMEMBERED: usize = 1024;
+
+/// What the fragments of one datagram have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Datagram {
+    addresses: Addresses,
+    id: u32,
+    protocol: u8,
+}
+
+impl Datagram {
+    pub fn of(packet: &Packet) -> Option<Self> {
+        Some(Datagram { addresses: packet.addresses, id: packet.fragment_id?, protocol: packet.protocol })
+    }
+
+    fn place(&self) -> usize {
+        let (source, destination) = self.addresses.numbers();
+        let mixed = (source ^ destination.rotate_left(31)) as u64 ^ u64::from(self.id) << 8 ^ u64::from(self.protocol);
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % REMEMBERED
+    }
+}
+
+/// A connection's number, and whether the sender is its key's low end.
+type Owner = (u32, bool);
+
+/// One place for each hash: the newer datagram takes it.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    places: Vec<Option<(Datagram, Owner)>>,
+}
+
+impl Owners {
+    pub fn remember(&mut self, datagram: Datagram, owner: Owner) {
+        self.places.resize(REMEMBERED, None);
+        self.places[datagram.place()] = Some((datagram, owner));
+    }
+
+    pub fn owner(&self, datagram: &Datagram) -> Option<Owner> {
+        let found = self.places.get(datagram.place())?.as_ref()?;
+        (found.0 == *datagram).then_some(found.1)
+    }
+}

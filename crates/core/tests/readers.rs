@@ -1,0 +1,191 @@
+//! Compressed captures, PPP, tunnels, fragments: by etherparse's packets in headers written by hand from the RFCs.
+
+mod made;
+
+use std::io::{Cursor, Read, Write};
+
+use made::{paced, pcap, segments, tcp, udp, Packet};
+use twinbed_core::capture::{Compression, Decompressed};
+use twinbed_core::flow::{connections, connections_from, Capture, Options};
+
+const ETHERNET: u32 = 1;
+
+fn frames() -> Vec<Packet> {
+    segments(&[tcp(true, "S", 1, 0, 0).mss(1460), tcp(false, "SA", 1, 2, 0), tcp(true, "A", 2, 2, 9)])
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn zstandard(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).expect("memory")
+}
+
+fn from_stream(bytes: Vec<u8>) -> Capture {
+    let reader = Decompressed::new(Cursor::new(bytes)).expect("a stream");
+    connections_from(reader, &Options::default()).expect("a capture")
+}
+
+#[test]
+fn compression_changes_nothing() {
+    let file = pcap(&frames(), false, false, ETHERNET);
+    let expected = connections(&file, &Options::default()).expect("a capture");
+    let (first, second) = file.split_at(file.len() / 2);
+    let in_two = |packed: fn(&[u8]) -> Vec<u8>| [packed(first), packed(second)].concat();
+    for packed in [file.clone(), gzip(&file), zstandard(&file), in_two(gzip), in_two(zstandard)] {
+        assert_eq!(from_stream(packed), expected);
+    }
+    assert_eq!(Compression::of(&gzip(&file)), Compression::Gzip);
+    assert_eq!(Compression::of(&zstandard(&file)), Compression::Zstandard);
+    assert_eq!(Compression::of(&file), Compression::None);
+}
+
+#[test]
+fn a_cut_compressed_stream_is_an_error_and_no_panic() {
+    let file = pcap(&frames(), false, false, ETHERNET);
+    for packed in [gzip(&file), zstandard(&file)] {
+        for length in 0..packed.len() {
+            let mut whole = Vec::new();
+            match Decompressed::new(&packed[..length]) {
+                Ok(mut reader) if length >= 4 => assert!(reader.read_to_end(&mut whole).is_err(), "{length}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn one(data: Vec<u8>, link: u32, tunnels: bool) -> Capture {
+    let packet = Packet { time_us: 1, original_bytes: data.len() as u32, data };
+    let options = Options { tunnels, ..Options::default() };
+    connections(&pcap(&[packet], false, false, link), &options).expect("a capture")
+}
+
+/// The IP packet in an Ethernet frame.
+fn ip(frame: &[u8]) -> &[u8] {
+    &frame[14..]
+}
+
+#[test]
+fn ppp_in_all_its_forms() {
+    let frame = tcp(true, "A", 5, 5, 9).frame();
+    let headers: [(&[u8], u32); 6] = [
+        (&[0xff, 3, 0, 0x21], 9),
+        (&[0, 0x21], 9),
+        (&[0x21], 9),
+        (&[0xff, 3, 0, 0x21], 50),
+        (&[0xff, 3, 0x21], 50),
+        (&[1, 0xff, 3, 0, 0x21], 204),
+    ];
+    for (header, link) in headers {
+        let capture = one([header, ip(&frame)].concat(), link, false);
+        assert_eq!(capture.connections[0].originator.payload_bytes, 9, "{header:?}");
+    }
+    // PPPoE: version and type, code, session, length; LCP is no IP.
+    let mut pppoe = frame[..12].to_vec();
+    pppoe.extend([0x88, 0x64, 0x11, 0, 0, 1, 0, 51, 0, 0x21]);
+    assert_eq!(one([&pppoe, ip(&frame)].concat(), ETHERNET, false).connections[0].originator.payload_bytes, 9);
+    assert_eq!(one(vec![0xff, 3, 0xc0, 0x21, 1], 9, false).summary.non_ip_packets, 1);
+    for cut in 0..3 {
+        let capture = one(vec![0xff, 3, 0][..cut].to_vec(), 9, false);
+        assert_eq!(capture.summary.skipped.values().sum::<u64>() + capture.summary.non_ip_packets, 1);
+    }
+}
+
+/// An outer IPv4 packet in Ethernet that carries `payload`.
+fn outer(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0]);
+    frame.extend((20 + payload.len() as u16).to_be_bytes());
+    frame.extend([0, 1, 0x40, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    frame.extend(payload);
+    frame
+}
+
+fn vxlan(inner: &[u8]) -> Vec<u8> {
+    let mut payload = vec![0xc0, 0, 0x12, 0xb5];
+    payload.extend((8 + 8 + inner.len() as u16).to_be_bytes());
+    payload.extend([0, 0, 8, 0, 0, 0, 0, 0, 42, 0]);
+    payload.extend(inner);
+    outer(17, &payload)
+}
+
+#[test]
+fn tunnels_are_looked_into_when_asked() {
+    let frame = tcp(true, "A", 5, 5, 9).frame();
+    let gre = |flags: [u8; 2], kind: [u8; 2], options: usize, inner: &[u8]| {
+        outer(47, &[&flags[..], &kind, &vec![7; options], inner].concat())
+    };
+    let carried = [
+        outer(4, ip(&frame)),
+        gre([0, 0], [8, 0], 0, ip(&frame)),
+        gre([0xb0, 0], [8, 0], 12, ip(&frame)),
+        gre([0x20, 0], [0x65, 0x58], 4, &frame),
+        vxlan(&frame),
+        vxlan(&outer(4, &ip(&outer(47, &[&[0, 0, 8, 0][..], ip(&frame)].concat())))),
+    ];
+    for data in carried {
+        let inside = one(data.clone(), ETHERNET, true);
+        assert_eq!(inside.connections.len(), 1);
+        let row = &inside.connections[0];
+        assert_eq!((row.originator.payload_bytes, row.originator_port), (9, 40000));
+        assert_eq!(inside.summary.protocols.get(&6), Some(&1));
+        let outside = one(data.clone(), ETHERNET, false);
+        assert!(outside.summary.protocols.get(&6).is_none());
+        for cut in 14..data.len() {
+            one(data[..cut].to_vec(), ETHERNET, true);
+        }
+    }
+    // GRE version 1 (PPTP) and a UDP port that is not VXLAN's stay closed.
+    assert!(one(gre([0, 1], [8, 0], 0, ip(&frame)), ETHERNET, true).connections.is_empty());
+}
+
+/// A datagram of `bytes` payload in fragments of 16.
+fn fragments(id: u16) -> Vec<Vec<u8>> {
+    let datagram = ip(&udp(true, 40))[20..].to_vec();
+    let parts: Vec<&[u8]> = datagram.chunks(16).collect();
+    parts
+        .iter()
+        .enumerate()
+        .map(|(at, part)| {
+            let mut frame = outer(17, part);
+            frame[18..20].copy_from_slice(&id.to_be_bytes());
+            let more = if at + 1 < parts.len() { 0x2000 } else { 0 };
+            frame[20..22].copy_from_slice(&(more | (at * 2) as u16).to_be_bytes());
+            frame
+        })
+        .collect()
+}
+
+#[test]
+fn fragments_are_joined_to_their_first() {
+    let read = |frames: Vec<Vec<u8>>| {
+        connections(&pcap(&paced(frames), false, false, ETHERNET), &Options::default()).expect("a capture")
+    };
+    let capture = read(fragments(7));
+    assert_eq!(capture.connections.len(), 1);
+    let counts = &capture.connections[0].originator;
+    assert_eq!((counts.packets, counts.bytes, counts.payload_bytes), (3, 60 + 48, 40));
+    assert_eq!(capture.summary.notes.get("ip_fragment_joined"), Some(&2));
+    // The first one not seen, and another datagram's fragments.
+    let capture = read([&fragments(7)[..1], &fragments(8)[1..]].concat());
+    assert_eq!(capture.connections[0].originator.packets, 1);
+    assert_eq!(capture.summary.skipped.get("ip_fragment_without_transport_header"), Some(&2));
+}
+
+#[test]
+fn what_is_no_capture_is_told_by_what_it_looks_like() {
+    let said = |bytes: &[u8]| connections(bytes, &Options::default()).expect_err("no capture").to_string();
+    for (bytes, what) in [
+        (&b"PK\x03\x04rest"[..], "a ZIP archive"),
+        (b"hello, world, how are you", "text"),
+        (b"{\"a\": 1}", "JSON text"),
+        (b"\x7fELF\x02\x01", "a program (ELF)"),
+        (&[0; 40], "zeros"),
+        (&[1, 2, 3, 250, 251], "unknown binary data"),
+    ] {
+        assert!(said(bytes).contains(&format!("which looks like {what}, expected that of pcap")), "{}", said(bytes));
+    }
+}
