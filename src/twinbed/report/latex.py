@@ -13,7 +13,7 @@ from twinbed.model.result import Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report.grid import Grid, Row, grid
 from twinbed.report.quantities import share
-from twinbed.report.words import metric_title
+from twinbed.report.words import heading, metric_title
 
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
 _SPECIAL = {
@@ -42,7 +42,7 @@ def latex(tables: Tables, result: Result) -> str:
         level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
         within = f"{share(comparisons[0].margin)} of {comparisons[0].reference}"
         title = metric_title(*key)
-        about = f"{title[0].upper()}{title[1:]}: mean and {share(round(level, 4))} interval"
+        about = f"{heading(title)}: mean and {share(round(level, 4))} interval"
         caption = rf"{escape(about)}; = within {escape(within)}, $\neq$ not, ? undecided."
         parts += _table(grid(comparisons), caption, escape_label(label))
     return "\n".join(parts) + "\n"

@@ -9,7 +9,7 @@ from twinbed.model.result import Comparison, Result
 from twinbed.model.tables import Tables
 from twinbed.report.grid import Grid, grid
 from twinbed.report.quantities import ratio
-from twinbed.report.words import LAYERS, SYMBOLS, metric_title, summaries
+from twinbed.report.words import LAYERS, SYMBOLS, heading, metric_title, summaries
 
 
 def markdown(tables: Tables, result: Result) -> str:
@@ -59,5 +59,5 @@ def _cautions(result: Result) -> Iterator[str]:
         about = [
             ": ".join(part for part in (each.subject, each.detail) if part) for each in result.cautions if each.kind is kind
         ]
-        yield f"- **{kind.meaning[0].upper()}{kind.meaning[1:]}.** To do: {kind.advice}."
+        yield f"- **{heading(kind.meaning)}.** To do: {kind.advice}."
         yield from (f"  - {_plain(text)}" for text in about if text)

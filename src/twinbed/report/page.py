@@ -21,6 +21,7 @@ from twinbed.report.words import (
     cell_title,
     explanation,
     finding,
+    heading,
     metric_name,
     metric_title,
     place,
@@ -135,7 +136,7 @@ def _measured(result: Result) -> Iterator[str]:
             for cell, testbed, text, count in metric.rows
         )
         heads = "".join(f'<th scope="col">{head}</th>' for head in ("Cell", "Testbed", "Mean ± interval", "n"))
-        yield f'<h3>{escape(metric.metric.capitalize())}</h3><div class="scroll"><table><thead><tr>{heads}</tr></thead>'
+        yield f'<h3>{escape(heading(metric.metric))}</h3><div class="scroll"><table><thead><tr>{heads}</tr></thead>'
         yield f"<tbody>{rows}</tbody></table></div>"
 
 
@@ -175,7 +176,7 @@ def _layers(result: Result) -> Iterator[str]:
 def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
     first = comparisons[0]
     title = metric_title(*_place(first))
-    yield f"<h3>{escape(title[0].upper() + title[1:])}</h3>"
+    yield f"<h3>{escape(heading(title))}</h3>"
     yield _metric_table(comparisons)
     left_out = plots.cells_left_out(comparisons)
     yield '<div class="plots">'

@@ -34,6 +34,11 @@ def metric_title(metric: str, host: str = "", direction: str = "") -> str:
     return f"{metric_name(metric)} ({where})" if where else metric_name(metric)
 
 
+def heading(text: str) -> str:
+    """With a capital at its beginning; the others stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def cell_title(cell: Mapping[str, Level]) -> str:
     """``payload 500B, offload on``; ``all runs`` for the one cell of a study without factors."""
     return ", ".join(f"{factor} {level_text(level)}" for factor, level in cell.items()) or "all runs"
