@@ -46,7 +46,7 @@ def test_tools_that_are_missing_are_named_with_their_packages(
 @pytest.mark.parametrize("built", [True, False])
 def test_what_builds_an_image_is_needed_only_without_one(built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "mmdebstrap", "mkfs.erofs")
-    monkeypatch.setattr(preflight, "_image", lambda: Check("image", built, ""))
+    monkeypatch.setattr(preflight, "_image", lambda _required: Check("image", built, ""))
     monkeypatch.setattr(preflight, "_lab", lambda _: [])
     tools = {check.what: check for check in preflight.machine()}["tools"]
     assert tools.works is built
@@ -232,3 +232,11 @@ def test_check_of_a_study_asks_its_drivers_only(tmp_path: Path, monkeypatch: pyt
     study.write_text("study: s\ntestbeds: {mine: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\n")
     assert CliRunner().invoke(command, [str(study)], standalone_mode=False).return_value == 0
     assert asked == ["mine"]
+
+
+def test_an_image_that_is_built_next_is_not_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run builds it after preflight, so that every other problem is told before anything is made."""
+    monkeypatch.setattr(preflight, "find", lambda: None)
+    image = {check.what: check for check in preflight.machine(builds=True)}["image"]
+    assert (image.works, image.required) == (False, False)
+    assert {check.what: check for check in preflight.machine()}["image"].required

@@ -17,9 +17,9 @@ from twinbed.hosts.site import Installed
 from twinbed.image import build, find, probe_path
 from twinbed.lab import preflight
 from twinbed.lab.folder import Folder
-from twinbed.lab.study import Ending, carry_out, chosen
+from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
-from twinbed.model.run import Run, Status
+from twinbed.model.run import Run
 from twinbed.model.study import Study
 
 
@@ -45,21 +45,20 @@ def carry(
     results = output or Path("results") / study.name
     folder = Folder(results)
     with folder.locked():
-        states = {run.id: folder.status(run.id) for run in runs}
         wanted = chosen(runs, only)
         if not wanted:
             raise TwinbedError(
                 f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
             )
-        to_do = [run for run in wanted if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
-        image = _ready(study, to_do, results, console) if to_do else None
+        to_do = due(wanted, {run.id: folder.status(run.id) for run in wanted}, retry_failed)
+        installed = _ready(study, to_do, results) if to_do else None
         with watcher(console, to_do) as listener:
             ending = carry_out(
                 study,
                 runs,
                 registry.PLUGINS,
                 folder,
-                image,
+                installed,
                 listener,
                 only=only,
                 keep_going=keep_going,
@@ -71,14 +70,13 @@ def carry(
     return codes.SOME_FAILED if ending.failed or ending.left else codes.DONE
 
 
-def _ready(study: Study, to_do: Sequence[Run], results: Path, console: Console) -> Installed:
-    """Preflight; returns the image, built now where it is not there yet. Raises PreflightFailed with every problem."""
+def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
+    """Preflight, then the image, built where it is not there yet. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
     instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
-    installed = Installed(probe_path(), find() or build())
     checks = [
-        *preflight.machine(needs_lab=bool(used - {"fake"}), captures="packets" in instruments),
+        *preflight.machine(needs_lab=bool(used - {"fake"}), captures="packets" in instruments, builds=True),
         *preflight.study(drivers),
         preflight.room(results, expense(to_do).bytes),
     ]
@@ -91,7 +89,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path, console: Console) 
             ),
             advice="`twinbed check` tries everything and changes nothing",
         )
-    return installed
+    return Installed(probe_path(), find() or build())
 
 
 def _tell_failures(ending: Ending, console: Console) -> None:

@@ -66,7 +66,7 @@ def run(
         done = subprocess.run(
             list(argv),
             cwd=cwd,
-            env={**os.environ, **env} if env else None,
+            env={**os.environ, "PATH": _path(), **(env or {})},
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             stdout=out or subprocess.PIPE,
@@ -100,3 +100,8 @@ def start(argv: Sequence[str], *, keep_open: Sequence[int] = (), log: Path | Non
             )
         except OSError as error:
             raise ProcessFailed(argv, f"cannot be started: {error.strerror}") from None
+
+
+def _path() -> str:
+    """Where programs are looked for: with the folders of system programs, which a user's PATH (or that of `su`) may lack."""
+    return f"{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/local/sbin:/usr/sbin:/sbin"

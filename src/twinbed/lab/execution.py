@@ -53,7 +53,7 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
             # Its own limits hold while it comes up; a host that hangs later is ended by the clock.
             with clock.phase(Phase.UP):
                 bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, site))
-            stack.push(_Evidence(bed, site))
+            stack.push(_evidence(bed, site))
             clock.hosts = tuple(bed.hosts.values())
             outcome.lab = bed.lab
             outcome.passport = bed.passport
@@ -101,21 +101,17 @@ def _together(commands: Sequence[Command]) -> float:
     return sum(command.limit_s for command in commands)
 
 
-class _Evidence:
+def _evidence(bed: Bed, site: Site) -> Callable[..., None]:
     """On the way out of a failed run: bring what its hosts have written so far, from those that still answer."""
 
-    def __init__(self, bed: Bed, site: Site) -> None:
-        self._bed, self._site = bed, site
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def collect(kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or not issubclass(kind, HostError):
             return
-        for name, host in self._bed.hosts.items():
+        for name, host in bed.hosts.items():
             with contextlib.suppress(HostError):
-                host.collect(self._site.place(name), limit_s=_EVIDENCE_LIMIT_S)
+                host.collect(site.place(name), limit_s=_EVIDENCE_LIMIT_S)
+
+    return collect
 
 
 def _hold_to(applied: Sequence[Applied]) -> None:

@@ -34,15 +34,15 @@ _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
 
 
-def machine(*, needs_lab: bool = True, captures: bool = True) -> list[Check]:
+def machine(*, needs_lab: bool = True, captures: bool = True, builds: bool = False) -> list[Check]:
     """This machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link in it.
 
-    ``captures``: whether a capture is required, or only of interest.
+    ``captures``: whether a capture is required, or only of interest.  ``builds``: whether the caller builds the image next.
     """
     checks = [_system(), _user()]
     if not needs_lab:
         return checks
-    image = _image()
+    image = _image(not builds)
     checks += _tools(_TOOLS if image.works else _TOOLS | _BUILDERS)
     checks.append(image)
     checks += _lab(captures)
@@ -88,18 +88,18 @@ def _tools(wanted: Mapping[str, str]) -> list[Check]:
     return [Check("tools", False, f"not installed: {', '.join(missing)}", f"{_sudo()}apt-get install {packages}")]
 
 
-def _image() -> Check:
+def _image(required: bool = True) -> Check:
     try:
         image = find()
     except TwinbedError as error:
-        return Check("image", False, str(error), error.advice)
+        return Check("image", False, str(error), error.advice, required)
     if image is None:
         mend = (
             "twinbed image build"
             if os.geteuid() == 0
             else f"sudo env TWINBED_CACHE={cache_root()} {sys.executable} -m twinbed.image"
         )
-        return Check("image", False, f"not built in {cache_root()}", mend)
+        return Check("image", False, f"not built in {cache_root()}", mend, required)
     return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
 
 

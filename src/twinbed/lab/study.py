@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def carry_out(
     folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
     wanted = chosen(runs, only)
     states = {run.id: folder.status(run.id) for run in wanted}
-    to_do = [run for run in wanted if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
+    to_do = due(wanted, states, retry_failed)
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
     made = 0
     for run in to_do:
@@ -68,6 +68,11 @@ def carry_out(
             break
     found = list(states.values())
     return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
+
+
+def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: bool) -> list[Run]:
+    """The runs that are still to be made, by their states in the results."""
+    return [run for run in runs if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
 
 
 def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:

@@ -31,11 +31,6 @@ class Kind(Enum):
         "the kernel log shows a NIC reset or transmit timeout",
         "distrust this run; see the kernel log in its folder",
     )
-    CHECKSUM_OFFLOAD = (
-        "the capture holds packets whose checksum the NIC would have filled in",
-        "harmless for counts; do not verify checksums",
-    )
-    CLOCKS = ("clocks were not synchronised", "one-way delays of this run mean nothing")
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",

@@ -133,16 +133,6 @@ class Check:
     required: bool = True
 
 
-class Host(Protocol):
-    """A place where programs run. Implemented in ``hosts``."""
-
-    name: str
-
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0) -> Any: ...
-    def read(self, path: str) -> bytes: ...
-    def write(self, path: str, content: bytes) -> None: ...
-
-
 class Testbed(Protocol):
     """A driver: a way to get hosts and links."""
 
