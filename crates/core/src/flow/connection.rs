@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::direction::{Counts, Direction};
+use super::key::Key;
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,28 +43,6 @@ pub struct Connection {
 impl Connection {
     pub fn duration_s(&self) -> Option<f64> {
         Some(self.end_ns?.saturating_sub(self.start_ns?) as f64 / 1e9)
-    }
-}
-
-/// An endpoint pair in one order for both directions, so that either finds the same connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    low_address: u128,
-    high_address: u128,
-    low_port: u16,
-    high_port: u16,
-    protocol: u8,
-    is_v6: bool,
-}
-
-impl Key {
-    /// The key, and whether the source is its low end.
-    #[inline]
-    pub fn of(source: (u128, u16), destination: (u128, u16), protocol: u8, is_v6: bool) -> (Key, bool) {
-        let source_is_low = source <= destination;
-        let (low, high) = if source_is_low { (source, destination) } else { (destination, source) };
-        let key = Key { low_address: low.0, high_address: high.0, low_port: low.1, high_port: high.1, protocol, is_v6 };
-        (key, source_is_low)
     }
 }
 
@@ -137,9 +116,7 @@ impl Live {
     }
 
     pub fn finish(self) -> Connection {
-        let Key { low_address, high_address, low_port, high_port, is_v6, .. } = self.key;
-        let low = (crate::wire::address(low_address, is_v6), low_port);
-        let high = (crate::wire::address(high_address, is_v6), high_port);
+        let (low, high) = self.key.ends();
         let [high_side, low_side] = self.sides;
         let (originator, responder, originator_counts, responder_counts) = if self.originator_is_low {
             (low, high, low_side.counts, high_side.counts)

@@ -4,11 +4,11 @@
 use crate::wire::{Addresses, Packet};
 
 /// Bounds the memory, and the time for which an identification is believed: it comes again after 65,536 packets.
-pub(super) const REMEMBERED: usize = 1024;
+pub(crate) const REMEMBERED: usize = 1024;
 
 /// What the fragments of one datagram have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Datagram {
+pub(crate) struct Datagram {
     addresses: Addresses,
     id: u32,
     protocol: u8,
@@ -31,7 +31,7 @@ type Owner = (u32, bool);
 
 /// One place for each hash: the newer datagram takes it.
 #[derive(Debug, Default)]
-pub(super) struct Owners {
+pub(crate) struct Owners {
     places: Vec<Option<(Datagram, Owner)>>,
 }
 

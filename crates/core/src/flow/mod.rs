@@ -6,21 +6,23 @@
 
 mod connection;
 mod direction;
-mod fragments;
-mod ranges;
+pub(crate) mod fragments;
+mod key;
+pub(crate) mod ranges;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 pub use connection::{Connection, Protocol};
 pub use direction::Counts as DirectionCounts;
+pub use key::Key;
 
 use crate::capture::{self, Counts, Frame, Origin};
 use crate::error::{ReadError, Result};
 use crate::wire::tcp::{Segment, ACK, SYN};
 use crate::wire::udp::{self, Datagram};
-use crate::wire::{self, tcp, Dissected, Packet, Transport};
-use connection::{Key, Live};
+use crate::wire::{self, Dissected, Packet, Transport};
+use connection::Live;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -164,7 +166,7 @@ impl Analyzer {
 
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment, is_super: bool) -> u64 {
-        let (key, sender_is_low) = key(packet, segment.source_port, segment.destination_port, tcp::PROTOCOL);
+        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
         let mut found = self.find(key);
         if segment.has(SYN) {
             found = found.filter(|&at| !self.live[at as usize].is_over_for(segment, sender_is_low));
@@ -204,7 +206,7 @@ impl Analyzer {
 
     #[inline]
     fn datagram(&mut self, frame: &Frame, packet: &Packet, datagram: &Datagram, is_super: bool) -> u64 {
-        let (key, sender_is_low) = key(packet, datagram.source_port, datagram.destination_port, udp::PROTOCOL);
+        let (key, sender_is_low) = Key::of_packet(packet, datagram.source_port, datagram.destination_port);
         let timeout_ns = self.options.udp_timeout_ns;
         let found = self.find(key).filter(|&at| match (frame.time_ns, self.live[at as usize].end_ns) {
             (Some(time), Some(end)) => time.saturating_sub(end) <= timeout_ns,
@@ -281,13 +283,6 @@ impl Analyzer {
         summary.protocols = (0u8..=255).zip(self.protocols).filter(|(_, count)| *count > 0).collect();
         Capture { connections: self.live.into_iter().map(Live::finish).collect(), summary }
     }
-}
-
-#[inline]
-fn key(packet: &Packet, source_port: u16, destination_port: u16, protocol: u8) -> (Key, bool) {
-    let (source, destination) = packet.addresses.numbers();
-    let is_v6 = packet.addresses.is_v6();
-    Key::of((source, source_port), (destination, destination_port), protocol, is_v6)
 }
 
 #[inline]

@@ -53,6 +53,14 @@ pub struct Packet {
     pub longer_than_frame: bool,
 }
 
+impl Packet {
+    /// The captured part of the transport header and what follows it; `data` is the frame's.
+    #[inline]
+    pub fn transport_data<'a>(&self, data: &'a [u8]) -> &'a [u8] {
+        &data[self.transport_offset as usize..][..self.transport_captured as usize]
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addresses {
     V4 { source: u32, destination: u32 },
