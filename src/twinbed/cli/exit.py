@@ -5,6 +5,8 @@ from __future__ import annotations
 DONE = 0
 SOME_FAILED = 1
 """Some runs failed, or are left to do."""
+INPUT_CUT = 1
+"""A file ended in the middle; what is before that was read."""
 USAGE = 2
 """The command line or the study is wrong."""
 PREFLIGHT = 3
@@ -17,6 +19,6 @@ INTERRUPTED = 130
 """Stopped by the user (Ctrl-C); the same command goes on."""
 
 TEXT = (
-    "Exit codes: 0 done, 1 some runs failed, 2 usage or study error, 3 preflight, "
+    "Exit codes: 0 done, 1 some runs failed or a file is cut off, 2 usage or study error, 3 preflight, "
     "4 compared and different, 5 compared and inconclusive, 130 interrupted."
 )

@@ -58,7 +58,7 @@ CONFIG: Spec = {
 
 def distribution(comparisons: Sequence[Comparison]) -> Spec:
     """Replicates, means and intervals of the mean of one metric: the reference and every testbed, a panel a cell."""
-    return _panels([_distribution_panel(rows) for rows in _by_cell(comparisons)])
+    return panels([_distribution_panel(rows) for rows in _by_cell(comparisons)])
 
 
 def ratios(comparisons: Sequence[Comparison]) -> Spec:
@@ -66,7 +66,7 @@ def ratios(comparisons: Sequence[Comparison]) -> Spec:
     bounds = [bound for each in comparisons for bound in _bounds(each) if bound > 0]
     margin = comparisons[0].margin
     low, high = min([1 / (1 + 1.6 * margin), *bounds]), max([1 + 1.6 * margin, *bounds])
-    return _panels([_ratio_panel(rows, low / 1.03, high * 1.03) for rows in _by_cell(comparisons)])
+    return panels([_ratio_panel(rows, low / 1.03, high * 1.03) for rows in _by_cell(comparisons)])
 
 
 def cells_left_out(comparisons: Sequence[Comparison]) -> int:
@@ -94,11 +94,11 @@ def _by_cell(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
     return list(cells.values())[:MOST_CELLS]
 
 
-def _panels(panels: list[Spec]) -> Spec:
-    return {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "vconcat": panels, "config": CONFIG}
+def panels(each: list[Spec]) -> Spec:
+    return {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "vconcat": each, "config": CONFIG}
 
 
-def _testbed_axis(names: Sequence[str]) -> Spec:
+def testbed_axis(names: Sequence[str]) -> Spec:
     axis = {
         "title": None,
         "ticks": False,
@@ -119,7 +119,7 @@ def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
     estimates = [(f"{first.reference} (ref)", first.reference_estimate), *((each.testbed, each.estimate) for each in rows)]
     scale = scaling(first.unit, [value for _name, found in estimates for value in found.values])
     names = [name for name, _found in estimates]
-    y = _testbed_axis(names)
+    y = testbed_axis(names)
     x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",.4~r", "titleAnchor": "end", "titlePadding": 2}
     x = {
         "type": "quantitative",
@@ -182,7 +182,7 @@ def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
     first = rows[0]
     reference = f"{first.reference} (ref)"
     names = [reference, *(each.testbed for each in rows)]
-    y = _testbed_axis(names)
+    y = testbed_axis(names)
     ticks = _ticks(low, high, first.margin)
     axis = {"title": f"ratio to {first.reference}", "values": ticks, "format": "~r", "titleAnchor": "end", "titlePadding": 2}
     x = {"type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True}, "axis": axis}

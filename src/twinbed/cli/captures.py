@@ -1,0 +1,161 @@
+"""What commands that read captures have in common: which packets, which format, where to, and what to say of the reading."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from twinbed.cli import exit as codes
+from twinbed.model.error import TwinbedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+STANDARD = "-"
+"""Standard input or output, by its usual name."""
+
+
+class Host(click.ParamType[str]):
+    """An IPv4 or IPv6 address."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return str(ip_address(value))
+        except ValueError:
+            self.fail(f"{value!r} is no IP address", param, ctx)
+
+
+class Moment(click.ParamType[int]):
+    """A time as nanoseconds since the epoch: seconds since the epoch, or a date and time by ISO 8601 (UTC unless it says)."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        whole, _, part = value.partition(".")
+        if whole.isdigit() and (part.isdigit() or not part):
+            return int(whole) * 10**9 + int(part[:9].ljust(9, "0"))
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither seconds since the epoch nor a date such as 2019-02-21T10:00:00", param, ctx)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
+
+
+def options(styles: list[str]) -> Callable[[Command], Command]:
+    """The arguments and options of a command that reads captures into rows."""
+    added = (
+        click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True)),
+        click.option("--port", type=click.IntRange(0, 65535), help="Only connections with this port at either end."),
+        click.option("--host", type=Host(), help="Only connections with this address at either end."),
+        click.option(
+            "--from",
+            "from_ns",
+            type=Moment(),
+            metavar="TIME",
+            help="Only packets from this time on: 1550743200.5, 2019-02-21T10:00:00.",
+        ),
+        click.option("--until", "until_ns", type=Moment(), metavar="TIME", help="Only packets before this time."),
+        click.option("--tunnels", is_flag=True, help="Look into IP-in-IP, GRE and VXLAN: the innermost packet counts."),
+        click.option("--format", "style", type=click.Choice(styles), help="Default: parquet for a .parquet file, else text."),
+        click.option(
+            "--output",
+            "-o",
+            type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+            help="The file to write. Default: standard output.",
+        ),
+    )
+
+    def add(command: Command) -> Command:
+        for each in reversed(added):
+            command = each(command)
+        return command
+
+    return add
+
+
+def chosen_style(style: str | None, output: Path | None, styles: list[str]) -> str:
+    """The format asked for, else the one that the output's name ends in, else text. Raises TwinbedError for Parquet on a
+    terminal's screen."""
+    if style is None:
+        suffix = output.suffix.removeprefix(".") if output else ""
+        style = suffix if suffix in styles else "text"
+    if style == "parquet" and output is None and sys.stdout.isatty():
+        raise TwinbedError("Parquet is not for a terminal", advice="give a file with -o")
+    return style
+
+
+@contextmanager
+def opened(output: Path | None) -> Iterator[IO[bytes]]:
+    """The output, for bytes."""
+    if output is None or str(output) == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with output.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise TwinbedError(f"{output} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What cannot be read, as one line and exit code 2."""
+    from twinbed import _core
+
+    try:
+        yield
+    except _core.ArtifactError as error:
+        raise TwinbedError(str(error)) from error
+    except OSError as error:
+        raise TwinbedError(f"{error.filename}: {error.strerror}") from error
+
+
+def write(table: pa.Table, style: str, output: Path | None) -> None:
+    """Writes a table as csv, json (one array, a row a line) or parquet."""
+    with opened(output) as file:
+        if style == "csv":
+            from pyarrow import csv
+
+            csv.write_csv(table, file)
+        elif style == "json":
+            _write_json(table, file)
+        else:
+            from pyarrow import parquet
+
+            parquet.write_table(table, file)
+
+
+def _write_json(table: pa.Table, file: IO[bytes]) -> None:
+    between = b"[\n"
+    for batch in table.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            file.write(between + json.dumps(row, ensure_ascii=False, allow_nan=False).encode())
+            between = b",\n"
+    file.write(b"\n]\n" if table.num_rows else b"[]\n")
+
+
+def ending(summary: Mapping[str, Any], what: str) -> int:
+    """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code."""
+    click.echo(f"{summary['rows']:,} {what} in {summary['packets']:,} packets", err=True)
+    for reasons in (summary["skipped"], summary["notes"]):
+        for reason, count in reasons.items():
+            click.echo(f"  {count:,} {reason.replace('_', ' ')}", err=True)
+    for stop in summary["truncated"]:
+        click.echo(f"twinbed: {stop['path']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)
+    return codes.INPUT_CUT if summary["truncated"] else codes.DONE

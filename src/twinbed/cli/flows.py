@@ -1,0 +1,127 @@
+"""`twinbed flows`: the statistics of every TCP connection in a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinbed.cli import captures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STYLES = ["text", "csv", "json", "parquet"]
+SIDES = ("_a2b", "_b2a")
+"""What the columns of a direction end in."""
+
+
+@click.command(name="flows", epilog="docs/flows.md says what each column counts, and where tcptrace is not followed.")
+@captures.options(STYLES)
+@click.option("--long", "is_long", is_flag=True, help="In text: every statistic, a connection after the other.")
+@click.option("--threads", type=click.IntRange(1, 64), help="Threads that read. Default: one a CPU this may use.")
+def command(
+    files: tuple[Path, ...],
+    port: int | None,
+    host: str | None,
+    from_ns: int | None,
+    until_ns: int | None,
+    tunnels: bool,
+    style: str | None,
+    output: Path | None,
+    is_long: bool,
+    threads: int | None,
+) -> int:
+    """Statistics of every TCP connection in the captures FILE..., a row each, as `tcptrace -l` counts them.
+
+    Several files are one capture, in the order of their packets' times; pcap or pcapng, plain, .gz or .zst, or - for standard
+    input. Missing is empty (null), never 0. Exit code 1: a file is cut off or damaged, and the rows are of what is before.
+
+    \b
+    twinbed flows server.pcap                         a table for the eye
+    twinbed flows --long --port 80 server.pcap        all that tcptrace -l tells
+    twinbed flows *.pcap.zst -o flows.parquet         for DuckDB, pandas, R
+    """
+    import os
+
+    from twinbed import _core
+
+    style = captures.chosen_style(style, output, STYLES)
+    paths = [str(file) for file in files]
+    reading: dict[str, Any] = {"tunnels": tunnels, "port": port, "host": host, "from_ns": from_ns, "until_ns": until_ns}
+    reading["threads"] = threads or len(os.sched_getaffinity(0))
+    with captures.refusals():
+        if style == "parquet" and output is not None and str(output) != captures.STANDARD:
+            summary = _core.flows_to_parquet(paths, str(output), **reading)
+        else:
+            table, summary = _core.flows(paths, **reading)
+            if style == "text":
+                _print(table, output, is_long)
+            else:
+                captures.write(table, style, output)
+    return captures.ending(summary, "TCP connections")
+
+
+def _print(table: pa.Table, output: Path | None, is_long: bool) -> None:
+    from twinbed.cli.output import as_text
+
+    rows = table.to_pylist()
+    text = "\n".join(map(_long, rows)) if is_long else as_text([_short(row, rows[0]) for row in rows])
+    with captures.opened(output) as file:
+        file.write(text.encode())
+
+
+def _short(row: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells connections apart and says whether one went well."""
+    begun, origin = row["first_packet"], first["first_packet"]
+    shown: dict[str, Any] = {
+        "a": _end(row, "a"),
+        "b": _end(row, "b"),
+        "start": None if begun is None else f"{begun - origin:.6f}",
+        "seconds": None if row["elapsed_time"] is None else f"{row['elapsed_time']:.6f}",
+        "complete": row["complete_conn"],
+    }
+    columns = {"packets": "total_packets", "bytes": "unique_bytes_sent", "rexmt": "rexmt_data_pkts"}
+    for name, column in columns.items():
+        shown |= {f"{name} {side}": row[column + ending] for side, ending in zip(("a>b", "b>a"), SIDES, strict=True)}
+    for side, ending in zip(("a>b", "b>a"), SIDES, strict=True):
+        rtt = row[f"rtt_avg{ending}"]
+        shown[f"rtt {side}"] = None if rtt is None else f"{rtt * 1e3:.3f} ms"
+    return shown
+
+
+def _end(row: Mapping[str, Any], side: str) -> str:
+    host = row[f"host_{side}"]
+    return f"[{host}]:{row[f'port_{side}']}" if ":" in host else f"{host}:{row[f'port_{side}']}"
+
+
+def _long(row: Mapping[str, Any]) -> str:
+    """Every statistic of a connection, directions side by side."""
+    of_both = [name.removesuffix(SIDES[0]) for name in row if name.endswith(SIDES[0])]
+    head = [f"{_end(row, 'a')} (a) <-> {_end(row, 'b')} (b)"]
+    whole = [
+        name for name in row if not name.endswith(SIDES) and name[:5] not in ("host_", "port_") and not name.endswith("_ns")
+    ]
+    lines = [*head, *(f"  {_words(name):<26}{_said(name, row[name])}" for name in whole)]
+    lines.append(f"  {'':<26}{'a>b':>18}{'b>a':>18}")
+    lines += [f"  {_words(name):<26}{''.join(f'{_said(name, row[name + side]):>18}' for side in SIDES)}" for name in of_both]
+    return "\n".join(lines) + "\n"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _said(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if name in ("first_packet", "last_packet"):
+            return datetime.fromtimestamp(value, UTC).isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00")
+        return f"{value:.6g}" if name == "throughput" else f"{value:.9f}".rstrip("0").rstrip(".")
+    return str(value)
