@@ -72,7 +72,7 @@ def half_open(wire: Wire) -> None:
     unanswered = wire.socket(wire.a)
     unanswered.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, 1)
     _begin(wire, unanswered, 81)
-    wire.listener(82)
+    wire.kept.append(wire.listener(82))
     unacknowledged = wire.socket(wire.a)
     unacknowledged.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, 1)
     _begin(wire, unacknowledged, 82)

@@ -93,8 +93,16 @@ def loss_of_handshakes(wire: Wire) -> None:
 
 @kind()
 def loss_of_acks(wire: Wire) -> None:
-    """Every ack of the client's is lost for a while, so the server sends again what has arrived: DSACK (RFC 2883)."""
-    wire.relay.rule = lambda frame: DROP if frame.sender == "a" and 3 < frame.number < 12 and frame.is_pure_ack else PASS
+    """The acks of the client's are lost until the server has sent two segments again that had arrived: DSACK (RFC 2883)."""
+    sent: list[int] = []
+
+    def rule(frame: Frame) -> tuple[Delivery, ...]:
+        if frame.sender == "b" and frame.is_data:
+            sent.append(frame.sequence)
+        lost = frame.sender == "a" and frame.is_pure_ack and sent and len(sent) < len(set(sent)) + 2
+        return DROP if lost else PASS
+
+    wire.relay.rule = rule
     download(wire, 40_000)
 
 

@@ -1,4 +1,4 @@
-"""Two namespaces joined by an Ethernet relay in this process: it reads what one's tap device sends and writes it to the other's.
+"""An Ethernet relay in this process joins two namespaces: what the tap device of one sends, it writes to the other's.
 
 A rule decides for each TCP packet what is delivered and when: () loses it, (Delivery(),) passes it on, two of them repeat
 it, a delay lets later ones overtake it. Rules choose by packet number or parsed header, so they do the same in every run.

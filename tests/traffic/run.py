@@ -1,4 +1,4 @@
-"""Make kinds of traffic, each in namespaces of its own that die with the caller: ``python -m tests.traffic.run NAME FOLDER``."""
+"""Make a kind of traffic, in namespaces of its own that die with the caller: ``python -m tests.traffic.run NAME FOLDER``."""
 
 from __future__ import annotations
 

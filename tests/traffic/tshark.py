@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -20,6 +21,15 @@ def packets(capture: Path, *fields: str, chosen: str = "tcp") -> list[dict[str, 
     command += ["-o", "tcp.check_checksum:TRUE", *options]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+
+
+def counts(capture: Path, *filters: str) -> list[int]:
+    """How many packets each display filter chooses."""
+    statistics = ",".join(["io,stat,0", *(f"frame && ({each})" for each in filters)])
+    command = ["tshark", "-n", "-r", str(capture), "-o", "tcp.check_checksum:TRUE", "-q", "-z", statistics]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    (row,) = [line for line in said.splitlines() if re.match(r"\| +[\d.]+ <> ", line)]
+    return [int(cell) for cell in row.split("|")[2 : 2 + 2 * len(filters) : 2]]
 
 
 def totals(capture: Path) -> list[tuple[object, ...]]:

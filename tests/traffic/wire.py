@@ -32,7 +32,10 @@ class Settings:
 
 
 class Wire:
-    """``a`` and ``b`` are the ends; sockets are made in them and used by any thread. ``kept`` are those that stay open beyond the captures."""
+    """``a`` and ``b`` are the ends; sockets are made in them and used by any thread.
+
+    ``kept`` are sockets that stay open beyond the captures.
+    """
 
     def __init__(self, a: Namespace, b: Namespace, relay: Relay, ipv6: bool) -> None:
         self.a, self.b, self.relay, self.ipv6 = a, b, relay, ipv6
