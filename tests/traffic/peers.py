@@ -155,6 +155,8 @@ def _number(cell: str, base: str) -> object:
     if cell == "NA":
         return None
     number = Decimal(cell)
+    if base == "missed_data" and number >= 1 << 63:  # Below zero, printed as unsigned.
+        number -= 1 << 64
     if "." not in cell and base not in _WHOLE_MEANS:
         return int(number)
     scale = Decimal("0.001") if _MILLISECONDS.fullmatch(base) else Decimal(1)

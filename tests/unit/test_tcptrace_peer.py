@@ -55,6 +55,8 @@ def test_units_and_missing_values() -> None:
     assert (row["syn_pkts_sent_a2b"], row["req_1323_ts_b2a"], row["complete_conn"]) == (1, True, "yes")
     assert row["elapsed_time"] == Printed(Decimal("0.211628"), Decimal("0.000001"))
     assert row["last_packet_ns"] == Printed(Decimal(1362692527_080972_000), Decimal(1000))
+    # ttl stream length 300, unique bytes 601; tcptrace prints 18446744073709551315.
+    assert tcptrace_rows(GOLDEN / "tcp" / "port-reuse-a.pcap")[3]["missed_data_a2b"] == -301
     half_open = tcptrace_rows(GOLDEN / "tcp" / "half-open-a.pcap")[0]
     assert (half_open["ttl_stream_length_a2b"], half_open["idletime_max_b2a"], half_open["syns"]) == (None, None, 1)
 
