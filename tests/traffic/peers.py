@@ -42,20 +42,22 @@ _MILLISECONDS = re.compile(r"idletime_max|rtt_(?!samples|full_sz_smpls)\w+|\w+_r
 # Means that tcptrace prints as whole numbers, some of them cut off instead of rounded.
 _WHOLE_MEANS = frozenset({"avg_segm_size", "avg_win_adv", "avg_owin", "wavg_owin", "throughput"})
 _TIMES = frozenset({"first_packet_ns", "last_packet_ns", "elapsed_time"})
-# tcptrace prints 0 for what it has no sample of, we say nothing: allowed while this count is at most so many.
+# tcptrace prints 0 for what it has no sample of, and for the deviation of two; we say nothing.
+# Allowed while the count of this name is at most so many; without a name always.
 _UNMEASURED: tuple[tuple[re.Pattern[str], str, int], ...] = tuple(
     (re.compile(pattern), count, at_most)
     for pattern, count, at_most in (
         (r"(max|min|avg)_segm_size|initial_window_(bytes|pkts)|data_xmit_time|throughput", "actual_data_pkts", 0),
         (r"mss_requested", "syn_pkts_sent", 0),
         (r"rtt_(min|max|avg)", "rtt_samples", 0),
-        (r"rtt_stdev", "rtt_samples", 1),
+        (r"rtt_stdev", "rtt_samples", 2),
         (r"rtt_from_3whs", "", 0),
         (r"rtt_full_sz_(min|max|avg)", "rtt_full_sz_smpls", 0),
-        (r"rtt_full_sz_stdev", "rtt_full_sz_smpls", 1),
+        (r"rtt_full_sz_stdev", "rtt_full_sz_smpls", 2),
         (r"rtt_(min|max|avg)_last", "ambiguous_acks", 0),
-        (r"rtt_sdv_last", "ambiguous_acks", 1),
-        (r"(min|max|avg|sdv)_retr_time", "max_retrans", 1),
+        (r"rtt_sdv_last", "ambiguous_acks", 2),
+        (r"(min|max|avg)_retr_time", "max_retrans", 0),
+        (r"sdv_retr_time", "", 0),
         (r"(max|min|avg)_win_adv|(max|min_non_zero|avg|wavg)_owin", "", 0),
     )
 )
@@ -136,7 +138,7 @@ def _cells(name: str, cell: str) -> list[tuple[str, object]]:
         name = name.replace(theirs, own)
     name = name.lower()
     base, ending = _DIRECTION.sub("", name), name[len(_DIRECTION.sub("", name)) :]
-    if base == "conn_":
+    if base == "conn_#":
         return []
     if base in ("first_packet", "last_packet"):
         return [(f"{base}_ns", _nanoseconds(cell))]

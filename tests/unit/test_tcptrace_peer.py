@@ -48,6 +48,7 @@ def test_sums_are_those_of_tshark(capture: Path) -> None:
 
 def test_units_and_missing_values() -> None:
     row = tcptrace_rows(GOLDEN / "captures" / "zeek-get.pcap")[0]
+    assert len(row) == 153 and all(name.isidentifier() and name == name.lower() for name in row)
     # As `tcptrace -n -l -r` prints them: 69.0 ms, 0.000 secs, 23659 Bps, 1/1, Y/Y, 0:00:00.211628, 1362692527.80972.
     assert row["rtt_min_a2b"] == Printed(Decimal("0.069"), Decimal("0.0001"))
     assert row["data_xmit_time_b2a"] == Printed(Decimal(0), Decimal("0.001"))
