@@ -167,6 +167,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(16))]
+
         #[test]
         fn quantiles_are_within_the_resolution_and_parts_make_the_whole(
             values in proptest::collection::vec(-3_000_000_000i64..3_000_000_000, 1..9000), cut in 0usize..9000,
