@@ -83,7 +83,7 @@ def udp_streams(
     Columns: flow (the same for both directions), source_address, source_port, destination_address, destination_port, start_s,
     start_ns, duration_s, packets (fragments too), bytes (IP), datagrams, payload_bytes, other_datagrams (no header),
     cut_off_datagrams (header not captured), header (iperf3, iperf3-64bit), unread (why there is none: not_iperf3,
-    payload_cut_off, greeting_only, not_asked). Null without header: first_sequence, highest_sequence, expected_datagrams (from
+    payload_cut_off, greeting_only, not_asked, too_many_streams: above 4096). Null without header: first_sequence, highest_sequence, expected_datagrams (from
     1 where the greeting was captured, else from the lowest number), distinct_datagrams, lost_datagrams (expected less
     distinct), lost_rfc3550 (A.3: duplicates count as received), duplicate_datagrams, reordered_datagrams and
     reordering_extent_max (RFC 4737, in datagrams), loss_bursts, loss_burst_max, iperf3_lost and iperf3_out_of_order (as its

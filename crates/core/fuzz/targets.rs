@@ -68,7 +68,7 @@ pub fn udp(data: &[u8]) {
         for statistics in found.rows.iter().filter_map(|row| row.statistics.as_ref().ok()) {
             let counts = statistics.sequence;
             assert_eq!(counts.expected, counts.distinct + counts.lost);
-            assert!((0.0..1.0).contains(&counts.loss()) && counts.loss_burst_max <= counts.lost);
+            assert!((0.0..=1.0).contains(&counts.loss()) && counts.loss_burst_max <= counts.lost);
         }
     }
 }

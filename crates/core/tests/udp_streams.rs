@@ -4,7 +4,7 @@ mod made;
 
 use made::{paced, pcap, Packet};
 use proptest::prelude::*;
-use twinbed_core::datagrams::{streams, HeaderStatistics, Headers, Options, Row, Streams, Unread, Width};
+use twinbed_core::datagrams::{streams, HeaderStatistics, Headers, Options, Row, Streams, Unread, Width, MAX_STREAMS};
 
 fn golden(name: &str) -> Vec<u8> {
     let path = format!("{}/../../tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -159,6 +159,20 @@ fn the_same_ports_greeting_again_are_another_test() {
         found.iter().map(|(row, found)| (row.flow, found.sequence.expected)).collect::<Vec<_>>(),
         [(0, 2), (1, 2)]
     );
+}
+
+#[test]
+fn streams_that_are_followed_are_bounded() {
+    let datagram = |port: u16, at: u64| {
+        let mut data = sent(at as u32, at * 1000, 12);
+        data[34..36].copy_from_slice(&port.to_be_bytes());
+        Packet { time_us: at * 1000, original_bytes: data.len() as u32, data }
+    };
+    let made: Vec<Packet> =
+        (1..=2).flat_map(|at| (0..MAX_STREAMS as u16 + 3).map(move |port| datagram(port, at))).collect();
+    let rows = read(&pcap(&made, false, false, 1)).rows;
+    let refused = rows.iter().filter(|row| row.statistics == Err(Unread::TooManyStreams)).count();
+    assert_eq!((rows.len(), refused), (MAX_STREAMS + 3, 3));
 }
 
 #[test]

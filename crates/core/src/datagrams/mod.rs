@@ -31,9 +31,11 @@ use crate::wire::udp::{self, Datagram};
 use crate::wire::{self, Dissected, Packet, Transport};
 use stream::Stream;
 
-/// Flows that get a row (about 500 bytes each, and up to 250 KB for one with iperf3's headers). Packets of further
-/// ones are counted as skipped.
+/// Flows that get a row (about 400 bytes each). Packets of further ones are counted as skipped.
 pub const MAX_FLOWS: usize = 1 << 20;
+/// Directions whose headers are followed at a time (up to 250 KB each, 1 KB where nothing is lost or late). Further ones
+/// get sizes and times only.
+pub const MAX_STREAMS: usize = 4096;
 
 /// Which payloads are read as iperf3's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,13 +132,15 @@ struct Engine {
     /// The latest flow of an endpoint pair.
     index: HashMap<Key, u32, foldhash::fast::RandomState>,
     fragments: Owners,
+    /// Directions whose headers are followed.
+    followed: usize,
     found: Streams,
 }
 
 impl Engine {
     fn new(options: Options) -> Self {
         let (flows, index) = (Vec::new(), HashMap::default());
-        Engine { options, flows, index, fragments: Owners::default(), found: Streams::default() }
+        Engine { options, flows, index, fragments: Owners::default(), followed: 0, found: Streams::default() }
     }
 
     fn frame(&mut self, frame: &Frame) {
@@ -185,7 +189,9 @@ impl Engine {
         let from = flow.greeted.then_some(1);
         let side = &mut flow.sides[usize::from(is_low)];
         side.packet(frame.time_ns, packet.ip_bytes, datagram.payload_bytes);
-        side.datagram(captured, datagram.payload_bytes, frame.time_ns, self.options.headers, from);
+        let (before, has_room) = (side.is_followed(), self.followed < MAX_STREAMS);
+        side.datagram(captured, datagram.payload_bytes, frame.time_ns, self.options.headers, from, has_room);
+        self.followed = (self.followed + usize::from(side.is_followed())).saturating_sub(usize::from(before));
         Ok(())
     }
 

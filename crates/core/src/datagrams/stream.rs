@@ -22,6 +22,8 @@ pub enum Unread {
     GreetingOnly,
     /// Headers were not to be read.
     NotAsked,
+    /// As many streams were being followed as there is room for.
+    TooManyStreams,
 }
 
 impl Unread {
@@ -31,6 +33,7 @@ impl Unread {
             Unread::PayloadCutOff => "payload_cut_off",
             Unread::GreetingOnly => "greeting_only",
             Unread::NotAsked => "not_asked",
+            Unread::TooManyStreams => "too_many_streams",
         }
     }
 }
@@ -82,9 +85,15 @@ pub(super) struct Stream {
     pub carried: Carried,
     candidate: Option<Box<Candidate>>,
     given_up: bool,
+    refused: bool,
 }
 
 impl Stream {
+    /// Whether headers are being followed.
+    pub fn is_followed(&self) -> bool {
+        self.candidate.is_some()
+    }
+
     pub fn packet(&mut self, time_ns: Option<i64>, ip_bytes: u32, payload_bytes: u32) {
         let carried = &mut self.carried;
         carried.packets += 1;
@@ -101,7 +110,8 @@ impl Stream {
         self.carried.datagrams > self.carried.greetings
     }
 
-    /// Reads a datagram's payload; `from` is the number that the flow is known to begin with.
+    /// Reads a datagram's payload; `from` is the number that the flow is known to begin with, `has_room` whether one more
+    /// stream may be followed.
     pub fn datagram(
         &mut self,
         captured: &[u8],
@@ -109,6 +119,7 @@ impl Stream {
         time_ns: Option<i64>,
         headers: Headers,
         from: Option<i64>,
+        has_room: bool,
     ) {
         self.carried.datagrams += 1;
         if is_greeting(captured, payload_bytes) {
@@ -125,6 +136,10 @@ impl Stream {
             (None, _) => Width::of(captured),
         };
         match width.and_then(|width| Some((width, Header::read(captured, width)?))) {
+            Some(_) if !has_room && self.candidate.is_none() => {
+                self.refused = true;
+                self.carried.other_datagrams += 1;
+            }
             Some((width, header)) => self.header(header, width, time_ns, headers, from),
             None if cut_off(captured, payload_bytes, width) => self.carried.cut_off += 1,
             None => self.other(),
@@ -176,6 +191,7 @@ impl Stream {
                 jitter: candidate.jitter.estimate(),
                 delay: candidate.delays.spread(),
             }),
+            None if self.refused => Err(Unread::TooManyStreams),
             None if !self.has_data() && self.carried.greetings > 0 => Err(Unread::GreetingOnly),
             None if self.carried.cut_off > self.carried.other_datagrams => Err(Unread::PayloadCutOff),
             None => Err(Unread::NotIperf3),

@@ -13,7 +13,7 @@
 //! Lost is what one capture saw at a time when, with every delay seen in that direction from the least to the greatest,
 //! it had to come up between the other capture's first and last packet; other unmatched packets are at the edge.
 //! A packet is waited for [`MAX_WAIT_NS`]; at most [`MAX_WAITING`] wait in a direction at one point and
-//! [`MAX_WAITING_IN_ALL`] (about 150 bytes each) in all, further ones are given up early and noted as such.
+//! [`MAX_WAITING_IN_ALL`] (200 to 400 bytes each) in all, further ones are given up early and noted as such.
 
 mod clocks;
 mod direction;

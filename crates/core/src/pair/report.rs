@@ -133,7 +133,7 @@ pub(super) fn report(
         .filter_map(|connection| Some((addresses(&connection.key), connection.low_is_first()?)))
         .collect();
     let (mut there, mut back): (Option<i64>, Option<i64>) = (None, None);
-    for connection in &connections {
+    for connection in connections {
         let own = connection.low_is_first();
         let host = hosts.get(&addresses(&connection.key)).copied();
         for (sender_is_low, direction) in [(true, &connection.directions[1]), (false, &connection.directions[0])] {
@@ -143,7 +143,7 @@ pub(super) fn report(
                 (None, Some(low_is_first)) => (low_is_first == sender_is_low, Orientation::Hosts),
                 (None, None) => (true, Orientation::Assumed),
             };
-            let row = row(connection, sender_is_low, direction, from_first, orientation);
+            let row = row(&connection, sender_is_low, direction, from_first, orientation);
             if let (Some(delay), true) = (&row.raw_delay, orientation != Orientation::Assumed) {
                 let least = if from_first { &mut there } else { &mut back };
                 *least = Some(least.map_or(delay.min_ns, |least| least.min(delay.min_ns)));

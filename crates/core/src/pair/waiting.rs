@@ -104,7 +104,8 @@ pub(super) struct Found {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waiting {
-    packets: BTreeMap<Place, Packet>,
+    /// Boxed, because most maps hold few packets and have room for eleven.
+    packets: BTreeMap<Place, Box<Packet>>,
     /// As they came; those matched since too.
     queue: VecDeque<Place>,
     longest: u32,
@@ -124,7 +125,7 @@ impl Waiting {
         let packet = self.packets.get_mut(&place)?;
         packet.take(start, end);
         packet.parts += 1;
-        let taken = if packet.is_matched() { self.packets.remove(&place)? } else { packet.clone() };
+        let taken = if packet.is_matched() { *self.packets.remove(&place)? } else { Packet::clone(packet) };
         self.matched(&taken);
         Some(taken)
     }
@@ -133,7 +134,7 @@ impl Waiting {
         let place = packet.place();
         self.longest = self.longest.max(packet.numbers());
         self.queue.push_back(place);
-        self.packets.insert(place, packet);
+        self.packets.insert(place, Box::new(packet));
         // Matched ones in the queue cost no more than as many as wait.
         if self.queue.len() > 64 + 2 * self.packets.len() {
             let packets = &self.packets;
@@ -151,7 +152,7 @@ impl Waiting {
             if !make_room && now_ns.saturating_sub(packet.time_ns) <= MAX_WAIT_NS {
                 return None;
             }
-            return self.packets.remove(place);
+            return self.packets.remove(place).map(|packet| *packet);
         }
         None
     }
@@ -172,7 +173,7 @@ impl Waiting {
     }
 
     pub fn into_packets(self) -> impl Iterator<Item = Packet> {
-        self.packets.into_values()
+        self.packets.into_values().map(|packet| *packet)
     }
 
     /// Whether `identity` repeats what was matched before.
@@ -253,7 +254,7 @@ impl Waiting {
         // Sequence numbers wrap.
         let (upper, lower) =
             if low <= high { (between(low..=high), None) } else { (between(0..=high), Some(between(low..=u32::MAX))) };
-        upper.chain(lower.into_iter().flatten()).take(LOOKED_AT).map(|(place, packet)| (*place, packet))
+        upper.chain(lower.into_iter().flatten()).take(LOOKED_AT).map(|(place, packet)| (*place, &**packet))
     }
 }
 
