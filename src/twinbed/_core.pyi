@@ -80,15 +80,16 @@ def udp_streams(
     Take the receiver's capture: at the sender nothing is lost yet. iperf3 is recognised by content; `headers` forces one
     width of its number on all datagrams, or none. 12 bytes of payload (16 with `--udp-counters-64bit`) must be captured.
 
-    Columns: flow (the same for both directions), source_address, source_port, destination_address, destination_port, start_s,
-    start_ns, duration_s, packets (fragments too), bytes (IP), datagrams, payload_bytes, other_datagrams (no header),
-    cut_off_datagrams (header not captured), header (iperf3, iperf3-64bit), unread (why there is none: not_iperf3,
-    payload_cut_off, greeting_only, not_asked, too_many_streams: above 4096). Null without header: first_sequence, highest_sequence, expected_datagrams (from
-    1 where the greeting was captured, else from the lowest number), distinct_datagrams, lost_datagrams (expected less
-    distinct), lost_rfc3550 (A.3: duplicates count as received), duplicate_datagrams, reordered_datagrams and
-    reordering_extent_max (RFC 4737, in datagrams), loss_bursts, loss_burst_max, iperf3_lost and iperf3_out_of_order (as its
-    receiver counts), beyond_memory (late by more than 4096 gaps), loss, jitter_s (RFC 3550, at the end), jitter_mean_s,
-    jitter_max_s, delay_p95_p50_s (of one-way delay), delay_range_s, delay_resolution_s (0: exact).
+    Columns: flow (the same for both directions), source_address, source_port, destination_address, destination_port,
+    start_s, start_ns, duration_s, packets (fragments too), bytes (IP), datagrams, payload_bytes, other_datagrams (no
+    header), cut_off_datagrams (header not captured), header (iperf3, iperf3-64bit), unread (why there is none: not_iperf3,
+    payload_cut_off, greeting_only, not_asked, too_many_streams: above 4096). Null without header: first_sequence,
+    highest_sequence, expected_datagrams (from 1 where the greeting was captured, else from the lowest number),
+    distinct_datagrams, lost_datagrams (expected less distinct), lost_rfc3550 (A.3: duplicates count as received),
+    duplicate_datagrams, reordered_datagrams and reordering_extent_max (RFC 4737, in datagrams), loss_bursts,
+    loss_burst_max, iperf3_lost and iperf3_out_of_order (as its receiver counts), beyond_memory (late by more than 4096
+    gaps), loss, jitter_s (RFC 3550, at the end), jitter_mean_s, jitter_max_s, delay_p95_p50_s (of one-way delay),
+    delay_range_s, delay_resolution_s (0: exact).
 
     iperf3's own jitter has its scheduling in it, because it takes a datagram's time when it has read it; here it is the
     kernel's. Datagrams that a full socket buffer dropped are lost for iperf3 and not here.
@@ -130,16 +131,16 @@ def match_captures(
     fields and 24 bytes of payload. Clocks need not agree: raw_delay_min_s holds their offset, the variations do not.
     Rewritten addresses (NAT) match nothing.
 
-    Columns: protocol, source_address, source_port, destination_address, destination_port, passes
-    (sender_to_receiver_side, receiver_to_sender_side) and passes_by (connection, hosts: told by delays; assumed: one-way
-    traffic, taken to go to the receiver side). `_packets` and `_payload_bytes` each of: sent, arrived (seen at the point
-    nearer to the source, and at the other), lost (nothing of a packet arrived), partly_lost (bytes: what did not), appeared
-    (arrived, not seen sent), duplicated (arrived again), edge_sent, edge_arrived (unmatched, and with the least or greatest
-    delay of that direction outside the other capture: not counted as lost or appeared), split (sent, arrived as several), merged
-    (arrived, sent as several). matched_sent_packets, matched_arrived_packets (in full), lost_ranges, reordered_packets (RFC
-    4737, by the order sent), split_parts, merged_parts, sent_super_packets, arrived_super_packets (above `mtu`),
-    delay_samples, raw_delay_min_s, delay_variation_p50_s, _p95_s, _p99_s, _max_s (over the least), delay_p95_p50_s,
-    delay_resolution_s (0: exact).
+    Columns: protocol, source_address, source_port, destination_address, destination_port, passes (sender_to_receiver_side,
+    receiver_to_sender_side) and passes_by (connection, hosts: told by delays; assumed: one-way traffic, taken to go to the
+    receiver side). `_packets` and `_payload_bytes` each of: sent, arrived (seen at the point nearer to the source, and at
+    the other), lost (nothing of a packet arrived), partly_lost (bytes: what did not), appeared (arrived, not seen sent),
+    duplicated (arrived again), edge_sent, edge_arrived (unmatched, and with the least or greatest delay of that direction
+    outside the other capture: not counted as lost or appeared), split (sent, arrived as several), merged (arrived, sent as
+    several). matched_sent_packets, matched_arrived_packets (in full), lost_ranges, reordered_packets (RFC 4737, by the
+    order sent), split_parts, merged_parts, sent_super_packets, arrived_super_packets (above `mtu`), delay_samples,
+    raw_delay_min_s, delay_variation_p50_s, _p95_s, _p99_s, _max_s (over the least), delay_p95_p50_s, delay_resolution_s (0:
+    exact).
 
     sent = matched_sent + lost + partly_lost + edge_sent, in packets, and arrived = matched_arrived + appeared + duplicated +
     edge_arrived. Packets wait 30 s for each other, at most 65,536 in a direction at a point.

@@ -26,7 +26,7 @@ def test_iperf3_stream_has_its_numbers_and_its_greeting_none() -> None:
 def test_headers_not_asked_for_are_null() -> None:
     table, _ = _core.udp_streams(GOLDEN / "udp" / "tbf.pcap", headers="none")
     assert table["lost_datagrams"].null_count == table.num_rows
-    with pytest.raises(ValueError, match="headers is 'quic', expected auto"):
+    with pytest.raises(ValueError, match='headers is "quic", expected auto'):
         _core.udp_streams(GOLDEN / "udp" / "tbf.pcap", headers="quic")  # type: ignore[arg-type]
 
 

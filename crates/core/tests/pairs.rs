@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use twinbed_core::pair::{match_captures, Options, Orientation, Pairing, Row};
 
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/pairs");
+
 fn matched(first: &[u8], second: &[u8]) -> Pairing {
     match_captures(first, second, &Options::default()).expect("two captures")
 }
 
 fn golden(folder: &str) -> Pairing {
     let read = |name| {
-        let path = format!("{}/../../tests/golden/pairs/{folder}/{name}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{GOLDEN}/{folder}/{name}");
         std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     };
     matched(&read("a.pcap"), &read("b.pcap"))
@@ -368,4 +370,21 @@ fn what_one_capture_was_too_late_for_is_not_lost() {
     let sent = segments(5, 10_000, &(1..100).map(|cut| cut * 100).collect(), true);
     let row = tcp_row(&matched(&file(&sent, 0), &file(&late(&sent[20..70], 300), 0)));
     assert_eq!((row.lost.packets, row.edge_sent.packets, row.matched_sent_packets), (0, 50, 50));
+}
+
+/// Which capture is named first is told by the delays: only what says so changes.
+#[test]
+fn naming_the_captures_the_other_way_round_changes_nothing_else() {
+    for folder in ["relay-udp", "relay-tcp", "router-tso", "router-gro", "router-tbf", "router-udp-tbf"] {
+        let read = |name| std::fs::read(format!("{GOLDEN}/{folder}/{name}")).expect("a golden file");
+        let (a, b) = (read("a.pcap"), read("b.pcap"));
+        let (pairing, swapped) = (matched(&a, &b), matched(&b, &a));
+        let sorted = |mut rows: Vec<Row>| {
+            rows.sort_by_key(|row| (row.protocol, row.source, row.destination));
+            rows
+        };
+        let turned = swapped.rows.into_iter().map(|row| Row { from_first: !row.from_first, ..row }).collect();
+        assert_eq!(sorted(pairing.rows), sorted(turned), "{folder}");
+        assert_eq!(pairing.least_round_trip_ns, swapped.least_round_trip_ns);
+    }
 }

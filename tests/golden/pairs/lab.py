@@ -78,7 +78,8 @@ def main() -> None:
         relaying = start([*relay, str(out / "plan.json"), str(out / "relay.jsonl")], "ready", stdout=subprocess.PIPE)
     dumps = []
     for holder, name in ((a, "a"), (b, "b")):
-        dump = ["tcpdump", "-ni", f"v{name}", "-s", snap, "-B", "8192", "--immediate-mode", "-U", "-w", str(out / f"{name}.pcap"), "ip"]
+        dump = ["tcpdump", "--immediate-mode", "-U", "-ni", f"v{name}", "-s", snap, "-B", "8192"]
+        dump += ["-w", str(out / f"{name}.pcap"), "ip"]
         dumps.append(start(hosted(holder, *dump), "listening", stderr=subprocess.PIPE))
     server = start(hosted(b, "iperf3", "-s", "-1", "--json", "--logfile", str(out / "server.json")))
     while ":5201" not in run(*hosted(b, "ss", "-ltn")):

@@ -8,6 +8,7 @@ carried unchanged. LOG gets a line of JSON for each thing done and the totals la
 """
 
 import json
+import pathlib
 import select
 import signal
 import socket
@@ -37,8 +38,7 @@ def opened(name: str) -> socket.socket:
 
 def main() -> None:
     here, there = opened(sys.argv[1]), opened(sys.argv[2])
-    with open(sys.argv[3]) as file:
-        plan = json.load(file)
+    plan = json.loads(pathlib.Path(sys.argv[3]).read_text())
     counts = {"udp": 0, "tcp": 0}
     held: list[tuple[int, bytes]] = []
     done: list[dict[str, object]] = []
@@ -49,7 +49,8 @@ def main() -> None:
         running = False
 
     signal.signal(signal.SIGTERM, stop)
-    print("ready", flush=True)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     while running:
         readable, _, _ = select.select([here, there], [], [], 0.2)
         if there in readable:
@@ -84,8 +85,7 @@ def main() -> None:
                 there.send(frame)
         held = [(left, frame) for left, frame in held if left > 0]
     done.append({"seen": counts, "still_held": len(held)})
-    with open(sys.argv[4], "w") as file:
-        file.write("".join(json.dumps(line) + "\n" for line in done))
+    pathlib.Path(sys.argv[4]).write_text("".join(json.dumps(line) + "\n" for line in done))
 
 
 main()
