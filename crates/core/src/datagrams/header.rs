@@ -71,8 +71,8 @@ impl Header {
     }
 }
 
-/// The four bytes with which iperf3's ends greet each other: "6789" and "9876"; before 3.11 123456789 and 987654321 in
-/// either byte order.
+/// The four bytes with which iperf3's ends greet each other: "6789" and "9876" from 3.12; older versions are known to
+/// send the numbers 123456789 and 987654321 in their own byte order, which was not observed here.
 pub(super) fn is_greeting(payload: &[u8], payload_bytes: u32) -> bool {
     const GREETINGS: [u32; 2] = [0x3637_3839, 0x3938_3736];
     const OLD_GREETINGS: [u32; 2] = [123_456_789, 987_654_321];
