@@ -5,7 +5,7 @@ a file that cannot be opened `OSError`.
 """
 
 import os
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import pyarrow as pa
 
@@ -55,6 +55,95 @@ def connections(
 
     tcptrace's "rexmt data pkts" is retransmitted_segments; its "rexmt data bytes" is retransmitted_bytes +
     retransmitted_syn_fin.
+    """
+
+class UdpSummary(TypedDict):
+    packets: int
+    udp_packets: int
+    """Those that are in a row."""
+    unread: dict[str, int]
+    """Rows without header, by reason (the column `unread`)."""
+    skipped: dict[str, int]
+    notes: dict[str, int]
+    stopped: str | None
+    """Why reading ended before the end of the file."""
+
+def udp_streams(
+    path: str | os.PathLike[str],
+    *,
+    headers: Literal["auto", "iperf3", "iperf3-64bit", "none"] = "auto",
+    udp_timeout_s: float = 60.0,
+    tunnels: bool = False,
+) -> tuple[pa.Table, UdpSummary]:
+    """One row per direction of a UDP flow, and for iperf3's streams what the numbers and times in the payloads tell.
+
+    Take the receiver's capture: at the sender nothing is lost yet. iperf3 is recognised by content; `headers` forces one
+    width of its number on all datagrams, or none. 12 bytes of payload (16 with `--udp-counters-64bit`) must be captured.
+
+    Columns: flow (the same for both directions), source_address, source_port, destination_address, destination_port,
+    start_s, start_ns, duration_s, packets (fragments too), bytes (IP), datagrams, payload_bytes, other_datagrams (no
+    header), cut_off_datagrams (header not captured), header (iperf3, iperf3-64bit), unread (why there is none: not_iperf3,
+    payload_cut_off, greeting_only, not_asked, too_many_streams: above 4096). Null without header: first_sequence,
+    highest_sequence, expected_datagrams (from 1 where the greeting was captured, else from the lowest number),
+    distinct_datagrams, lost_datagrams (expected less distinct), lost_rfc3550 (A.3: duplicates count as received),
+    duplicate_datagrams, reordered_datagrams and reordering_extent_max (RFC 4737, in datagrams), loss_bursts,
+    loss_burst_max, iperf3_lost and iperf3_out_of_order (as its receiver counts), beyond_memory (late by more than 4096
+    gaps), loss, jitter_s (RFC 3550, at the end), jitter_mean_s, jitter_max_s, delay_p95_p50_s (of one-way delay),
+    delay_range_s, delay_resolution_s (0: exact).
+
+    iperf3's own jitter has its scheduling in it, because it takes a datagram's time when it has read it; here it is the
+    kernel's. Datagrams that a full socket buffer dropped are lost for iperf3 and not here.
+    """
+
+class PairedCapture(TypedDict):
+    packets: int
+    first_ns: int | None
+    last_ns: int | None
+    skipped: dict[str, int]
+    dropped_packets: int | None
+    stopped: str | None
+
+class PairSummary(TypedDict):
+    sender_side: PairedCapture
+    receiver_side: PairedCapture
+    matches: int
+    """Two packets that begin with the same byte: delays are taken from these."""
+    nothing_matched: str | None
+    """What it means that no packet was found in both."""
+    clock_offset_if_symmetric_s: float | None
+    """The receiver side's clock less the sender side's, on the assumption that the least delays there and back are equal.
+    Wrong by half of what they differ. None without packets both ways."""
+    least_round_trip_s: float | None
+    """Least delays there and back together, in which the offset cancels."""
+    notes: dict[str, int]
+    """starts_have_nothing_in_common (clocks were believed), given_up_for_room, connection_table_full."""
+
+def match_captures(
+    sender_side: str | os.PathLike[str],
+    receiver_side: str | os.PathLike[str],
+    *,
+    mtu: int = 1500,
+    tunnels: bool = False,
+) -> tuple[pa.Table, PairSummary]:
+    """What became of the packets between two captures of one path: one row per direction of each connection.
+
+    TCP is matched by sequence numbers, so super-packets match what they were split into or merged from; all else by header
+    fields and 24 bytes of payload. Clocks need not agree: raw_delay_min_s holds their offset, the variations do not.
+    Rewritten addresses (NAT) match nothing.
+
+    Columns: protocol, source_address, source_port, destination_address, destination_port, passes (sender_to_receiver_side,
+    receiver_to_sender_side) and passes_by (connection, hosts: told by delays; assumed: one-way traffic, taken to go to the
+    receiver side). `_packets` and `_payload_bytes` each of: sent, arrived (seen at the point nearer to the source, and at
+    the other), lost (nothing of a packet arrived), partly_lost (bytes: what did not), appeared (arrived, not seen sent),
+    duplicated (arrived again), edge_sent, edge_arrived (unmatched, and with the least or greatest delay of that direction
+    outside the other capture: not counted as lost or appeared), split (sent, arrived as several), merged (arrived, sent as
+    several). matched_sent_packets, matched_arrived_packets (in full), lost_ranges, reordered_packets (RFC 4737, by the
+    order sent), split_parts, merged_parts, sent_super_packets, arrived_super_packets (above `mtu`), delay_samples,
+    raw_delay_min_s, delay_variation_p50_s, _p95_s, _p99_s, _max_s (over the least), delay_p95_p50_s, delay_resolution_s (0:
+    exact).
+
+    sent = matched_sent + lost + partly_lost + edge_sent, in packets, and arrived = matched_arrived + appeared + duplicated +
+    edge_arrived. Packets wait 30 s for each other, at most 65,536 in a direction at a point.
     """
 
 class AbTimes(TypedDict):

@@ -1,8 +1,10 @@
 //! What each fuzz target does with its bytes. `tests/fuzz_smoke.rs` runs the same on stable Rust.
 #![allow(dead_code, reason = "each target uses one")]
 
+use twinbed_core::datagrams::{streams, Headers, Options as UdpOptions, Width};
 use twinbed_core::flow::{connections, connections_from, Options};
 use twinbed_core::http::{ab as ab_report, ab_requests, wrk as wrk_report};
+use twinbed_core::pair::{match_captures, Options as PairOptions};
 use twinbed_core::proc::{kernel_log, Counters};
 
 /// Rows must not claim more than the capture has, and a stream must give what a slice gives.
@@ -53,6 +55,38 @@ pub fn pcapng(data: &[u8]) {
     file.extend(b"\x01\0\0\0\x14\0\0\0\x01\0\0\0\0\0\x04\0\x14\0\0\0");
     file.extend(data);
     capture(&file);
+}
+
+const RAW_IP_HEADER: [u8; 24] = *b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x65\0\0\0";
+
+/// Every datagram expected has come or is lost, and every packet is in one row.
+pub fn udp(data: &[u8]) {
+    for headers in [Headers::Recognised, Headers::Forced(Width::Bits32), Headers::Forced(Width::Bits64)] {
+        let options = UdpOptions { headers, ..UdpOptions::default() };
+        let Ok(found) = streams(data, &options) else { continue };
+        assert_eq!(found.rows.iter().map(|row| row.carried.packets).sum::<u64>(), found.udp_packets);
+        for statistics in found.rows.iter().filter_map(|row| row.statistics.as_ref().ok()) {
+            let counts = statistics.sequence;
+            assert_eq!(counts.expected, counts.distinct + counts.lost);
+            assert!((0.0..=1.0).contains(&counts.loss()) && counts.loss_burst_max <= counts.lost);
+        }
+    }
+}
+
+/// The first byte says where the second capture begins; every packet comes to exactly one end.
+pub fn pair(data: &[u8]) {
+    let Some((&cut, rest)) = data.split_first() else { return };
+    let (head, tail) = rest.split_at(rest.len() * usize::from(cut) / 256);
+    let made = [&RAW_IP_HEADER[..], tail].concat();
+    for (first, second) in [(head, tail), (rest, rest), (rest, &made), (&made, rest)] {
+        let Ok(pairing) = match_captures(first, second, &PairOptions::default()) else { continue };
+        for row in &pairing.rows {
+            let sent = row.lost.packets + row.partly_lost.packets + row.edge_sent.packets;
+            assert_eq!(row.sent.packets, row.matched_sent_packets + sent);
+            let arrived = row.appeared.packets + row.duplicated.packets + row.edge_arrived.packets;
+            assert_eq!(row.arrived.packets, row.matched_arrived_packets + arrived);
+        }
+    }
 }
 
 pub fn ab(data: &[u8]) {

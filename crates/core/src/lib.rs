@@ -5,15 +5,20 @@
 //! | [`capture`] | pcap and pcapng bytes | frames with time, link type and original length |
 //! | [`wire`] | one frame | its IP packet, TCP segment or UDP datagram |
 //! | [`flow`] | frames | one row per connection, and a summary of the capture |
+//! | [`datagrams`] | frames | one row per direction of a UDP flow, with what iperf3 writes into it |
+//! | [`pair`] | two captures of the same traffic | what was lost, delayed, split and merged between them |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
 //! Nothing here panics on input. What could not become a row is counted with its reason.
 
 pub mod capture;
+pub mod datagrams;
+pub mod delays;
 pub mod error;
 pub mod flow;
 pub mod http;
+pub mod pair;
 pub mod proc;
 pub mod wire;
 

@@ -86,6 +86,19 @@ fn pcapng() {
 }
 
 #[test]
+fn udp() {
+    run(&seeds("../../tests/golden/udp", |name| name.ends_with(".pcap")), 2000, targets::udp);
+}
+
+#[test]
+fn pair() {
+    let with_cut = |seed: Vec<u8>| [&[128], &seed[..]].concat();
+    let tcp = seeds("../../tests/golden/pairs/relay-tcp", |name| name.ends_with(".pcap"));
+    let split = seeds("../../tests/golden/pairs/router-tso", |name| name.ends_with(".pcap"));
+    run(&tcp.into_iter().chain(split).map(with_cut).collect::<Vec<_>>(), 2000, targets::pair);
+}
+
+#[test]
 fn ab() {
     run(&seeds("tests/golden/ab", |_| true), 4000, targets::ab);
 }

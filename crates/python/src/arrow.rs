@@ -12,6 +12,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+type End = (std::net::IpAddr, u16);
+
 /// Named columns of equal length, in order, and facts about the table as text.
 #[derive(Default)]
 pub struct Columns {
@@ -54,6 +56,16 @@ impl Columns {
 
     pub fn port(&mut self, name: &str, values: impl Iterator<Item = u16>) {
         self.add(name, Arc::new(UInt16Array::from_iter_values(values)), false);
+    }
+
+    /// Address and port of two ends: four columns, `source_` and `destination_`.
+    pub fn ends(&mut self, ends: impl Iterator<Item = (End, End)>) {
+        let (sources, destinations): (Vec<End>, Vec<End>) = ends.unzip();
+        for (name, ends) in [("source", sources), ("destination", destinations)] {
+            let addresses: Vec<String> = ends.iter().map(|(address, _)| address.to_string()).collect();
+            self.text(&format!("{name}_address"), addresses.iter().map(String::as_str));
+            self.port(&format!("{name}_port"), ends.iter().map(|(_, port)| *port));
+        }
     }
 
     /// A fact about the table: it is in the schema's metadata.

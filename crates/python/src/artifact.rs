@@ -8,6 +8,7 @@ use memmap2::Mmap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use twinbed_core::capture::{Compression, Decompressed};
+use twinbed_core::error::ReadError;
 use twinbed_core::Error;
 
 pyo3::create_exception!(
@@ -61,6 +62,22 @@ pub fn with_bytes<T>(path: &Path, read: impl FnOnce(&[u8]) -> Result<T, Error>) 
         }
     };
     result.map_err(|error| wrong(path, &error))
+}
+
+/// Reads an artifact from its beginning, wherever its bytes are.
+pub fn with_reader<T>(artifact: Artifact, read: impl FnOnce(&mut dyn Read) -> T) -> T {
+    match artifact {
+        Artifact::Mapped(map) => read(&mut &map[..]),
+        Artifact::Stream(mut stream) => read(&mut stream),
+    }
+}
+
+/// Why an artifact could not be read, as the exception that says which.
+pub fn unreadable(error: ReadError, path: &Path) -> PyErr {
+    match error {
+        ReadError::Io(error) => named(error, path),
+        ReadError::Format(error) => wrong(path, &error),
+    }
 }
 
 /// An OSError of the right class, with the file's name.

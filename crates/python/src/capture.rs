@@ -147,7 +147,7 @@ fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, 
     Ok(dict)
 }
 
-fn protocol_name(number: u8) -> Option<&'static str> {
+pub fn protocol_name(number: u8) -> Option<&'static str> {
     Some(match number {
         1 => "icmp",
         2 => "igmp",

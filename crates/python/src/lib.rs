@@ -3,7 +3,9 @@
 mod arrow;
 mod artifact;
 mod capture;
+mod datagrams;
 mod http;
+mod pair;
 mod proc;
 
 use pyo3::prelude::*;
@@ -13,6 +15,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ArtifactError", module.py().get_type::<artifact::ArtifactError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(capture::connections, module)?)?;
+    module.add_function(wrap_pyfunction!(datagrams::udp_streams, module)?)?;
+    module.add_function(wrap_pyfunction!(pair::match_captures, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;

@@ -1,0 +1,239 @@
+//! UDP flows, one row a direction: sizes and times, and for iperf3's streams loss, reordering and jitter from the
+//! numbers and times that it writes into each payload.
+//!
+//! iperf3 is recognised by content, not by port: at least two headers that may follow each other (see `header`), and at
+//! most one datagram in a hundred that holds something else. The capture should be the receiver's; at the sender
+//! nothing is lost yet. Differences from what iperf3's receiver prints:
+//! - lost and out of order: `iperf3_lost` and `iperf3_out_of_order` count as it does. Datagrams that reached the host but
+//!   not the socket (its buffer was full) are lost for iperf3 only; those that came after its end, for neither alike.
+//! - jitter: the capture's times are the kernel's, iperf3's are taken when it has read the datagram, so its own
+//!   scheduling is in its jitter and not in this one. Same formula.
+
+mod header;
+mod jitter;
+mod sequence;
+mod stream;
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::net::IpAddr;
+
+pub use header::Width;
+pub use jitter::JitterEstimate;
+pub use sequence::{SequenceCounts, MAX_GAPS};
+pub use stream::{Carried, HeaderStatistics, Unread};
+
+use crate::capture::{Counts, Decoder, Frame, Step, Window};
+use crate::error::{Error, ReadError};
+use crate::flow::fragments::{Datagram as FragmentKey, Owners};
+use crate::flow::Key;
+use crate::wire::udp::{self, Datagram};
+use crate::wire::{self, Dissected, Packet, Transport};
+use stream::Stream;
+
+/// Flows that get a row (about 400 bytes each). Packets of further ones are counted as skipped.
+pub const MAX_FLOWS: usize = 1 << 20;
+/// Directions whose headers are followed at a time (up to 250 KB each, 1 KB where nothing is lost or late). Further ones
+/// get sizes and times only.
+pub const MAX_STREAMS: usize = 4096;
+
+/// Which payloads are read as iperf3's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// Those that are recognised.
+    Recognised,
+    /// All that are long enough.
+    Forced(Width),
+    Ignore,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    pub headers: Headers,
+    /// A packet after a longer silence starts a new flow.
+    pub timeout_ns: i64,
+    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    pub tunnels: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { headers: Headers::Recognised, timeout_ns: 60_000_000_000, tunnels: false }
+    }
+}
+
+/// One direction of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The same for both directions of a flow; from 0.
+    pub flow: u64,
+    pub source: (IpAddr, u16),
+    pub destination: (IpAddr, u16),
+    pub carried: Carried,
+    pub statistics: Result<HeaderStatistics, Unread>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Streams {
+    /// By flow, in the order of their first packets; of two directions the one that began is first.
+    pub rows: Vec<Row>,
+    /// Packets of the capture, and those of them that are in a row.
+    pub packets: u64,
+    pub udp_packets: u64,
+    /// Packets and records that are in no row, by reason.
+    pub skipped: Counts,
+    /// Packets that are in a row, but odd.
+    pub notes: Counts,
+    /// Why reading ended before the end of the file.
+    pub stopped: Option<Error>,
+}
+
+/// Reads a capture; a file that is none is an error, one that is damaged further on gives the rows up to there.
+pub fn streams(reader: impl Read, options: &Options) -> Result<Streams, ReadError> {
+    let mut decoder = Decoder::new();
+    let mut window = Window::new(reader);
+    let mut engine = Engine::new(options.clone());
+    loop {
+        let needed = match decoder.step(window.bytes()) {
+            Ok(Step::Frame { consumed, frame }) => {
+                engine.frame(&frame);
+                window.consume(consumed);
+                continue;
+            }
+            Ok(Step::Other { consumed }) => {
+                window.consume(consumed);
+                continue;
+            }
+            Ok(Step::More { needed, .. }) => needed,
+            Err(error) if decoder.is_headless() => return Err(error.into()),
+            Err(error) => return Ok(engine.finish(decoder.into_origin().skipped, Some(error))),
+        };
+        if !window.fill(needed)? {
+            let (origin, cut_off) = decoder.end(window.bytes())?;
+            return Ok(engine.finish(origin.skipped, cut_off));
+        }
+    }
+}
+
+struct Flow {
+    key: Key,
+    first_is_low: bool,
+    last_ns: Option<i64>,
+    /// iperf3's greeting was seen: its numbers begin at 1.
+    greeted: bool,
+    /// Indexed by whether the sender is the key's low end.
+    sides: [Stream; 2],
+}
+
+/// Takes frames one by one.
+struct Engine {
+    options: Options,
+    flows: Vec<Flow>,
+    /// The latest flow of an endpoint pair.
+    index: HashMap<Key, u32, foldhash::fast::RandomState>,
+    fragments: Owners,
+    /// Directions whose headers are followed.
+    followed: usize,
+    found: Streams,
+}
+
+impl Engine {
+    fn new(options: Options) -> Self {
+        let (flows, index) = (Vec::new(), HashMap::default());
+        Engine { options, flows, index, fragments: Owners::default(), followed: 0, found: Streams::default() }
+    }
+
+    fn frame(&mut self, frame: &Frame) {
+        self.found.packets += 1;
+        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let outcome = match &dissected {
+            Dissected::Ip(packet) if packet.protocol == udp::PROTOCOL => match &packet.transport {
+                Transport::Udp(datagram) => self.datagram(frame, packet, datagram),
+                Transport::Unusable { reason } => Err(*reason),
+                _ => self.fragment(frame, packet),
+            },
+            Dissected::Unusable { reason } => Err(*reason),
+            _ => return,
+        };
+        match outcome {
+            Ok(()) => self.found.udp_packets += 1,
+            Err(reason) => *self.found.skipped.entry(reason).or_default() += 1,
+        }
+    }
+
+    fn datagram(&mut self, frame: &Frame, packet: &Packet, datagram: &Datagram) -> Result<(), &'static str> {
+        let (key, is_low) = Key::of_packet(packet, datagram.source_port, datagram.destination_port);
+        let captured = packet.transport_data(frame.data).get(udp::HEADER_BYTES as usize..).unwrap_or_default();
+        let is_greeting = header::is_greeting(captured, datagram.payload_bytes);
+        let timeout_ns = self.options.timeout_ns;
+        let found = self.index.get(&key).copied().filter(|&at| {
+            let flow = &self.flows[at as usize];
+            let is_silent = match (frame.time_ns, flow.last_ns) {
+                (Some(time), Some(last)) => time.saturating_sub(last) > timeout_ns,
+                _ => false,
+            };
+            // The same ports greet again: another test.
+            !(is_silent || is_greeting && flow.sides.iter().any(Stream::has_data))
+        });
+        let at = match found {
+            Some(at) => at,
+            None => self.open(key, is_low).ok_or("flow_table_full")?,
+        };
+        if let (Some(_), Some(fragment)) = (packet.fragment_id, FragmentKey::of(packet)) {
+            self.fragments.remember(fragment, (at, is_low));
+            *self.found.notes.entry("datagram_in_fragments").or_default() += 1;
+        }
+        let flow = &mut self.flows[at as usize];
+        flow.last_ns = flow.last_ns.max(frame.time_ns);
+        flow.greeted |= is_greeting;
+        let from = flow.greeted.then_some(1);
+        let side = &mut flow.sides[usize::from(is_low)];
+        side.packet(frame.time_ns, packet.ip_bytes, datagram.payload_bytes);
+        let (before, has_room) = (side.is_followed(), self.followed < MAX_STREAMS);
+        side.datagram(captured, datagram.payload_bytes, frame.time_ns, self.options.headers, from, has_room);
+        self.followed = (self.followed + usize::from(side.is_followed())).saturating_sub(usize::from(before));
+        Ok(())
+    }
+
+    /// A later fragment, for the flow of its first one.
+    fn fragment(&mut self, frame: &Frame, packet: &Packet) -> Result<(), &'static str> {
+        let owner = FragmentKey::of(packet).and_then(|key| self.fragments.owner(&key));
+        let (at, is_low) = owner.ok_or("ip_fragment_without_transport_header")?;
+        *self.found.notes.entry("ip_fragment_joined").or_default() += 1;
+        let flow = &mut self.flows[at as usize];
+        flow.last_ns = flow.last_ns.max(frame.time_ns);
+        flow.sides[usize::from(is_low)].packet(frame.time_ns, packet.ip_bytes, packet.transport_bytes);
+        Ok(())
+    }
+
+    fn open(&mut self, key: Key, first_is_low: bool) -> Option<u32> {
+        let at = self.flows.len();
+        if at >= MAX_FLOWS {
+            return None;
+        }
+        self.flows.push(Flow { key, first_is_low, last_ns: None, greeted: false, sides: Default::default() });
+        self.index.insert(key, at as u32);
+        Some(at as u32)
+    }
+
+    fn finish(self, skipped: Counts, stopped: Option<Error>) -> Streams {
+        let mut found = self.found;
+        for (reason, count) in skipped {
+            *found.skipped.entry(reason).or_default() += count;
+        }
+        found.stopped = stopped;
+        for (number, flow) in (0u64..).zip(&self.flows) {
+            let (low, high) = flow.key.ends();
+            for is_low in [flow.first_is_low, !flow.first_is_low] {
+                let side = &flow.sides[usize::from(is_low)];
+                if side.carried.packets == 0 {
+                    continue;
+                }
+                let (source, destination) = if is_low { (low, high) } else { (high, low) };
+                let statistics = side.statistics(self.options.headers);
+                found.rows.push(Row { flow: number, source, destination, carried: side.carried.clone(), statistics });
+            }
+        }
+        found
+    }
+}
