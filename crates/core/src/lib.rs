@@ -5,6 +5,8 @@
 //! | [`capture`] | pcap and pcapng bytes | frames with time, link type and original length |
 //! | [`wire`] | one frame | its IP packet, TCP segment or UDP datagram |
 //! | [`flow`] | frames | one row per connection, and a summary of the capture |
+//! | [`packetisation`] | frames | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |
+//! | [`request`] | frames | one row per HTTP/1.x exchange |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
@@ -14,7 +16,10 @@ pub mod capture;
 pub mod error;
 pub mod flow;
 pub mod http;
+pub mod packetisation;
 pub mod proc;
+pub mod request;
+mod tracking;
 pub mod wire;
 
 pub use error::Error;
