@@ -110,7 +110,7 @@ impl<T: Default> Table<T> {
         number: u64,
         packet: &Packet,
         segment: &Segment,
-        finish: impl FnMut(Followed<T>),
+        finish: impl FnMut(&mut Followed<T>),
     ) -> (&mut Followed<T>, bool) {
         let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
         let mut found = self.find(key);
@@ -136,7 +136,7 @@ impl<T: Default> Table<T> {
         time_ns: Option<i64>,
         packet: &Packet,
         datagram: &Datagram,
-        finish: impl FnMut(Followed<T>),
+        finish: impl FnMut(&mut Followed<T>),
     ) -> (&mut Followed<T>, bool) {
         let (key, sender_is_low) = Key::of_packet(packet, datagram.source_port, datagram.destination_port);
         let found = self.find(key).filter(|&at| match (time_ns, self.followed[at as usize].last_ns) {
@@ -165,7 +165,7 @@ impl<T: Default> Table<T> {
         protocol: Protocol,
         number: u64,
         originator_is_low: bool,
-        finish: impl FnMut(Followed<T>),
+        finish: impl FnMut(&mut Followed<T>),
     ) -> u32 {
         if self.followed.len() >= MAX_FOLLOWED {
             self.make_room(finish);
@@ -190,7 +190,7 @@ impl<T: Default> Table<T> {
     }
 
     #[cold]
-    fn make_room(&mut self, mut finish: impl FnMut(Followed<T>)) {
+    fn make_room(&mut self, mut finish: impl FnMut(&mut Followed<T>)) {
         let mut silence: Vec<u64> =
             self.followed.iter().filter(|row| !row.is_over()).map(|row| row.last_packet).collect();
         let keep = MAX_FOLLOWED / 2;
@@ -200,11 +200,14 @@ impl<T: Default> Table<T> {
             _ => 0,
         };
         let mut early = 0;
-        let is_done = |row: &mut Followed<T>| row.is_over() || row.last_packet <= limit;
-        for row in self.followed.extract_if(.., is_done) {
-            early += u64::from(!row.is_over());
-            finish(row);
-        }
+        self.followed.retain_mut(|row| {
+            let is_done = row.is_over() || row.last_packet <= limit;
+            if is_done {
+                early += u64::from(!row.is_over());
+                finish(row);
+            }
+            !is_done
+        });
         self.finished_early += early;
         self.last = None;
         self.index.clear();
@@ -212,7 +215,7 @@ impl<T: Default> Table<T> {
     }
 
     /// Gives up all that is left.
-    pub fn finish(self, finish: impl FnMut(Followed<T>)) {
-        self.followed.into_iter().for_each(finish);
+    pub fn finish(mut self, finish: impl FnMut(&mut Followed<T>)) {
+        self.followed.iter_mut().for_each(finish);
     }
 }

@@ -4,6 +4,7 @@ mod arrow;
 mod artifact;
 mod capture;
 mod http;
+mod packetisation;
 mod proc;
 
 use pyo3::prelude::*;
@@ -17,6 +18,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(http::wrk, module)?)?;
+    module.add_function(wrap_pyfunction!(packetisation::packetisation, module)?)?;
+    module.add_function(wrap_pyfunction!(packetisation::requests, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counters, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counter_differences, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;

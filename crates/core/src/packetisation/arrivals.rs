@@ -191,8 +191,8 @@ impl Arrivals {
         }
     }
 
-    pub fn finish(self) -> Disorder {
-        self.disordered.map(|disordered| disordered.counts).unwrap_or_default()
+    pub fn finish(&self) -> Disorder {
+        self.disordered.as_ref().map(|disordered| disordered.counts).unwrap_or_default()
     }
 }
 

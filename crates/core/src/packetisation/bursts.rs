@@ -79,7 +79,7 @@ impl Trains {
         }
     }
 
-    pub fn finish(mut self) -> Bursts {
+    pub fn finish(&mut self) -> Bursts {
         self.end();
         self.done
     }

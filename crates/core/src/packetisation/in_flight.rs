@@ -76,7 +76,7 @@ impl Flight {
         self.last_ns = Some(self.last_ns.map_or(time, |last| last.max(time)));
     }
 
-    pub fn finish(self) -> InFlight {
+    pub fn finish(&self) -> InFlight {
         self.total
     }
 }

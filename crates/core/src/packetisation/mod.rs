@@ -10,7 +10,8 @@
 //! | `arrivals` | retransmission, and reordering with its extent |
 //! | `side`, here | one direction; one connection |
 //!
-//! One pass. Memory: [`crate::tracking::MAX_FOLLOWED`] connections of at most 12 KiB, and the rows.
+//! One pass. Memory: 65,536 connections (see `tracking`) of 1 KiB each, at worst (as many sizes and holes as are kept, in both
+//! directions of all of them) 20 KiB, and the rows.
 //! UDP has sizes, bursts and gaps; later fragments of datagrams are counted in the summary only.
 
 mod arrivals;
@@ -224,12 +225,8 @@ impl Analyzer {
             receiver: followed.max_segment[usize::from(!sender_is_low)],
             smaller: followed.min_max_segment(),
         };
-        let wire = WirePackets::of_segment(
-            segment.payload_bytes,
-            u32::from(segment.header_bytes),
-            packet.ip_bytes,
-            &limits,
-        );
+        let wire =
+            WirePackets::of_segment(segment.payload_bytes, u32::from(segment.header_bytes), packet.ip_bytes, &limits);
         let live = &mut followed.state;
         live.at(frame.time_ns);
         live.handshake.segment(segment, sender_is_low, frame.time_ns);
@@ -252,13 +249,8 @@ impl Analyzer {
     #[inline]
     fn datagram(&mut self, frame: &Frame, packet: &Packet, datagram: &Datagram) {
         let done = &mut self.done;
-        let (followed, sender_is_low) = self.table.datagram(
-            done.summary.packets,
-            frame.time_ns,
-            packet,
-            datagram,
-            |followed| done.take(followed),
-        );
+        let (followed, sender_is_low) =
+            self.table.datagram(done.summary.packets, frame.time_ns, packet, datagram, |followed| done.take(followed));
         followed.state.at(frame.time_ns);
         followed.state.sides[usize::from(sender_is_low)].packet(&Captured {
             time_ns: frame.time_ns,
@@ -287,25 +279,25 @@ impl Analyzer {
 }
 
 impl Packetisation {
-    fn take(&mut self, followed: Followed<Live>) {
-        let Live { start_ns, end_ns, handshake, sides: [high_side, low_side] } = followed.state;
-        let has_payload = high_side.has_payload() || low_side.has_payload();
+    fn take(&mut self, followed: &mut Followed<Live>) {
+        let live = &mut followed.state;
+        let [high_side, low_side] = &mut live.sides;
+        if !high_side.has_payload() && !low_side.has_payload() {
+            self.summary.connections_without_payload += 1;
+            self.summary.packets_without_payload_connection += high_side.packets() + low_side.packets();
+            return;
+        }
         let (low, high) = followed.key.ends();
         let (originator, responder, own, peer) = if followed.originator_is_low {
             (low, high, low_side, high_side)
         } else {
             (high, low, high_side, low_side)
         };
-        let ((own, own_sizes), (peer, peer_sizes)) = (own.finish(), peer.finish());
-        if !has_payload {
-            self.summary.connections_without_payload += 1;
-            self.summary.packets_without_payload_connection += own.counts.packets + peer.counts.packets;
-            return;
-        }
         let first_packet = followed.first_packet;
-        for (from_originator, sizes) in [(true, own_sizes), (false, peer_sizes)] {
-            self.sizes.extend(sizes.rows().map(|count| Size { first_packet, from_originator, count }));
-        }
+        let mut side = |side: &mut Side, from_originator| {
+            side.finish(|count| self.sizes.push(Size { first_packet, from_originator, count }))
+        };
+        let (own, peer) = (side(own, true), side(peer, false));
         self.connections.push(Connection {
             protocol: followed.protocol,
             originator_address: originator.0,
@@ -313,9 +305,9 @@ impl Packetisation {
             responder_address: responder.0,
             responder_port: responder.1,
             first_packet,
-            start_ns,
-            end_ns,
-            handshake_ns: handshake.round_trip_ns(),
+            start_ns: live.start_ns,
+            end_ns: live.end_ns,
+            handshake_ns: live.handshake.round_trip_ns(),
             originator: own,
             responder: peer,
         });

@@ -3,7 +3,7 @@
 use super::arrivals::{Arrival, Arrivals, Disorder};
 use super::bursts::{Bursts, Trains};
 use super::in_flight::{Flight, InFlight};
-use super::sizes::Sizes;
+use super::sizes::{SizeCount, Sizes};
 use super::wire_packets::WirePackets;
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 
@@ -82,6 +82,10 @@ impl Side {
         self.counts.data_segments > 0
     }
 
+    pub fn packets(&self) -> u64 {
+        self.counts.packets
+    }
+
     /// Counts a packet of either transport.
     #[inline]
     pub fn packet(&mut self, captured: &Captured) {
@@ -146,14 +150,14 @@ impl Side {
         }
     }
 
-    /// The row, and the sizes of its payloads.
-    pub fn finish(self) -> (Direction, Sizes) {
-        let direction = Direction {
+    /// The row; `size` gets the sizes of its payloads.
+    pub fn finish(&mut self, size: impl FnMut(SizeCount)) -> Direction {
+        self.sizes.finish(size);
+        Direction {
             bursts: self.trains.finish(),
             in_flight: self.flight.finish(),
             disorder: self.arrivals.finish(),
             counts: self.counts,
-        };
-        (direction, self.sizes)
+        }
     }
 }

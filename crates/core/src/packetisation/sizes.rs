@@ -71,18 +71,22 @@ impl Sizes {
         row.wire_packets += wire_packets;
     }
 
-    /// Rows in ascending order of their least size; an exact size comes before the bin that begins there.
-    pub fn rows(self) -> impl Iterator<Item = SizeCount> {
-        let few = self.few.into_iter().filter(|row| row.bytes > 0).map(|row| SizeCount {
-            least_bytes: row.bytes,
-            most_bytes: row.bytes,
-            segments: row.segments,
-            wire_packets: row.wire_packets,
+    /// Gives rows in ascending order of their least size; an exact size comes before the bin that begins there.
+    pub fn finish(&mut self, mut row: impl FnMut(SizeCount)) {
+        self.few.sort_unstable_by_key(|exact| exact.bytes);
+        let few = self.few.iter().filter(|exact| exact.bytes > 0).map(|exact| SizeCount {
+            least_bytes: exact.bytes,
+            most_bytes: exact.bytes,
+            segments: exact.segments,
+            wire_packets: exact.wire_packets,
         });
-        let more = self.more.map(|more| *more).unwrap_or_default();
+        let Some(more) = self.more.take() else {
+            few.for_each(row);
+            return;
+        };
         let mut rows: Vec<SizeCount> = few.chain(more.exact).chain(more.binned).collect();
         rows.sort_unstable_by_key(|row| (row.least_bytes, row.most_bytes));
-        rows.into_iter()
+        rows.into_iter().for_each(&mut row);
     }
 }
 
@@ -125,7 +129,8 @@ mod tests {
         for bytes in [1448, 1448, 600, 1448, 600, 1] {
             sizes.add(bytes, 1, 1);
         }
-        let rows: Vec<_> = sizes.rows().map(|row| (row.least_bytes, row.most_bytes, row.segments)).collect();
+        let mut rows = Vec::new();
+        sizes.finish(|row| rows.push((row.least_bytes, row.most_bytes, row.segments)));
         assert_eq!(rows, [(1, 1, 1), (600, 600, 2), (1448, 1448, 3)]);
     }
 
@@ -146,7 +151,8 @@ mod tests {
             for &bytes in &list {
                 sizes.add(bytes, 1, 2);
             }
-            let rows: Vec<_> = sizes.rows().collect();
+            let mut rows = Vec::new();
+            sizes.finish(|row| rows.push(row));
             proptest::prop_assert!(rows.len() <= MAX_EXACT + 15 + 8 * 14);
             proptest::prop_assert_eq!(rows.iter().map(|row| row.segments).sum::<u64>(), list.len() as u64);
             proptest::prop_assert_eq!(rows.iter().map(|row| row.wire_packets).sum::<u64>(), 2 * list.len() as u64);

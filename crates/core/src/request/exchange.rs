@@ -185,6 +185,8 @@ impl Exchanges {
             server,
         };
         self.next_index = self.next_index.saturating_add(1);
+        // One at a time is the rule: no room for four.
+        self.pending.reserve_exact(1);
         self.pending.push_back(Pending { row, is_answered: false });
         self.touched = self.touched.or(Some(self.pending.len() - 1));
     }

@@ -4,8 +4,22 @@
 //! known, missing bytes are passed over.
 
 const METHODS: [&str; 16] = [
-    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "PROPPATCH", "MKCOL",
-    "COPY", "MOVE", "LOCK", "UNLOCK",
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "CONNECT",
+    "OPTIONS",
+    "TRACE",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
 ];
 /// What is kept of a line of a head.
 const MAX_LINE_BYTES: usize = 512;

@@ -12,7 +12,7 @@
 //! the server's port is one of [`PORTS`]. Every packet of a connection is in one of its exchanges: the handshake in the
 //! first, the end in the last.
 //!
-//! Memory: [`crate::tracking::MAX_FOLLOWED`] connections, what waits (see `reassembly`), and the rows.
+//! Memory: 65,536 connections (see `tracking`), what waits (64 MiB, see `reassembly`), and the rows.
 
 mod exchange;
 mod message;
@@ -286,14 +286,15 @@ impl Requests {
         self.exchanges.push(row);
     }
 
-    fn take(&mut self, followed: Followed<Live>, spare: &mut usize) {
+    fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize) {
         let (key, first_packet) = (followed.key, followed.first_packet);
         let fin = [followed.has_fin(false), followed.has_fin(true)];
-        let Live { speaks, streams, mut exchanges, mut place, .. } = followed.state;
-        for (is_low, mut stream) in [false, true].into_iter().zip(streams) {
+        let Live { speaks, streams, exchanges, place, .. } = &mut followed.state;
+        let speaks = *speaks;
+        for (is_low, stream) in [false, true].into_iter().zip(streams) {
             stream.give_up(spare, &mut |chunk| match speaks {
                 Speaks::Http { client_is_low } if client_is_low == is_low => {
-                    exchanges.request_bytes(&chunk, |row| self.add(row, &mut place, &key, client_is_low, first_packet));
+                    exchanges.request_bytes(&chunk, |row| self.add(row, place, &key, client_is_low, first_packet));
                 }
                 Speaks::Http { .. } => exchanges.response_bytes(&chunk),
                 Speaks::NotKnown | Speaks::Other => {}
@@ -304,7 +305,7 @@ impl Requests {
                 if fin[usize::from(!client_is_low)] {
                     exchanges.server_closed();
                 }
-                exchanges.finish(|row| self.add(row, &mut place, &key, client_is_low, first_packet));
+                std::mem::take(exchanges).finish(|row| self.add(row, place, &key, client_is_low, first_packet));
             }
             _ => self.summary.other_connections += 1,
         }

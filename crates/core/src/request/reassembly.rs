@@ -74,14 +74,7 @@ impl Stream {
     }
 
     #[inline]
-    fn deliver(
-        &mut self,
-        start: i64,
-        end: i64,
-        captured: &[u8],
-        time_ns: Option<i64>,
-        sink: &mut impl FnMut(Chunk),
-    ) {
+    fn deliver(&mut self, start: i64, end: i64, captured: &[u8], time_ns: Option<i64>, sink: &mut impl FnMut(Chunk)) {
         let old = (self.next - start).max(0) as usize;
         let captured = captured.get(old..).unwrap_or_default();
         let new = (end - self.next).max(0) as u64;
@@ -190,9 +183,6 @@ mod tests {
         assert_eq!(spare, 150);
         stream.segment(103, 7, b"late...", None, &mut spare, &mut sink);
         let none = Vec::new();
-        assert_eq!(
-            got,
-            [(b"ab".to_vec(), 1), (none.clone(), 7), (b"xy".to_vec(), 0), (none, 8), (b"zz".to_vec(), 0)]
-        );
+        assert_eq!(got, [(b"ab".to_vec(), 1), (none.clone(), 7), (b"xy".to_vec(), 0), (none, 8), (b"zz".to_vec(), 0)]);
     }
 }
