@@ -337,8 +337,7 @@ mod tests {
                 }
                 seen.push(place);
             }
-            let mut arrivals = Arrivals::default();
-            arrivals.end = first * PIECE;
+            let mut arrivals = Arrivals { end: first * PIECE, ..Arrivals::default() };
             for &place in &places {
                 arrivals.add(&packet(place, 0, None));
             }

@@ -169,6 +169,7 @@ impl Exchanges {
                 done(first.row);
             }
             self.answering -= 1;
+            self.touched = self.touched.map(|place| place.saturating_sub(1));
         }
         let [server, client] = std::mem::take(&mut self.before);
         let row = Exchange {
