@@ -63,7 +63,7 @@ class PacketisationSummary(TypedDict):
     """They have no row."""
     packets_without_payload_connection: int
     connections_finished_early: int
-    """To bound memory: more than 65,536 at once."""
+    """To bound memory, before their end was seen: 24,576 open ones at once are always kept."""
     dropped_packets: int | None
     skipped: dict[str, int]
 
@@ -76,16 +76,16 @@ def packetisation(
     Columns: protocol, originator_address, originator_port, responder_address, responder_port, first_packet (number in the capture
     of the connection's first packet, from 1), direction (originator, responder), start_ns, duration_s, handshake_s, packets,
     bytes (IP), payload_bytes, data_segments (as captured), super_packets (those that stand for several), wire_packets and
-    wire_data_packets (what was on the wire), bursts, burst_packets_max, burst_bytes_max, pure_acks, in_flight_max_bytes,
+    wire_data_packets (what was on the wire), pure_acks, in_flight_max_bytes,
     retransmitted_packets, retransmitted_bytes (seen before), recovered_packets, recovered_bytes (sent again, their first
     sending lost before the capture point), reordered_packets, reordering_extent_sum, reordering_extent_max (RFC 4737),
-    burst_packets_mean, burst_bytes_mean, gap_mean_s, gap_max_s, in_flight_mean_bytes (over data_phase_s), data_phase_s,
-    in_flight_s, acks_per_data_packet (the other side's), retransmission_rate, retransmission_byte_rate,
+    bursts, burst_packets_max, burst_bytes_max, burst_packets_mean, burst_bytes_mean, gap_mean_s, gap_max_s (null without
+    times), in_flight_mean_bytes (over data_phase_s), data_phase_s, in_flight_s, acks_per_data_packet (the other side's), retransmission_rate, retransmission_byte_rate,
     reordering_extent_mean. Bursts, retransmissions and reordering count packets on the wire; a longer gap than `burst_gap_s` ends
     a burst. Those of TCP alone are null for UDP.
 
-    Sizes: first_packet, direction, least_payload_bytes, most_payload_bytes (equal, but for bins of sizes after a direction's first
-    128), segments (as captured), wire_packets.
+    Sizes: first_packet, direction, least_payload_bytes, most_payload_bytes (equal, but for bins of sizes after a
+    direction's first 128), segments (as captured), wire_packets.
     """
 
 class RequestsSummary(TypedDict):

@@ -4,7 +4,7 @@
 //! (ports are used again); so does one after the connection's end. UDP: a silence of [`UDP_TIMEOUT_NS`] does.
 //!
 //! At most [`MAX_FOLLOWED`] connections are followed. Room is made by finishing those that have seen FINs from both
-//! sides or a RST, and, where that is not half of them, the ones that have been silent longest: what comes for these
+//! sides or a RST, and, where that is not a quarter of them, the ones that have been silent longest: what comes for these
 //! later is counted as another connection. So the order of the packets alone decides, and memory is bounded.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::flow::{Key, Protocol};
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 use crate::wire::{udp::Datagram, Packet};
 
-pub const MAX_FOLLOWED: usize = 1 << 16;
+pub const MAX_FOLLOWED: usize = 1 << 15;
 
 /// The longest silence inside one UDP flow.
 pub const UDP_TIMEOUT_NS: i64 = 60_000_000_000;
@@ -193,7 +193,7 @@ impl<T: Default> Table<T> {
     fn make_room(&mut self, mut finish: impl FnMut(&mut Followed<T>)) {
         let mut silence: Vec<u64> =
             self.followed.iter().filter(|row| !row.is_over()).map(|row| row.last_packet).collect();
-        let keep = MAX_FOLLOWED / 2;
+        let keep = MAX_FOLLOWED / 4 * 3;
         // A packet's number is its connection's alone, so exactly the wanted number is above the limit.
         let limit = match silence.len().checked_sub(keep) {
             Some(excess) if excess > 0 => *silence.select_nth_unstable(excess - 1).1,

@@ -161,6 +161,11 @@ fn direction_columns(done: &Packetisation) -> Columns {
             columns.integer(name, rows().map(|row| count(row.own) as i64));
         }
     }
+    for (name, count) in BURSTS {
+        // Without times there are data packets and no bursts.
+        let is_timed = |row: &Row| row.own.bursts.count > 0 || row.own.counts.data_segments == 0;
+        columns.optional_integer(name, rows().map(|row| is_timed(&row).then(|| count(row.own) as i64)));
+    }
     for (name, value, tcp_only) in VALUES {
         columns.optional_real(name, rows().map(|row| value(row.own, row.peer).filter(|_| row.is_tcp() || !tcp_only)));
     }
@@ -169,7 +174,7 @@ fn direction_columns(done: &Packetisation) -> Columns {
 
 /// Name, value, whether only TCP has it.
 type Count = (&'static str, fn(&Direction) -> u64, bool);
-const COUNTS: [Count; 19] = [
+const COUNTS: [Count; 16] = [
     ("packets", |d| d.counts.packets, false),
     ("bytes", |d| d.counts.bytes, false),
     ("payload_bytes", |d| d.counts.payload_bytes, false),
@@ -177,9 +182,6 @@ const COUNTS: [Count; 19] = [
     ("super_packets", |d| d.counts.super_packets, false),
     ("wire_packets", |d| d.counts.wire_packets, false),
     ("wire_data_packets", |d| d.counts.wire_data_packets, false),
-    ("bursts", |d| d.bursts.count, false),
-    ("burst_packets_max", |d| d.bursts.packets_max, false),
-    ("burst_bytes_max", |d| d.bursts.bytes_max, false),
     ("pure_acks", |d| d.counts.pure_acks, true),
     ("in_flight_max_bytes", |d| d.in_flight.max_bytes, true),
     ("retransmitted_packets", |d| d.disorder.retransmitted_packets, true),
@@ -189,6 +191,13 @@ const COUNTS: [Count; 19] = [
     ("reordered_packets", |d| d.disorder.reordered_packets, true),
     ("reordering_extent_sum", |d| d.disorder.extents, true),
     ("reordering_extent_max", |d| d.disorder.extent_max, true),
+];
+
+type Burst = (&'static str, fn(&Direction) -> u64);
+const BURSTS: [Burst; 3] = [
+    ("bursts", |d| d.bursts.count),
+    ("burst_packets_max", |d| d.bursts.packets_max),
+    ("burst_bytes_max", |d| d.bursts.bytes_max),
 ];
 
 /// As [`Count`], of the direction and the other one.
