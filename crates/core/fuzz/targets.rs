@@ -4,11 +4,32 @@
 use twinbed_core::datagrams::{streams, Headers, Options as UdpOptions, Width};
 use twinbed_core::flow::{connections, connections_from, Options};
 use twinbed_core::http::{ab as ab_report, ab_requests, wrk as wrk_report};
+use twinbed_core::packetisation::packetisation;
 use twinbed_core::pair::{match_captures, Options as PairOptions};
 use twinbed_core::proc::{kernel_log, Counters};
+use twinbed_core::request::requests;
+
+/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, and each packet is in
+/// one exchange at most.
+fn packets(data: &[u8]) {
+    if let Ok(found) = packetisation(data, &Default::default()) {
+        for side in found.connections.iter().flat_map(|row| [&row.originator, &row.responder]) {
+            let (counts, disorder) = (&side.counts, &side.disorder);
+            assert!(counts.wire_packets >= counts.packets && counts.wire_data_packets >= counts.data_segments);
+            let late = disorder.retransmitted_packets + disorder.recovered_packets + disorder.reordered_packets;
+            assert!(late <= counts.wire_data_packets && side.bursts.packets <= counts.wire_data_packets);
+        }
+    }
+    if let Ok(found) = requests(data, &Default::default()) {
+        let packets: u64 = found.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
+        assert!(packets <= found.summary.packets);
+        assert!(found.exchanges.iter().all(|row| (row.connection as usize) < found.connections.len()));
+    }
+}
 
 /// Rows must not claim more than the capture has, and a stream must give what a slice gives.
 fn capture(data: &[u8]) {
+    packets(data);
     let options = Options::default();
     let whole = connections(data, &options);
     match (&whole, connections_from(data, &options)) {

@@ -7,6 +7,8 @@
 //! | [`flow`] | frames | one row per connection, and a summary of the capture |
 //! | [`datagrams`] | frames | one row per direction of a UDP flow, with what iperf3 writes into it |
 //! | [`pair`] | two captures of the same traffic | what was lost, delayed, split and merged between them |
+//! | [`packetisation`] | frames | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |
+//! | [`request`] | frames | one row per HTTP/1.x exchange |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
@@ -18,8 +20,11 @@ pub mod delays;
 pub mod error;
 pub mod flow;
 pub mod http;
+pub mod packetisation;
 pub mod pair;
 pub mod proc;
+pub mod request;
+mod tracking;
 pub mod wire;
 
 pub use error::Error;

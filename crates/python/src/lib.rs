@@ -5,6 +5,7 @@ mod artifact;
 mod capture;
 mod datagrams;
 mod http;
+mod packetisation;
 mod pair;
 mod proc;
 
@@ -21,6 +22,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(http::wrk, module)?)?;
+    module.add_function(wrap_pyfunction!(packetisation::packetisation, module)?)?;
+    module.add_function(wrap_pyfunction!(packetisation::requests, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counters, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counter_differences, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;

@@ -1,6 +1,7 @@
 //! What one side of a connection sent.
 
 use super::ranges::Ranges;
+use crate::packetisation::{SegmentLimits, WirePackets};
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 
 /// Counts of one direction. For UDP only packets, the three byte counts, super and wire packets are meant.
@@ -168,16 +169,13 @@ impl Direction {
     }
 
     /// Packets on the wire that a packet of this side stands for.
-    pub fn tcp_wire_packets(&self, segment: &Segment, ip_header_bytes: u32, mtu: u32, peer: &Direction) -> u64 {
-        let options_bytes = u32::from(segment.header_bytes).saturating_sub(20);
-        let of_link = mtu.saturating_sub(ip_header_bytes + 20);
-        let max_segment = [self.max_segment_option, peer.max_segment_option]
-            .into_iter()
-            .flatten()
-            .map(u32::from)
-            .min()
-            .unwrap_or(of_link);
-        let per_packet = max_segment.saturating_sub(options_bytes).max(1);
-        u64::from(segment.payload_bytes.div_ceil(per_packet).max(1))
+    #[inline]
+    pub fn tcp_wire_packets(&self, segment: &Segment, ip_bytes: u32, mtu: u32, peer: &Direction) -> u64 {
+        let limits = SegmentLimits {
+            mtu,
+            receiver: peer.max_segment_option,
+            smaller: [self.max_segment_option, peer.max_segment_option].into_iter().flatten().min(),
+        };
+        WirePackets::of_segment(segment.payload_bytes, u32::from(segment.header_bytes), ip_bytes, &limits).count
     }
 }

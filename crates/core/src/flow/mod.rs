@@ -194,12 +194,7 @@ impl Analyzer {
             peer.acknowledged_by_peer(segment.acknowledgment);
         }
         own.segment(segment, peer);
-        let wire_packets = if is_super {
-            let ip_header_bytes = packet.ip_bytes - segment.payload_bytes - u32::from(segment.header_bytes);
-            own.tcp_wire_packets(segment, ip_header_bytes, mtu, peer)
-        } else {
-            1
-        };
+        let wire_packets = if is_super { own.tcp_wire_packets(segment, packet.ip_bytes, mtu, peer) } else { 1 };
         count(&mut own.counts, frame, packet, is_super, wire_packets);
         wire_packets
     }

@@ -1,0 +1,315 @@
+//! The exchanges of one connection: which request the client is sending, which response the server, and whose the packets are.
+
+use std::collections::VecDeque;
+
+use super::message::{begins_request, begins_response, Event, Head, Parser};
+use super::reassembly::Chunk;
+
+/// Requests without a response on one connection; one more is taken for a part of the last.
+const MAX_PENDING: usize = 1024;
+
+/// How the bounds of an exchange were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delimited {
+    /// The heads of request and response say where each ends, by length, chunks or the connection's end.
+    Headers,
+    /// A head is not captured fully: the exchange ends where the client next sends after the server did.
+    Direction,
+}
+
+impl Delimited {
+    pub fn name(self) -> &'static str {
+        match self {
+            Delimited::Headers => "headers",
+            Delimited::Direction => "direction",
+        }
+    }
+}
+
+/// Packets of one side in an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Way {
+    pub packets: u64,
+    /// Packets on the wire that they stand for.
+    pub wire_packets: u64,
+    /// IP header and all that follows.
+    pub bytes: u64,
+    pub payload_bytes: u64,
+}
+
+impl Way {
+    pub(super) fn add(&mut self, other: &Way) {
+        self.packets += other.packets;
+        self.wire_packets += other.wire_packets;
+        self.bytes += other.bytes;
+        self.payload_bytes += other.payload_bytes;
+    }
+}
+
+/// A request and what answers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// Place in [`super::Requests::connections`].
+    pub connection: u32,
+    /// From 0, in the connection.
+    pub index: u32,
+    pub method: Option<&'static str>,
+    pub status: Option<u16>,
+    /// First byte of the request.
+    pub start_ns: Option<i64>,
+    /// First byte of the final response; interim ones (100 Continue) do not count.
+    pub response_start_ns: Option<i64>,
+    /// The latest byte of the response, each at its first capture.
+    pub response_end_ns: Option<i64>,
+    /// The response's end was seen: by its head, by the next response, or by the server's FIN.
+    pub complete: bool,
+    pub delimited: Delimited,
+    pub client: Way,
+    pub server: Way,
+}
+
+impl Exchange {
+    /// From the request's first byte to the response's first byte.
+    pub fn time_to_first_byte_s(&self) -> Option<f64> {
+        Some(self.response_start_ns?.saturating_sub(self.start_ns?) as f64 / 1e9)
+    }
+
+    /// From the request's first byte to the response's last byte.
+    pub fn duration_s(&self) -> Option<f64> {
+        let end = self.response_end_ns.filter(|_| self.complete)?;
+        Some(end.saturating_sub(self.start_ns?) as f64 / 1e9)
+    }
+}
+
+#[derive(Debug)]
+struct Pending {
+    row: Exchange,
+    /// Something of the final response was seen.
+    is_answered: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    request: Parser,
+    response: Parser,
+    pending: VecDeque<Pending>,
+    /// Place in `pending` of the exchange whose response is under way, or comes next.
+    answering: usize,
+    next_index: u32,
+    /// Packets before the first request: the handshake.
+    before: [Way; 2],
+    /// When the response that is under way began, until its head says whether it is the final one.
+    response_began_ns: Option<i64>,
+    /// Place in `pending` that the packet at hand first gave payload to.
+    touched: Option<usize>,
+}
+
+impl Exchanges {
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Bytes of the client. `done` takes exchanges that nothing can be added to.
+    pub fn request_bytes(&mut self, chunk: &Chunk, mut done: impl FnMut(Exchange)) {
+        if self.request.is_unknown() && chunk.begins_segment {
+            let goes_on = if chunk.captured.is_empty() {
+                !self.pending.back().is_some_and(|last| last.is_answered)
+            } else {
+                !begins_request(chunk.captured)
+            };
+            if !goes_on {
+                self.request.begin_anew();
+            }
+        }
+        let mut bytes = chunk.captured;
+        while !bytes.is_empty() {
+            let (used, event) = self.request.step(bytes, None, false);
+            bytes = bytes.get(used..).unwrap_or_default();
+            self.request_event(event, chunk, &mut done);
+        }
+        let mut missing = chunk.missing;
+        while missing > 0 {
+            let (used, event) = self.request.skip(missing);
+            missing = missing.saturating_sub(used);
+            self.request_event(event, chunk, &mut done);
+        }
+        let last = self.pending.len().checked_sub(1);
+        self.touched = self.touched.or(last);
+    }
+
+    fn request_event(&mut self, event: Option<Event>, chunk: &Chunk, done: &mut impl FnMut(Exchange)) {
+        match event {
+            Some(Event::Began) => self.begin(chunk, done),
+            Some(Event::Head(head)) => {
+                let is_cut = self.request.is_unknown();
+                if let Some(last) = self.pending.back_mut() {
+                    last.row.method = head.method;
+                    if is_cut {
+                        last.row.delimited = Delimited::Direction;
+                    }
+                }
+                self.request.ends_now();
+            }
+            Some(Event::Ended) | None => {}
+        }
+        if self.request.is_unknown() {
+            if let Some(last) = self.pending.back_mut() {
+                last.row.delimited = Delimited::Direction;
+            }
+        }
+    }
+
+    fn begin(&mut self, chunk: &Chunk, done: &mut impl FnMut(Exchange)) {
+        if self.pending.len() >= MAX_PENDING {
+            return;
+        }
+        while self.answering > 0 && !self.pending.is_empty() {
+            // Answered, and no longer the last: no packet will be its.
+            if let Some(first) = self.pending.pop_front() {
+                done(first.row);
+            }
+            self.answering -= 1;
+            self.touched = self.touched.map(|place| place.saturating_sub(1));
+        }
+        let [server, client] = std::mem::take(&mut self.before);
+        let row = Exchange {
+            connection: 0,
+            index: self.next_index,
+            method: None,
+            status: None,
+            start_ns: chunk.time_ns,
+            response_start_ns: None,
+            response_end_ns: None,
+            complete: false,
+            delimited: Delimited::Headers,
+            client,
+            server,
+        };
+        self.next_index = self.next_index.saturating_add(1);
+        // One at a time is the rule: no room for four.
+        self.pending.reserve_exact(1);
+        self.pending.push_back(Pending { row, is_answered: false });
+        self.touched = self.touched.or(Some(self.pending.len() - 1));
+    }
+
+    /// Bytes of the server.
+    pub fn response_bytes(&mut self, chunk: &Chunk) {
+        if self.response.is_unknown() && chunk.begins_segment {
+            let next_waits = self.answering + 1 < self.pending.len();
+            let is_interim = self.pending.get(self.answering).is_some_and(|now| !now.is_answered);
+            let begins = if chunk.captured.is_empty() { next_waits } else { begins_response(chunk.captured) };
+            if begins && (next_waits || is_interim) {
+                self.response.begin_anew();
+                if !is_interim {
+                    self.answered();
+                }
+            }
+        }
+        let mut bytes = chunk.captured;
+        while !bytes.is_empty() {
+            if self.is_unasked() {
+                return;
+            }
+            let method = self.pending.get(self.answering).and_then(|now| now.row.method);
+            let (used, event) = self.response.step(bytes, method, true);
+            bytes = bytes.get(used..).unwrap_or_default();
+            self.response_event(event, used > 0, chunk);
+        }
+        let mut missing = chunk.missing;
+        while missing > 0 {
+            if self.is_unasked() {
+                return;
+            }
+            let (used, event) = self.response.skip(missing);
+            missing = missing.saturating_sub(used);
+            self.response_event(event, used > 0, chunk);
+        }
+    }
+
+    /// The server sends, and nobody asked: such bytes are in no exchange.
+    fn is_unasked(&self) -> bool {
+        self.response.is_between() && self.answering >= self.pending.len()
+    }
+
+    fn response_event(&mut self, event: Option<Event>, is_used: bool, chunk: &Chunk) {
+        let place = self.answering;
+        let is_unknown = self.response.is_unknown();
+        let Some(now) = self.pending.get_mut(place) else { return };
+        if event == Some(Event::Began) {
+            self.response_began_ns = chunk.time_ns;
+        }
+        if is_used {
+            self.touched = self.touched.or(Some(place));
+            now.row.response_end_ns = now.row.response_end_ns.max(chunk.time_ns);
+        }
+        if is_unknown {
+            now.row.delimited = Delimited::Direction;
+        }
+        match event {
+            Some(Event::Head(head)) => self.response_head(&head),
+            // Nothing of the head is captured.
+            Some(Event::Began) if is_unknown => self.response_head(&Head::default()),
+            Some(Event::Ended) => self.answered(),
+            _ => {}
+        }
+    }
+
+    fn response_head(&mut self, head: &Head) {
+        let began_ns = self.response_began_ns;
+        let Some(now) = self.pending.get_mut(self.answering) else { return };
+        if head.is_interim() {
+            now.row.response_end_ns = None;
+            self.response.ends_now();
+            return;
+        }
+        now.is_answered = true;
+        now.row.status = head.status;
+        now.row.response_start_ns = began_ns;
+        if self.response.ends_now() {
+            self.answered();
+        }
+    }
+
+    fn answered(&mut self) {
+        if let Some(now) = self.pending.get_mut(self.answering) {
+            now.row.complete = true;
+            self.answering += 1;
+        }
+    }
+
+    /// The server says that it sends no more.
+    pub fn server_closed(&mut self) {
+        let ends_here = self.response.is_until_close() || self.response.is_unknown();
+        if ends_here && self.pending.get(self.answering).is_some_and(|now| now.is_answered) {
+            self.answered();
+            self.response.begin_anew();
+        }
+    }
+
+    /// Counts packets from before the first request.
+    pub fn before(&mut self, from_client: bool, way: &Way) {
+        self.before[usize::from(from_client)].add(way);
+        if let Some(first) = self.pending.front_mut() {
+            let [server, client] = std::mem::take(&mut self.before);
+            first.row.client.add(&client);
+            first.row.server.add(&server);
+        }
+    }
+
+    /// Counts a packet for its exchange: the one that it first brings new payload of; else, from the client or with payload
+    /// seen before, the one whose response is under way, or the last.
+    pub fn packet(&mut self, from_client: bool, way: &Way) {
+        let last = self.pending.len().saturating_sub(1);
+        let place = self.touched.take().unwrap_or(self.answering).min(last);
+        match self.pending.get_mut(place) {
+            Some(owner) if from_client => owner.row.client.add(way),
+            Some(owner) => owner.row.server.add(way),
+            None => self.before[usize::from(from_client)].add(way),
+        }
+    }
+
+    /// Gives up what is left.
+    pub fn finish(self, done: impl FnMut(Exchange)) {
+        self.pending.into_iter().map(|pending| pending.row).for_each(done);
+    }
+}

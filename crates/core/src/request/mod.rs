@@ -1,0 +1,328 @@
+//! HTTP/1.0 and 1.1 over plain TCP: frames in, a row for each exchange (a request and its response) out.
+//!
+//! Heads frame the messages where they are captured fully (RFC 9112; `message`), on each direction's payload in order
+//! (`reassembly`), so repeated and reordered segments make no exchange. A capture cut by snap length has not all of a head:
+//! then a client's segment that begins with a request line begins an exchange, and where segments have no payload
+//! captured at all, the client's first data after the server's does. Pipelined requests are told apart by their heads, and
+//! with cut heads by segments that begin with a request line; with no payload captured, requests that follow each other
+//! without an answer between them count as one, and a part of a response that comes after the next request counts as the
+//! answer to that.
+//!
+//! A connection is HTTP if the client's first captured payload begins with a known method, or if none of that is captured and
+//! the server's port is one of [`PORTS`]. Every packet of a connection is in one of its exchanges: the handshake in the
+//! first, the end in the last.
+//!
+//! Memory: 32,768 connections (see `tracking`), what waits (64 MiB, see `reassembly`), and the rows.
+
+mod exchange;
+mod message;
+mod reassembly;
+
+use std::io::Read;
+use std::net::IpAddr;
+
+pub use exchange::{Delimited, Exchange, Way};
+
+use crate::capture::{self, Counts, Frame, Origin};
+use crate::error::{ReadError, Result};
+use crate::flow::Key;
+use crate::packetisation::{SegmentLimits, WirePackets};
+use crate::tracking::{Followed, Table};
+use crate::wire::tcp::{Segment, SYN};
+use crate::wire::{self, Dissected, Packet, Transport};
+use exchange::Exchanges;
+use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
+
+/// Ports on which a connection of which no payload is captured is taken for HTTP: http, http-alt (IANA) and usual ones.
+pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// IP packets longer than this stand for several on the wire.
+    pub mtu: u32,
+    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    pub tunnels: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { mtu: 1500, tunnels: false }
+    }
+}
+
+/// A connection with exchanges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    pub client_address: IpAddr,
+    pub client_port: u16,
+    pub server_address: IpAddr,
+    pub server_port: u16,
+    /// Number in the capture, from 1, of its first packet.
+    pub first_packet: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub packets: u64,
+    /// TCP connections that are not HTTP, or of which no request was captured.
+    pub other_connections: u64,
+    /// Connections finished before their end was seen, to bound memory.
+    pub connections_finished_early: u64,
+    /// As the capture file says; `None` where it does not.
+    pub dropped_packets: Option<u64>,
+    /// Packets and records that are in no row, by reason.
+    pub skipped: Counts,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// In the order of their first packets.
+    pub connections: Vec<Connection>,
+    /// By connection, then index.
+    pub exchanges: Vec<Exchange>,
+    pub summary: Summary,
+}
+
+/// Reads a whole capture in memory.
+pub fn requests(bytes: &[u8], options: &Options) -> Result<Requests> {
+    let mut analyzer = Analyzer::new(options.clone());
+    let origin = capture::read_slice(bytes, |frame| analyzer.frame(frame))?;
+    Ok(analyzer.finish(origin))
+}
+
+/// Reads a capture from a stream (a decompressor, a pipe).
+pub fn requests_from(reader: impl Read, options: &Options) -> std::result::Result<Requests, ReadError> {
+    let mut analyzer = Analyzer::new(options.clone());
+    let origin = capture::read_stream(reader, |frame| analyzer.frame(frame))?;
+    Ok(analyzer.finish(origin))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Speaks {
+    #[default]
+    NotKnown,
+    Http {
+        client_is_low: bool,
+    },
+    Other,
+}
+
+/// A connection while packets come; arrays are indexed by whether the sender is the key's low end.
+#[derive(Debug, Default)]
+struct Live {
+    speaks: Speaks,
+    streams: [Stream; 2],
+    exchanges: Exchanges,
+    /// Place in the result's connections, once it has an exchange.
+    place: Option<u32>,
+    has_syn: bool,
+    /// Packets from before it was known which end is the client.
+    before: [Way; 2],
+}
+
+/// Takes frames one by one.
+pub struct Analyzer {
+    options: Options,
+    table: Table<Live>,
+    done: Requests,
+    /// Bytes that may still wait in all streams.
+    spare: usize,
+}
+
+impl Analyzer {
+    pub fn new(options: Options) -> Self {
+        Analyzer { options, table: Table::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
+    }
+
+    #[inline]
+    pub fn frame(&mut self, frame: &Frame) {
+        self.done.summary.packets += 1;
+        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let reason = match &dissected {
+            Dissected::Ip(packet) => match &packet.transport {
+                Transport::Tcp(segment) => return self.segment(frame, packet, segment),
+                Transport::Udp(_) | Transport::Other => "not_tcp",
+                Transport::Fragment => "ip_fragment_without_transport_header",
+                Transport::Unusable { reason } => reason,
+            },
+            Dissected::NonIp => "not_ip",
+            Dissected::Unusable { reason } => reason,
+        };
+        *self.done.summary.skipped.entry(reason).or_default() += 1;
+    }
+
+    #[inline]
+    fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
+        let Analyzer { options, table, done, spare } = self;
+        let (followed, sender_is_low) =
+            table.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
+        if followed.state.speaks == Speaks::Other {
+            return;
+        }
+        let way = way(packet, segment, options.mtu, followed, sender_is_low);
+        let (key, first_packet) = (followed.key, followed.first_packet);
+        let ends = Ends {
+            has_syn: followed.state.has_syn,
+            originator_is_low: followed.originator_is_low,
+            sender_is_low,
+            ports: (segment.source_port, segment.destination_port),
+        };
+        let live = &mut followed.state;
+        let stream = &mut live.streams[usize::from(sender_is_low)];
+        if segment.has(SYN) {
+            live.has_syn = true;
+            stream.begin(segment.sequence.wrapping_add(1));
+        } else if segment.payload_bytes > 0 {
+            let captured = packet.transport_data(frame.data);
+            let captured = captured.get(usize::from(segment.header_bytes)..).unwrap_or_default();
+            let (speaks, exchanges, place) = (&mut live.speaks, &mut live.exchanges, &mut live.place);
+            stream.segment(segment.sequence, segment.payload_bytes, captured, frame.time_ns, spare, |chunk| {
+                if *speaks == Speaks::NotKnown {
+                    *speaks = ends.speak(&chunk);
+                }
+                let Speaks::Http { client_is_low } = *speaks else { return };
+                if client_is_low == sender_is_low {
+                    exchanges.request_bytes(&chunk, |row| done.add(row, place, &key, client_is_low, first_packet));
+                } else {
+                    exchanges.response_bytes(&chunk);
+                }
+            });
+        }
+        match live.speaks {
+            Speaks::Http { client_is_low } => {
+                for is_low in [false, true] {
+                    let before = std::mem::take(&mut live.before[usize::from(is_low)]);
+                    if before.packets > 0 {
+                        live.exchanges.before(is_low == client_is_low, &before);
+                    }
+                }
+                if live.has_syn || !live.exchanges.is_empty() {
+                    live.exchanges.packet(client_is_low == sender_is_low, &way);
+                }
+            }
+            Speaks::NotKnown if live.has_syn => live.before[usize::from(sender_is_low)].add(&way),
+            Speaks::NotKnown | Speaks::Other => {}
+        }
+    }
+
+    /// Closes the books; `origin` is what the file said besides its packets.
+    pub fn finish(mut self, origin: Origin) -> Requests {
+        let mut done = self.done;
+        done.summary.connections_finished_early = self.table.finished_early;
+        self.table.finish(|followed| done.take(followed, &mut self.spare));
+        done.sort();
+        done.summary.dropped_packets = origin.dropped_packets;
+        for (reason, count) in origin.skipped {
+            *done.summary.skipped.entry(reason).or_default() += count;
+        }
+        done
+    }
+}
+
+fn way(packet: &Packet, segment: &Segment, mtu: u32, followed: &Followed<Live>, sender_is_low: bool) -> Way {
+    let limits = SegmentLimits {
+        mtu,
+        receiver: followed.max_segment[usize::from(!sender_is_low)],
+        smaller: followed.min_max_segment(),
+    };
+    let header_bytes = u32::from(segment.header_bytes);
+    Way {
+        packets: 1,
+        wire_packets: WirePackets::of_segment(segment.payload_bytes, header_bytes, packet.ip_bytes, &limits).count,
+        bytes: u64::from(packet.ip_bytes),
+        payload_bytes: u64::from(segment.payload_bytes),
+    }
+}
+
+/// What is known of a connection when its first payload comes.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    has_syn: bool,
+    originator_is_low: bool,
+    sender_is_low: bool,
+    /// Of the sender and of the other end.
+    ports: (u16, u16),
+}
+
+impl Ends {
+    fn speak(&self, first: &Chunk) -> Speaks {
+        let client_is_sender = Speaks::Http { client_is_low: self.sender_is_low };
+        let client_is_other = Speaks::Http { client_is_low: !self.sender_is_low };
+        let is_from_originator = self.sender_is_low == self.originator_is_low;
+        if first.captured.is_empty() {
+            let (sender_serves, other_serves) = (PORTS.contains(&self.ports.0), PORTS.contains(&self.ports.1));
+            return match (sender_serves, other_serves) {
+                (false, true) if is_from_originator || !self.has_syn => client_is_sender,
+                (true, false) if !self.has_syn => client_is_other,
+                _ => Speaks::Other,
+            };
+        }
+        if message::begins_request(first.captured) {
+            return client_is_sender;
+        }
+        match self.has_syn {
+            true => Speaks::Other,
+            false if message::begins_response(first.captured) => client_is_other,
+            // In the middle of something.
+            false => Speaks::NotKnown,
+        }
+    }
+}
+
+impl Requests {
+    fn add(&mut self, mut row: Exchange, place: &mut Option<u32>, key: &Key, client_is_low: bool, first_packet: u64) {
+        row.connection = *place.get_or_insert_with(|| {
+            let (low, high) = key.ends();
+            let (client, server) = if client_is_low { (low, high) } else { (high, low) };
+            self.connections.push(Connection {
+                client_address: client.0,
+                client_port: client.1,
+                server_address: server.0,
+                server_port: server.1,
+                first_packet,
+            });
+            self.connections.len() as u32 - 1
+        });
+        self.exchanges.push(row);
+    }
+
+    fn take(&mut self, followed: &mut Followed<Live>, spare: &mut usize) {
+        let (key, first_packet) = (followed.key, followed.first_packet);
+        let fin = [followed.has_fin(false), followed.has_fin(true)];
+        let Live { speaks, streams, exchanges, place, .. } = &mut followed.state;
+        let speaks = *speaks;
+        for (is_low, stream) in [false, true].into_iter().zip(streams) {
+            stream.give_up(spare, &mut |chunk| match speaks {
+                Speaks::Http { client_is_low } if client_is_low == is_low => {
+                    exchanges.request_bytes(&chunk, |row| self.add(row, place, &key, client_is_low, first_packet));
+                }
+                Speaks::Http { .. } => exchanges.response_bytes(&chunk),
+                Speaks::NotKnown | Speaks::Other => {}
+            });
+        }
+        match speaks {
+            Speaks::Http { client_is_low } if !exchanges.is_empty() => {
+                if fin[usize::from(!client_is_low)] {
+                    exchanges.server_closed();
+                }
+                std::mem::take(exchanges).finish(|row| self.add(row, place, &key, client_is_low, first_packet));
+            }
+            _ => self.summary.other_connections += 1,
+        }
+    }
+
+    /// Connections in the order of their first packets, and their exchanges by index.
+    fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.connections.len() as u32).collect();
+        order.sort_by_key(|&place| self.connections[place as usize].first_packet);
+        let mut rank = vec![0u32; order.len()];
+        for (new, &old) in (0u32..).zip(&order) {
+            rank[old as usize] = new;
+        }
+        self.connections.sort_by_key(|row| row.first_packet);
+        for row in &mut self.exchanges {
+            row.connection = rank[row.connection as usize];
+        }
+        self.exchanges.sort_by_key(|row| (row.connection, row.index));
+    }
+}

@@ -1,0 +1,221 @@
+//! Which connection a packet belongs to, with a bound on how many are followed at once.
+//!
+//! TCP: a SYN with another initial sequence number than the one before from the same endpoint opens another connection
+//! (ports are used again); so does one after the connection's end. UDP: a silence of [`UDP_TIMEOUT_NS`] does.
+//!
+//! At most [`MAX_FOLLOWED`] connections are followed. Room is made by finishing those that have seen FINs from both
+//! sides or a RST, and, where that is not a quarter of them, the ones that have been silent longest: what comes for these
+//! later is counted as another connection. So the order of the packets alone decides, and memory is bounded.
+
+use std::collections::HashMap;
+
+use crate::flow::{Key, Protocol};
+use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
+use crate::wire::{udp::Datagram, Packet};
+
+pub const MAX_FOLLOWED: usize = 1 << 15;
+
+/// The longest silence inside one UDP flow.
+pub const UDP_TIMEOUT_NS: i64 = 60_000_000_000;
+
+/// A connection while packets come; arrays are indexed by whether the sender is the key's low end.
+pub(crate) struct Followed<T> {
+    pub key: Key,
+    pub protocol: Protocol,
+    /// Number in the capture, from 1, of the connection's first packet: with the endpoints, its name.
+    pub first_packet: u64,
+    last_packet: u64,
+    last_ns: Option<i64>,
+    pub originator_is_low: bool,
+    /// From the SYNs' options.
+    pub max_segment: [Option<u16>; 2],
+    syn: [Option<u32>; 2],
+    first_sequence: [Option<u32>; 2],
+    fin: [bool; 2],
+    reset: bool,
+    pub state: T,
+}
+
+impl<T> Followed<T> {
+    /// The largest payload that SYNs of both ends allow, options not yet taken off.
+    pub fn min_max_segment(&self) -> Option<u16> {
+        match self.max_segment {
+            [Some(high), Some(low)] => Some(high.min(low)),
+            [high, low] => high.or(low),
+        }
+    }
+
+    pub fn has_fin(&self, from_low: bool) -> bool {
+        self.fin[usize::from(from_low)]
+    }
+
+    fn is_over(&self) -> bool {
+        self.reset || self.fin == [true; 2]
+    }
+
+    /// Whether a SYN opens another connection.
+    fn is_replaced_by(&self, segment: &Segment, sender_is_low: bool) -> bool {
+        let own = usize::from(sender_is_low);
+        match (self.syn[own], self.first_sequence[own]) {
+            (Some(syn), _) => syn != segment.sequence,
+            // Captured after what it leads to.
+            (None, Some(first)) if first == segment.sequence.wrapping_add(1) => false,
+            (None, None) => match self.syn[1 - own] {
+                // Its answer, or both ends open at once.
+                Some(_) => self.is_over(),
+                None => !segment.has(ACK),
+            },
+            (None, Some(_)) => true,
+        }
+    }
+
+    fn take(&mut self, segment: &Segment, sender_is_low: bool) {
+        let own = usize::from(sender_is_low);
+        if segment.has(SYN) {
+            if !segment.has(ACK) && self.syn[1 - own].is_none() {
+                self.originator_is_low = sender_is_low;
+            }
+            self.syn[own] = Some(segment.sequence);
+            self.max_segment[own] = segment.max_segment_bytes.or(self.max_segment[own]);
+        } else if self.first_sequence[own].is_none() {
+            self.first_sequence[own] = Some(segment.sequence);
+        }
+        self.fin[own] |= segment.has(FIN);
+        self.reset |= segment.has(RST);
+    }
+}
+
+/// The connections that are followed.
+pub(crate) struct Table<T> {
+    followed: Vec<Followed<T>>,
+    /// The latest connection of an endpoint pair.
+    index: HashMap<Key, u32, foldhash::fast::RandomState>,
+    /// What the last packet belonged to: the next one often does too.
+    last: Option<(Key, u32)>,
+    /// Connections finished for room before their end was seen.
+    pub finished_early: u64,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table { followed: Vec::new(), index: HashMap::default(), last: None, finished_early: 0 }
+    }
+}
+
+impl<T: Default> Table<T> {
+    /// The segment's connection, and whether its sender is the key's low end. `finish` takes what makes room.
+    #[inline]
+    pub fn segment(
+        &mut self,
+        number: u64,
+        packet: &Packet,
+        segment: &Segment,
+        finish: impl FnMut(&mut Followed<T>),
+    ) -> (&mut Followed<T>, bool) {
+        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
+        let mut found = self.find(key);
+        if segment.has(SYN) {
+            found = found.filter(|&at| !self.followed[at as usize].is_replaced_by(segment, sender_is_low));
+        }
+        let at = found.unwrap_or_else(|| {
+            let answers = segment.has(SYN) && segment.has(ACK) && !segment.has(RST) && !segment.has(FIN);
+            self.open(key, Protocol::Tcp, number, sender_is_low != answers, finish)
+        });
+        self.last = Some((key, at));
+        let followed = &mut self.followed[at as usize];
+        followed.last_packet = number;
+        followed.take(segment, sender_is_low);
+        (followed, sender_is_low)
+    }
+
+    /// As [`Table::segment`], for a UDP datagram.
+    #[inline]
+    pub fn datagram(
+        &mut self,
+        number: u64,
+        time_ns: Option<i64>,
+        packet: &Packet,
+        datagram: &Datagram,
+        finish: impl FnMut(&mut Followed<T>),
+    ) -> (&mut Followed<T>, bool) {
+        let (key, sender_is_low) = Key::of_packet(packet, datagram.source_port, datagram.destination_port);
+        let found = self.find(key).filter(|&at| match (time_ns, self.followed[at as usize].last_ns) {
+            (Some(time), Some(last)) => time.saturating_sub(last) <= UDP_TIMEOUT_NS,
+            _ => true,
+        });
+        let at = found.unwrap_or_else(|| self.open(key, Protocol::Udp, number, sender_is_low, finish));
+        self.last = Some((key, at));
+        let followed = &mut self.followed[at as usize];
+        followed.last_packet = number;
+        followed.last_ns = time_ns.or(followed.last_ns);
+        (followed, sender_is_low)
+    }
+
+    #[inline]
+    fn find(&self, key: Key) -> Option<u32> {
+        match self.last {
+            Some((last, at)) if last == key => Some(at),
+            _ => self.index.get(&key).copied(),
+        }
+    }
+
+    fn open(
+        &mut self,
+        key: Key,
+        protocol: Protocol,
+        number: u64,
+        originator_is_low: bool,
+        finish: impl FnMut(&mut Followed<T>),
+    ) -> u32 {
+        if self.followed.len() >= MAX_FOLLOWED {
+            self.make_room(finish);
+        }
+        let at = self.followed.len() as u32;
+        self.index.insert(key, at);
+        self.followed.push(Followed {
+            key,
+            protocol,
+            first_packet: number,
+            last_packet: number,
+            last_ns: None,
+            originator_is_low,
+            max_segment: [None; 2],
+            syn: [None; 2],
+            first_sequence: [None; 2],
+            fin: [false; 2],
+            reset: false,
+            state: T::default(),
+        });
+        at
+    }
+
+    #[cold]
+    fn make_room(&mut self, mut finish: impl FnMut(&mut Followed<T>)) {
+        let mut silence: Vec<u64> =
+            self.followed.iter().filter(|row| !row.is_over()).map(|row| row.last_packet).collect();
+        let keep = MAX_FOLLOWED / 4 * 3;
+        // A packet's number is its connection's alone, so exactly the wanted number is above the limit.
+        let limit = match silence.len().checked_sub(keep) {
+            Some(excess) if excess > 0 => *silence.select_nth_unstable(excess - 1).1,
+            _ => 0,
+        };
+        let mut early = 0;
+        self.followed.retain_mut(|row| {
+            let is_done = row.is_over() || row.last_packet <= limit;
+            if is_done {
+                early += u64::from(!row.is_over());
+                finish(row);
+            }
+            !is_done
+        });
+        self.finished_early += early;
+        self.last = None;
+        self.index.clear();
+        self.index.extend(self.followed.iter().map(|row| row.key).zip(0u32..));
+    }
+
+    /// Gives up all that is left.
+    pub fn finish(mut self, finish: impl FnMut(&mut Followed<T>)) {
+        self.followed.iter_mut().for_each(finish);
+    }
+}
