@@ -5,6 +5,7 @@
 //! | [`capture`] | pcap and pcapng bytes | frames with time, link type and original length |
 //! | [`wire`] | one frame | its IP packet, TCP segment or UDP datagram |
 //! | [`flow`] | frames | one row per connection, and a summary of the capture |
+//! | [`log`] | frames | one row per connection as Zeek's log has it, and checksums' verdicts |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
@@ -14,6 +15,7 @@ pub mod capture;
 pub mod error;
 pub mod flow;
 pub mod http;
+pub mod log;
 pub mod proc;
 pub mod wire;
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::wire::{self, Packet};
+use crate::wire::{self, Addresses, Packet};
 
 /// An endpoint pair in one order for both directions, so that either finds the same connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +31,17 @@ impl Key {
         let (source, destination) = packet.addresses.numbers();
         let is_v6 = packet.addresses.is_v6();
         Key::of((source, source_port), (destination, destination_port), packet.protocol, is_v6)
+    }
+
+    /// Whether these are its ends' addresses.
+    pub fn joins(&self, addresses: Addresses) -> bool {
+        let (one, other) = addresses.numbers();
+        let own = (self.low_address, self.high_address);
+        addresses.is_v6() == self.is_v6 && (own == (one, other) || own == (other, one))
+    }
+
+    pub fn protocol(&self) -> u8 {
+        self.protocol
     }
 
     /// Address and port of the low end and of the high end.
