@@ -306,7 +306,8 @@ impl Live {
         }
     }
 
-    pub fn finish(self) -> Row {
+    /// The row; the connection is of no use after it.
+    pub fn finish(&mut self) -> Row {
         let (low, high) = self.key.ends();
         let (originator, responder) = if self.originator_is_low { (low, high) } else { (high, low) };
         let has_times = self.start_ns != NO_TIME;
@@ -340,7 +341,7 @@ impl Live {
             responder: self.responder.counts,
             is_tunnelled: self.is_tunnelled,
             ordinal: self.ordinal,
-            history: self.history,
+            history: std::mem::take(&mut self.history),
         }
     }
 }

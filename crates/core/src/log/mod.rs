@@ -52,7 +52,7 @@ impl Default for Options {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capture {
-    /// In the order of their ends; those that had none in the order of their first packets.
+    /// As they ended, and what ended together in the order of first packets.
     pub rows: Vec<Row>,
     pub summary: Summary,
 }
@@ -170,17 +170,18 @@ impl Log {
         let mut ordinal = 0;
         if segment.has(SYN) && !taken.is_bad {
             let over = |live: &mut Live| live.is_over_for(segment, sender_is_low);
-            if let Some(at) = found.filter(|&at| self.table.get(at).is_some_and(over)) {
+            if let Some(at) = found.ok().filter(|&at| self.table.get(at).is_some_and(over)) {
                 ordinal = self.end(at, frame.time_ns);
-                found = None;
+                found = self.table.find(&key);
             }
         }
         let at = match found {
-            Some(at) => at,
-            None => {
+            Ok(at) => at,
+            Err(hash) => {
                 let is_syn = segment.has(SYN) && !segment.has(ACK);
                 let ports = (segment.source_port, segment.destination_port);
-                self.open(taken, key, Protocol::Tcp, sender_is_low, ports, !is_syn)
+                let live = self.begun(taken, key, Protocol::Tcp, sender_is_low, ports, !is_syn);
+                self.insert(live, hash)
             }
         };
         self.remember_fragment(packet, at, sender_is_low);
@@ -213,8 +214,11 @@ impl Log {
         let Taken { frame, packet, .. } = taken;
         let (key, sender_is_low) = Key::of_packet(packet, ports.0, ports.1);
         let at = match self.find(&key) {
-            Some(at) => at,
-            None => self.open(taken, key, protocol, sender_is_low, ports, protocol == Protocol::Udp),
+            Ok(at) => at,
+            Err(hash) => {
+                let live = self.begun(taken, key, protocol, sender_is_low, ports, protocol == Protocol::Udp);
+                self.insert(live, hash)
+            }
         };
         self.remember_fragment(packet, at, sender_is_low);
         let Some(live) = self.table.get(at) else { return };
@@ -249,16 +253,16 @@ impl Log {
         }
     }
 
-    /// The connection that a packet belongs to, if that has not ended by now.
+    /// The connection that a packet belongs to, if that has not ended by now; else the key's hash.
     #[inline]
-    fn find(&mut self, key: &Key) -> Option<u32> {
+    fn find(&mut self, key: &Key) -> std::result::Result<u32, u64> {
         let at = self.table.find(key)?;
         let now = self.now_ns;
-        if self.table.get(at)?.end_ns() <= now {
-            self.end(at, None);
-            return None;
+        if self.table.get(at).is_some_and(|live| live.end_ns() > now) {
+            return Ok(at);
         }
-        Some(at)
+        self.end(at, None);
+        self.table.find(key)
     }
 
     /// Gives the ordinal of a connection between the same endpoints that starts now.
@@ -270,7 +274,7 @@ impl Log {
         ordinal
     }
 
-    fn open(
+    fn begun(
         &mut self,
         taken: &Taken,
         key: Key,
@@ -278,7 +282,7 @@ impl Log {
         sender_is_low: bool,
         ports: (u16, u16),
         may_answer: bool,
-    ) -> u32 {
+    ) -> Live {
         let is_flipped = may_answer && roles::is_from_responder(ports.0, ports.1, key.protocol());
         let number = self.summary.connections;
         self.summary.connections += 1;
@@ -287,8 +291,13 @@ impl Log {
         if is_flipped {
             live.was_flipped();
         }
+        live
+    }
+
+    #[inline]
+    fn insert(&mut self, live: Live, hash: u64) -> u32 {
         let rows = &mut self.rows;
-        self.table.insert(live, |evicted| rows.push(evicted.finish()))
+        self.table.insert(live, hash, |evicted| rows.push(evicted.finish()))
     }
 
     /// Rows that have come to be since the last call.

@@ -68,8 +68,9 @@ pub struct Side {
     sent: i64,
     acknowledged: i64,
     seen: Content,
-    /// Kept apart from `seen` once a segment was cut by the snap length.
-    held: Option<Box<Content>>,
+    /// What of it is in the file; kept apart from `seen` once a segment was cut by the snap length.
+    held: Content,
+    is_cut: bool,
 }
 
 impl Side {
@@ -115,7 +116,7 @@ impl Side {
         self.base = base;
         (self.sent, self.acknowledged) = (0, 0);
         self.seen = Content::from(1);
-        self.held = None;
+        self.is_cut = false;
     }
 
     /// The position of a sequence number, by way of the highest known.
@@ -153,15 +154,16 @@ impl Side {
 
     #[inline]
     fn hold(&mut self, start: i64, end: i64, is_whole: bool) {
-        if !is_whole && self.held.is_none() {
-            self.held = Some(Box::new(self.seen.clone()));
+        if !is_whole && !self.is_cut {
+            self.is_cut = true;
+            self.held = self.seen.clone();
         }
         let unseen = self.seen.add(start, end);
         self.unseen_bytes += unseen;
-        self.missed_bytes += match &mut self.held {
-            None => unseen,
-            Some(held) if is_whole => held.add(start, end),
-            Some(_) => 0,
+        self.missed_bytes += match (self.is_cut, is_whole) {
+            (false, _) => unseen,
+            (true, true) => self.held.add(start, end),
+            (true, false) => 0,
         };
     }
 
@@ -181,10 +183,7 @@ impl Side {
         self.acknowledged = position;
         let data_end = if self.has_fin && position >= self.sent { position - 1 } else { position };
         let unseen = self.seen.acknowledge(data_end);
-        let missed = match &mut self.held {
-            None => unseen,
-            Some(held) => held.acknowledge(data_end),
-        };
+        let missed = if self.is_cut { self.held.acknowledge(data_end) } else { unseen };
         if !counts_gaps || missed == 0 {
             return false;
         }
