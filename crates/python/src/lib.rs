@@ -4,6 +4,7 @@ mod arrow;
 mod artifact;
 mod capture;
 mod http;
+mod log;
 mod proc;
 
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ArtifactError", module.py().get_type::<artifact::ArtifactError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(capture::connections, module)?)?;
+    module.add_function(wrap_pyfunction!(log::connection_log, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;

@@ -300,6 +300,12 @@ impl Log {
         self.table.insert(live, hash, |evicted| rows.push(evicted.finish()))
     }
 
+    /// Rows that [`Log::take`] would give.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Rows that have come to be since the last call.
     pub fn take(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
