@@ -248,7 +248,8 @@ impl Live {
         advance(own, peer, segment, is_originator);
         let gap = segment.has(ACK) && !segment.has(RST) && {
             let counts_gaps = own.was_established() && peer.was_established();
-            peer.acknowledge(segment.acknowledgment, counts_gaps) && peer.is_shown(Counted::Gap)
+            let shows_gap = peer.acknowledge(segment.acknowledgment, counts_gaps);
+            shows_gap && !segment.has(FIN) && peer.is_shown(Counted::Gap)
         };
         let states = (own.state(), peer.state());
         if let Some(letter) = letter {
