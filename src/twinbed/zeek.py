@@ -101,9 +101,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         times = {field for field in fields if FIELDS[field] in ("time", "interval")}
         for at in range(batch.num_rows):
             values = ((field, columns[field][at]) for field in fields)
-            yield {
-                field: value / SECOND_US if field in times else value for field, value in values if value is not None
-            }
+            yield {field: value / SECOND_US if field in times else value for field, value in values if value is not None}
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:

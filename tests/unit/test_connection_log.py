@@ -84,8 +84,7 @@ def test_json_has_the_same_rows():
     zeek.write_json(table, out)
     objects = [json.loads(line) for line in out.getvalue().splitlines()]
     expected = [
-        {name: value for name, value in row.items() if value is not None}
-        for row in rows(tsv("zeek-retransmit-timeout.pcapng"))
+        {name: value for name, value in row.items() if value is not None} for row in rows(tsv("zeek-retransmit-timeout.pcapng"))
     ]
     assert objects == expected
     assert objects[0]["duration"] == 0.00001 and "duration" not in objects[1]

@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::capture::{self, Counts, Frame};
+use twinbed_core::capture::{self, Counts, Frame, Origin};
 use twinbed_core::error::ReadError;
 use twinbed_core::log::{self, Log, Options, Row, Summary, Verdicts};
 
@@ -39,22 +39,40 @@ struct Reading {
 }
 
 impl Reading {
+    /// Rows of a batch: as many as stay in a core's cache while each column goes over them.
+    const ROWS: usize = 2048;
+
     fn frame(&mut self, frame: &Frame) {
-        const ROWS: usize = 4096;
         self.log.frame(frame);
-        if self.log.waiting() >= ROWS {
-            let rows = self.log.take();
-            self.add(&rows);
+        if self.log.waiting() >= Self::ROWS {
+            self.take();
         }
     }
 
-    fn add(&mut self, some: &[Row]) {
-        if let Ok(batches) = &mut self.batches {
+    fn take(&mut self) {
+        let Ok(batches) = &mut self.batches else { return };
+        for some in self.log.take().chunks(Self::ROWS) {
             match rows(some) {
                 Ok(batch) => batches.push(batch),
-                Err(error) => self.batches = Err(error),
+                Err(error) => {
+                    self.batches = Err(error);
+                    return;
+                }
             }
         }
+    }
+
+    fn finish(mut self, origin: Origin) -> Result<(Vec<RecordBatch>, Summary), ArrowError> {
+        while self.log.close(Self::ROWS) {
+            self.take();
+        }
+        self.take();
+        let summary = self.log.finish(origin).summary;
+        let mut batches = self.batches?;
+        if batches.is_empty() {
+            batches.push(rows(&[])?);
+        }
+        Ok((batches, summary))
     }
 }
 
@@ -71,17 +89,7 @@ fn read(path: &Path, options: Options) -> PyResult<(Vec<RecordBatch>, Summary)> 
             })?
         }
     };
-    let Reading { log, batches } = reading;
-    let log::Capture { rows: last, summary } = log.finish(origin);
-    let mut batches = batches.map_err(failed)?;
-    if batches.is_empty() || !last.is_empty() {
-        batches.push(rows(&last).map_err(failed)?);
-    }
-    Ok((batches, summary))
-}
-
-fn failed(error: ArrowError) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
+    reading.finish(origin).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {

@@ -311,11 +311,17 @@ impl Log {
         std::mem::take(&mut self.rows)
     }
 
+    /// Ends so many of the connections that are left, after the last frame; false when none is. What [`Log::finish`]
+    /// would give at once can so be taken in parts.
+    pub fn close(&mut self, at_most: usize) -> bool {
+        let rows = &mut self.rows;
+        self.table.drain(at_most, |live| rows.push(live.finish()))
+    }
+
     /// Closes the books; `origin` is what the file said besides its packets. Rows that were taken before are not
     /// among these.
     pub fn finish(mut self, origin: Origin) -> Capture {
-        let rows = &mut self.rows;
-        self.table.drain(|live| rows.push(live.finish()));
+        self.close(usize::MAX);
         let mut summary = self.summary;
         summary.evicted_connections = self.table.evicted;
         summary.interfaces = origin.interfaces;

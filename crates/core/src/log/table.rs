@@ -9,7 +9,7 @@ use crate::flow::Key;
 /// With the table full, this share of it goes: those that have been silent the longest.
 const EVICTED_SHARE: usize = 16;
 /// What has ended is looked for this often at most, in packet time.
-const SWEEP_NS: i64 = 5_000_000_000;
+const SWEEP_NS: i64 = 2_000_000_000;
 
 /// No place.
 const NONE: u32 = u32::MAX;
@@ -32,6 +32,8 @@ pub(super) struct Table {
     /// What the last packet belonged to: the next one often does too.
     last: u32,
     max_connections: usize,
+    /// What [`Table::drain`] has still to take, the next one last.
+    rest: Vec<(u64, u32)>,
     swept_ns: i64,
     packets_since_sweep: usize,
     pub evicted: u64,
@@ -67,6 +69,7 @@ impl Table {
             hasher: foldhash::fast::RandomState::default(),
             last: NONE,
             max_connections: max_connections.clamp(1, NONE as usize - 1),
+            rest: Vec::new(),
             swept_ns: i64::MIN,
             packets_since_sweep: 0,
             evicted: 0,
@@ -198,9 +201,20 @@ impl Table {
         self.free[first..].reverse();
     }
 
-    /// All that is left.
-    pub fn drain(&mut self, ended: impl FnMut(&mut Live)) {
-        let all = self.chosen(|_| Some(()));
-        self.take(all, ended);
+    /// So many of what is left, in the order of their first packets; false when nothing is. Nothing may be inserted
+    /// in between.
+    pub fn drain(&mut self, at_most: usize, mut ended: impl FnMut(&mut Live)) -> bool {
+        if self.rest.is_empty() {
+            let mut rest: Vec<(u64, u32)> = self.chosen(|_| Some(())).iter().map(|&(_, n, at)| (n, at)).collect();
+            rest.sort_unstable_by(|one, other| other.cmp(one));
+            self.rest = rest;
+        }
+        for _ in 0..at_most {
+            let Some((_, at)) = self.rest.pop() else { break };
+            if let Some(live) = self.remove(at) {
+                ended(live);
+            }
+        }
+        !self.rest.is_empty()
     }
 }
