@@ -375,3 +375,21 @@ fn connections_at_once_are_bounded() {
     assert_eq!(summary.evicted_connections, 936);
     assert!(rows.iter().zip(0..).all(|(row, number)| row.number == number && row.state == ConnectionState::S0));
 }
+
+/// An inner packet counts instead of its carrier, if asked for (RFC 2003); the carrier has no ports.
+#[test]
+fn inside_a_tunnel() {
+    let inner = tcp(C, "S", 99, 0, 0).frame();
+    let mut outer = inner[..34].to_vec();
+    outer.extend(&inner[14..]);
+    let ip_bytes = (outer.len() - 14) as u16;
+    outer[16..18].copy_from_slice(&ip_bytes.to_be_bytes());
+    outer[23] = 4;
+    let file = pcap(&paced([outer]), false, false, ETHERNET);
+    let options = |tunnels| Options { tunnels, ignore_checksums: true, ..Options::default() };
+    let Capture { rows, summary } = connections(&file, &options(false)).expect("a capture");
+    assert_eq!((rows.len(), summary.skipped.get("no_transport_with_connections")), (0, Some(&1)));
+    let Capture { rows, summary } = connections(&file, &options(true)).expect("a capture");
+    assert!(rows[0].is_tunnelled && rows[0].state == ConnectionState::S0);
+    assert_eq!(summary.checksums.tcp.good, 1);
+}
