@@ -102,3 +102,32 @@ proptest! {
         let _ = connections(&pcap(&[packet], false, false, link), &options);
     }
 }
+
+/// Real captures with bytes changed: the same changes each time.
+#[test]
+fn damaged_captures_never_panic() {
+    const ROUNDS: u64 = 150;
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let names =
+        ["captures/zeek-get.pcap", "captures/zeek-retransmit-fast009.pcap", "captures/zeek-fin_retransmission.pcap"];
+    for name in names.into_iter().chain(["checksums/veth-offload-on.pcap", "captures/zeek-cooper-grill-dvwa.pcapng"]) {
+        let whole = std::fs::read(folder.join(name)).expect("a golden capture");
+        let mut state = 0x7477_696e_6265_6421_u64;
+        let mut below = |limit: usize| {
+            // xorshift64*
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+        };
+        for round in 0..ROUNDS {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + below(40) {
+                let at = below(bytes.len());
+                bytes[at] = if below(2) == 0 { 0xff } else { bytes[at] ^ 1 << below(8) };
+            }
+            let options = Options { tunnels: round % 2 == 0, ignore_checksums: round % 3 > 0, max_connections: 4 };
+            let _ = connections(&bytes, &options);
+        }
+    }
+}

@@ -1,11 +1,12 @@
 //! What the packets of a connection have in common.
 
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
 use crate::wire::{self, Addresses, Packet};
 
 /// An endpoint pair in one order for both directions, so that either finds the same connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     low_address: u128,
     high_address: u128,
@@ -13,6 +14,17 @@ pub struct Key {
     high_port: u16,
     protocol: u8,
     is_v6: bool,
+}
+
+/// In three steps rather than one a field.
+impl Hash for Key {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let ports = u64::from(self.low_port) << 16 | u64::from(self.high_port);
+        state.write_u128(self.low_address);
+        state.write_u128(self.high_address);
+        state.write_u64(ports << 16 | u64::from(self.protocol) << 8 | u64::from(self.is_v6));
+    }
 }
 
 impl Key {

@@ -107,11 +107,12 @@ impl Log {
                 self.table.sweep(time, |live| self.rows.push(live.finish()));
             }
         }
-        match wire::dissect(frame) {
-            Dissected::Ip(outer) => {
-                let packet = if self.options.tunnels { wire::innermost(frame.data, outer) } else { outer };
+        match &wire::dissect(frame) {
+            Dissected::Ip(outer) if self.options.tunnels => {
+                let packet = wire::innermost(frame.data, *outer);
                 self.packet(frame, &packet, packet.transport_offset != outer.transport_offset);
             }
+            Dissected::Ip(packet) => self.packet(frame, packet, false),
             Dissected::NonIp => summary.non_ip_packets += 1,
             Dissected::Unusable { reason } => self.skip(reason),
         }
