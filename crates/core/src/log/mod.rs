@@ -15,6 +15,7 @@ mod state;
 mod summary;
 mod table;
 pub mod timers;
+mod transition;
 mod uid;
 
 use std::io::Read;
