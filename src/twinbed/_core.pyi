@@ -195,6 +195,54 @@ def requests(path: str | os.PathLike[str], *, mtu: int = 1500, tunnels: bool = F
     wire_packets, bytes (IP), payload_bytes. Every packet of a connection is in one exchange.
     """
 
+class ChecksumVerdicts(TypedDict):
+    good: int
+    bad: int
+    partial: int
+    """The field holds the folded pseudo-header alone: the NIC was to finish it, or merged segments."""
+    not_checked: int
+    """Cut by the snap length, a fragment, or without one."""
+
+class LogSummary(TypedDict):
+    packets: int
+    bytes: int
+    """Frames' original lengths."""
+    captured_bytes: int
+    first_s: float | None
+    last_s: float | None
+    first_ns: int | None
+    last_ns: int | None
+    non_ip_packets: int
+    connections: int
+    evicted_connections: int
+    """Logged before their end, because there were more than max_connections at once."""
+    checksums: dict[str, ChecksumVerdicts]
+    """By ipv4, tcp, udp, icmp, icmpv6."""
+    ignored_packets: int
+    """In no row's counts, because of a bad checksum."""
+    interfaces: int
+    dropped_packets: int | None
+    """As a pcapng file says; a pcap file cannot."""
+    skipped: dict[str, int]
+    """Other packets and records that are in no row, by reason."""
+    notes: dict[str, int]
+    """Packets that are in a row, but odd."""
+
+def connection_log(
+    path: str | os.PathLike[str], *, tunnels: bool = False, ignore_checksums: bool = False, max_connections: int = 1_000_000
+) -> tuple[pa.Table, LogSummary]:
+    """One row per connection (TCP, UDP, ICMP) as Zeek's conn.log has it, in the order in which they ended.
+
+    The file may be compressed by gzip or Zstandard; `-` is standard input. With `tunnels`, packets inside IP-in-IP, GRE and
+    VXLAN count instead of those that carry them. Packets with a bad checksum are in no count unless `ignore_checksums` (Zeek's
+    -C). With `max_connections` at once, those silent the longest are logged as they are.
+
+    Columns: uid, start_s, start_ns, originator_address, originator_port, responder_address, responder_port, protocol (tcp,
+    udp, icmp), ip_protocol, duration_s, duration_ns, originator_bytes, responder_bytes, state (S0 S1 SF REJ S2 S3 RSTO RSTR
+    RSTOS0 RSTRH SH SHR OTH), missed_bytes, unseen_bytes, history, for `originator_` and `responder_` each: packets, ip_bytes,
+    frame_bytes, payload_bytes; and tunnelled. What they mean: docs/connections.md.
+    """
+
 class AbTimes(TypedDict):
     min_s: float
     mean_s: float

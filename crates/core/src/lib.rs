@@ -9,6 +9,7 @@
 //! | [`pair`] | two captures of the same traffic | what was lost, delayed, split and merged between them |
 //! | [`packetisation`] | frames | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |
 //! | [`request`] | frames | one row per HTTP/1.x exchange |
+//! | [`log`] | frames | one row per connection as Zeek's log has it, and checksums' verdicts |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
@@ -20,6 +21,7 @@ pub mod delays;
 pub mod error;
 pub mod flow;
 pub mod http;
+pub mod log;
 pub mod packetisation;
 pub mod pair;
 pub mod proc;

@@ -5,6 +5,7 @@ mod artifact;
 mod capture;
 mod datagrams;
 mod http;
+mod log;
 mod packetisation;
 mod pair;
 mod proc;
@@ -18,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::connections, module)?)?;
     module.add_function(wrap_pyfunction!(datagrams::udp_streams, module)?)?;
     module.add_function(wrap_pyfunction!(pair::match_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(log::connection_log, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;

@@ -6,6 +6,7 @@
 //! Own code rather than etherparse: its slices want whole headers, while a snap length may cut TCP's options
 //! with ports and numbers intact. `tests/differential.rs` holds the two equal on whole packets.
 
+pub mod checksum;
 pub mod ethernet;
 pub mod ipv4;
 pub mod ipv6;
@@ -134,9 +135,14 @@ pub fn dissect(frame: &Frame) -> Dissected {
 /// As [`dissect`], and into tunnels: the innermost IP packet that could be read counts.
 pub fn dissect_inner(frame: &Frame) -> Dissected {
     match dissect(frame) {
-        Dissected::Ip(outer) => Dissected::Ip(tunnel::innermost(frame.data, outer)),
+        Dissected::Ip(outer) => Dissected::Ip(innermost(frame.data, outer)),
         other => other,
     }
+}
+
+/// The innermost IP packet of `outer` that could be read, `outer` itself if it carries none; `data` is the frame's.
+pub fn innermost(data: &[u8], outer: Packet) -> Packet {
+    tunnel::innermost(data, outer)
 }
 
 #[inline]

@@ -1,0 +1,345 @@
+//! Frames in, one row per connection out as Zeek's conn.log has it, and verdicts on checksums.
+//!
+//! What each column means and where it differs from Zeek's: `docs/connections.md`. Rules are from Zeek's documentation
+//! and from the logs that its project publishes; no code is.
+//!
+//! Memory is bounded: by [`Options::max_connections`], and within a connection by [`content::MAX_PARTS`] and
+//! [`history::MAX_LETTERS`]. Rows leave by [`Log::take`].
+
+mod connection;
+pub mod content;
+pub mod history;
+mod roles;
+mod side;
+mod state;
+mod summary;
+mod table;
+pub mod timers;
+mod transition;
+mod uid;
+
+use std::io::Read;
+
+pub use connection::{Protocol, Row};
+pub use history::History;
+pub use side::Counts;
+pub use state::{ConnectionState, State};
+pub use summary::{Checksums, Summary, Verdicts};
+
+use crate::capture::{self, Frame, Origin};
+use crate::error::{ReadError, Result};
+use crate::flow::{fragments, Key};
+use crate::wire::checksum::{self, Verdict, ICMP, ICMPV6};
+use crate::wire::tcp::{self, Segment, ACK, SYN};
+use crate::wire::{self, Dissected, Packet, Transport};
+use connection::{Live, ONE_WAY};
+use table::Table;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
+    pub tunnels: bool,
+    /// Packets with a bad checksum count like others (Zeek's `-C`).
+    pub ignore_checksums: bool,
+    /// At this many at once, the longest silent sixteenth is logged as it is, and forgotten.
+    pub max_connections: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { tunnels: false, ignore_checksums: false, max_connections: 1_000_000 }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Capture {
+    /// As they ended, and what ended together in the order of first packets.
+    pub rows: Vec<Row>,
+    pub summary: Summary,
+}
+
+/// Reads a whole capture in memory.
+pub fn connections(bytes: &[u8], options: &Options) -> Result<Capture> {
+    let mut log = Log::new(options.clone());
+    let origin = capture::read_slice(bytes, |frame| log.frame(frame))?;
+    Ok(log.finish(origin))
+}
+
+/// Reads a capture from a stream (a decompressor, a pipe).
+pub fn connections_from(reader: impl Read, options: &Options) -> std::result::Result<Capture, ReadError> {
+    let mut log = Log::new(options.clone());
+    let origin = capture::read_stream(reader, |frame| log.frame(frame))?;
+    Ok(log.finish(origin))
+}
+
+/// Takes frames one by one.
+pub struct Log {
+    options: Options,
+    table: Table,
+    fragments: fragments::Owners,
+    rows: Vec<Row>,
+    now_ns: i64,
+    summary: Summary,
+}
+
+impl Log {
+    pub fn new(options: Options) -> Self {
+        Log {
+            table: Table::new(options.max_connections),
+            options,
+            fragments: fragments::Owners::default(),
+            rows: Vec::new(),
+            now_ns: i64::MIN,
+            summary: Summary::default(),
+        }
+    }
+
+    #[inline]
+    pub fn frame(&mut self, frame: &Frame) {
+        let summary = &mut self.summary;
+        summary.packets += 1;
+        summary.bytes += u64::from(frame.original_bytes);
+        summary.captured_bytes += frame.data.len() as u64;
+        if let Some(time) = frame.time_ns {
+            summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
+            summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
+            if time > self.now_ns {
+                self.now_ns = time;
+                self.table.sweep(time, |live| self.rows.push(live.finish()));
+            }
+        }
+        match &wire::dissect(frame) {
+            Dissected::Ip(outer) if self.options.tunnels => {
+                let packet = wire::innermost(frame.data, *outer);
+                self.packet(frame, &packet, packet.transport_offset != outer.transport_offset);
+            }
+            Dissected::Ip(packet) => self.packet(frame, packet, false),
+            Dissected::NonIp => summary.non_ip_packets += 1,
+            Dissected::Unusable { reason } => self.skip(reason),
+        }
+    }
+
+    #[cold]
+    fn skip(&mut self, reason: &'static str) {
+        *self.summary.skipped.entry(reason).or_default() += 1;
+    }
+
+    #[inline]
+    fn packet(&mut self, frame: &Frame, packet: &Packet, is_tunnelled: bool) {
+        let checksums = &mut self.summary.checksums;
+        let mut is_bad_header = false;
+        if let Some(verdict) = checksum::ip(packet, frame.data) {
+            checksums.ipv4.count(verdict);
+            is_bad_header = verdict == Verdict::Bad;
+        }
+        let verdict = checksum::transport(packet, frame.data);
+        match packet.protocol {
+            tcp::PROTOCOL => checksums.tcp.count(verdict),
+            wire::udp::PROTOCOL => checksums.udp.count(verdict),
+            ICMP => checksums.icmp.count(verdict),
+            ICMPV6 => checksums.icmpv6.count(verdict),
+            _ => {}
+        }
+        if packet.longer_than_frame {
+            *self.summary.notes.entry("ip_length_above_frame_length").or_default() += 1;
+        }
+        if is_bad_header && !self.options.ignore_checksums {
+            // Whose it is cannot be known.
+            self.summary.ignored_packets += 1;
+            return;
+        }
+        let is_bad = verdict == Verdict::Bad && !self.options.ignore_checksums;
+        self.summary.ignored_packets += u64::from(is_bad);
+        let packet = Taken { frame, packet, is_tunnelled, is_bad };
+        match &packet.packet.transport {
+            Transport::Tcp(segment) => self.segment(&packet, segment),
+            Transport::Udp(datagram) => {
+                let ports = (datagram.source_port, datagram.destination_port);
+                self.message(&packet, Protocol::Udp, ports, datagram.payload_bytes);
+            }
+            Transport::Other if matches!(packet.packet.protocol, ICMP | ICMPV6) => self.icmp(&packet),
+            Transport::Fragment => self.fragment(&packet),
+            Transport::Other => self.skip("no_transport_with_connections"),
+            Transport::Unusable { reason } => self.skip(reason),
+        }
+    }
+
+    #[inline]
+    fn segment(&mut self, taken: &Taken, segment: &Segment) {
+        let Taken { frame, packet, .. } = taken;
+        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
+        let mut found = self.find(&key);
+        let mut ordinal = 0;
+        if segment.has(SYN) && !taken.is_bad {
+            let over = |live: &mut Live| live.is_over_for(segment, sender_is_low);
+            if let Some(at) = found.ok().filter(|&at| self.table.get(at).is_some_and(over)) {
+                ordinal = self.end(at, frame.time_ns);
+                found = self.table.find(&key);
+            }
+        }
+        let at = match found {
+            Ok(at) => at,
+            Err(hash) => {
+                let is_syn = segment.has(SYN) && !segment.has(ACK);
+                let ports = (segment.source_port, segment.destination_port);
+                let live = self.begun(taken, key, Protocol::Tcp, sender_is_low, ports, !is_syn);
+                self.insert(live, hash)
+            }
+        };
+        self.remember_fragment(packet, at, sender_is_low);
+        let Some(live) = self.table.get(at) else { return };
+        if ordinal > 0 {
+            live.ordinal = ordinal;
+        }
+        if taken.is_bad {
+            live.damaged(sender_is_low);
+        } else {
+            let is_whole = packet.transport_captured == packet.transport_bytes;
+            let lengths = [packet.ip_bytes, frame.original_bytes];
+            live.segment(frame.time_ns, sender_is_low, segment, lengths, is_whole);
+        }
+    }
+
+    fn icmp(&mut self, taken: &Taken) {
+        const HEADER_BYTES: u32 = 8;
+        let packet = taken.packet;
+        let &[kind, code, ..] = packet.transport_data(taken.frame.data) else {
+            return self.skip("icmp_header_cut_off");
+        };
+        let (source, destination, is_one_way) = roles::icmp_ports(packet.protocol, kind, code);
+        let ports = (if is_one_way { source | ONE_WAY } else { source }, destination);
+        self.message(taken, Protocol::Icmp, ports, packet.transport_bytes.saturating_sub(HEADER_BYTES));
+    }
+
+    #[inline]
+    fn message(&mut self, taken: &Taken, protocol: Protocol, ports: (u16, u16), payload_bytes: u32) {
+        let Taken { frame, packet, .. } = taken;
+        let (key, sender_is_low) = Key::of_packet(packet, ports.0, ports.1);
+        let at = match self.find(&key) {
+            Ok(at) => at,
+            Err(hash) => {
+                let live = self.begun(taken, key, protocol, sender_is_low, ports, protocol == Protocol::Udp);
+                self.insert(live, hash)
+            }
+        };
+        self.remember_fragment(packet, at, sender_is_low);
+        let Some(live) = self.table.get(at) else { return };
+        if taken.is_bad {
+            live.damaged(sender_is_low);
+        } else {
+            live.message(frame.time_ns, sender_is_low, [packet.ip_bytes, frame.original_bytes, payload_bytes]);
+        }
+    }
+
+    /// A later fragment belongs to the connection of its first one, if that was seen not long before.
+    #[cold]
+    fn fragment(&mut self, taken: &Taken) {
+        let Taken { frame, packet, .. } = taken;
+        let owner = fragments::Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram));
+        let live = owner.and_then(|(at, sender_is_low)| Some((self.table.get(at)?, sender_is_low)));
+        match live {
+            Some((live, sender_is_low)) if live.key.joins(packet.addresses) => {
+                live.fragment(frame.time_ns, sender_is_low, frame.original_bytes, packet.transport_bytes);
+                *self.summary.notes.entry("ip_fragment_joined").or_default() += 1;
+            }
+            _ => self.skip("ip_fragment_without_transport_header"),
+        }
+    }
+
+    #[inline]
+    fn remember_fragment(&mut self, packet: &Packet, at: u32, sender_is_low: bool) {
+        if packet.fragment_id.is_some() {
+            if let Some(datagram) = fragments::Datagram::of(packet) {
+                self.fragments.remember(datagram, (at, sender_is_low));
+            }
+        }
+    }
+
+    /// The connection that a packet belongs to, if that has not ended by now; else the key's hash.
+    #[inline]
+    fn find(&mut self, key: &Key) -> std::result::Result<u32, u64> {
+        let at = self.table.find(key)?;
+        let now = self.now_ns;
+        if self.table.get(at).is_some_and(|live| live.end_ns() > now) {
+            return Ok(at);
+        }
+        self.end(at, None);
+        self.table.find(key)
+    }
+
+    /// Gives the ordinal of a connection between the same endpoints that starts now.
+    fn end(&mut self, at: u32, time_ns: Option<i64>) -> u32 {
+        let Some(live) = self.table.remove(at) else { return 0 };
+        let row = live.finish();
+        let ordinal = if row.start_ns == time_ns { row.ordinal.saturating_add(1) } else { 0 };
+        self.rows.push(row);
+        ordinal
+    }
+
+    fn begun(
+        &mut self,
+        taken: &Taken,
+        key: Key,
+        protocol: Protocol,
+        sender_is_low: bool,
+        ports: (u16, u16),
+        may_answer: bool,
+    ) -> Live {
+        let is_flipped = may_answer && roles::is_from_responder(ports.0, ports.1, key.protocol());
+        let number = self.summary.connections;
+        self.summary.connections += 1;
+        let mut live = Live::new(key, protocol, number, sender_is_low != is_flipped, taken.frame.time_ns);
+        live.is_tunnelled = taken.is_tunnelled;
+        if is_flipped {
+            live.was_flipped();
+        }
+        live
+    }
+
+    #[inline]
+    fn insert(&mut self, live: Live, hash: u64) -> u32 {
+        let rows = &mut self.rows;
+        self.table.insert(live, hash, |evicted| rows.push(evicted.finish()))
+    }
+
+    /// Rows that [`Log::take`] would give.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows that have come to be since the last call.
+    pub fn take(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Ends so many of the connections that are left, after the last frame; false when none is. What [`Log::finish`]
+    /// would give at once can so be taken in parts.
+    pub fn close(&mut self, at_most: usize) -> bool {
+        let rows = &mut self.rows;
+        self.table.drain(at_most, |live| rows.push(live.finish()))
+    }
+
+    /// Closes the books; `origin` is what the file said besides its packets. Rows that were taken before are not
+    /// among these.
+    pub fn finish(mut self, origin: Origin) -> Capture {
+        self.close(usize::MAX);
+        let mut summary = self.summary;
+        summary.evicted_connections = self.table.evicted;
+        summary.interfaces = origin.interfaces;
+        summary.dropped_packets = origin.dropped_packets;
+        for (reason, count) in origin.skipped {
+            *summary.skipped.entry(reason).or_default() += count;
+        }
+        Capture { rows: self.rows, summary }
+    }
+}
+
+/// A packet and what is known of it.
+struct Taken<'a> {
+    frame: &'a Frame<'a>,
+    packet: &'a Packet,
+    is_tunnelled: bool,
+    /// Its checksum says so, and is to be heeded.
+    is_bad: bool,
+}

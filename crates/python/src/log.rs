@@ -1,0 +1,185 @@
+//! `connection_log`: a capture into one row per connection as Zeek's conn.log has it, and a summary.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use twinbed_core::capture::{self, Counts, Frame, Origin};
+use twinbed_core::error::ReadError;
+use twinbed_core::log::{self, Log, Options, Row, Summary, Verdicts};
+
+use crate::arrow::{table_of, Columns};
+use crate::artifact::{named, open, wrong, Artifact};
+
+#[pyfunction]
+#[pyo3(signature = (path, *, tunnels=false, ignore_checksums=false, max_connections=1_000_000))]
+pub fn connection_log<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    tunnels: bool,
+    ignore_checksums: bool,
+    max_connections: usize,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
+    if max_connections == 0 {
+        return Err(PyValueError::new_err("max_connections is 0, expected at least 1"));
+    }
+    let options = Options { tunnels, ignore_checksums, max_connections };
+    let (batches, summary) = py.detach(|| read(&path, options))?;
+    Ok((table_of(py, Ok(batches))?, summary_dict(py, &summary)?))
+}
+
+/// Rows become columns as soon as there are enough of them.
+struct Reading {
+    log: Log,
+    batches: Result<Vec<RecordBatch>, ArrowError>,
+}
+
+impl Reading {
+    /// Rows of a batch: as many as stay in a core's cache while each column goes over them.
+    const ROWS: usize = 2048;
+
+    fn frame(&mut self, frame: &Frame) {
+        self.log.frame(frame);
+        if self.log.waiting() >= Self::ROWS {
+            self.take();
+        }
+    }
+
+    fn take(&mut self) {
+        let Ok(batches) = &mut self.batches else { return };
+        for some in self.log.take().chunks(Self::ROWS) {
+            match rows(some) {
+                Ok(batch) => batches.push(batch),
+                Err(error) => {
+                    self.batches = Err(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn finish(mut self, origin: Origin) -> Result<(Vec<RecordBatch>, Summary), ArrowError> {
+        while self.log.close(Self::ROWS) {
+            self.take();
+        }
+        self.take();
+        let summary = self.log.finish(origin).summary;
+        let mut batches = self.batches?;
+        if batches.is_empty() {
+            batches.push(rows(&[])?);
+        }
+        Ok((batches, summary))
+    }
+}
+
+fn read(path: &Path, options: Options) -> PyResult<(Vec<RecordBatch>, Summary)> {
+    let mut reading = Reading { log: Log::new(options), batches: Ok(Vec::new()) };
+    let origin = match open(path)? {
+        Artifact::Mapped(map) => {
+            capture::read_slice(&map, |frame| reading.frame(frame)).map_err(|error| wrong(path, &error))?
+        }
+        Artifact::Stream(file) => {
+            capture::read_stream(file, |frame| reading.frame(frame)).map_err(|error| match error {
+                ReadError::Io(error) => named(error, path),
+                ReadError::Format(error) => wrong(path, &error),
+            })?
+        }
+    };
+    reading.finish(origin).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    let texts = |text: fn(&Row) -> String| -> Vec<String> { rows.iter().map(text).collect() };
+    let addresses =
+        |address: fn(&Row) -> IpAddr| -> Vec<String> { rows.iter().map(|row| address(row).to_string()).collect() };
+    let integer = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    columns.text("uid", texts(Row::uid).iter().map(String::as_str));
+    columns.optional_real("start_s", rows.iter().map(|row| row.start_ns.map(seconds)));
+    columns.optional_integer("start_ns", rows.iter().map(|row| row.start_ns));
+    columns.text("originator_address", addresses(|row| row.originator_address).iter().map(String::as_str));
+    columns.port("originator_port", rows.iter().map(|row| row.originator_port));
+    columns.text("responder_address", addresses(|row| row.responder_address).iter().map(String::as_str));
+    columns.port("responder_port", rows.iter().map(|row| row.responder_port));
+    columns.text("protocol", rows.iter().map(|row| row.protocol.name()));
+    columns.integer("ip_protocol", rows.iter().map(|row| i64::from(row.ip_protocol)));
+    columns.optional_real("duration_s", rows.iter().map(|row| row.duration_ns.map(seconds)));
+    columns.optional_integer("duration_ns", rows.iter().map(|row| row.duration_ns));
+    columns.optional_integer("originator_bytes", rows.iter().map(|row| row.originator_bytes.map(integer)));
+    columns.optional_integer("responder_bytes", rows.iter().map(|row| row.responder_bytes.map(integer)));
+    columns.text("state", rows.iter().map(|row| row.state.name()));
+    columns.integer("missed_bytes", rows.iter().map(|row| integer(row.missed_bytes)));
+    columns.integer("unseen_bytes", rows.iter().map(|row| integer(row.unseen_bytes)));
+    let history = |row: &Row| (!row.history.letters().is_empty()).then(|| row.history.as_str().to_owned());
+    let histories: Vec<Option<String>> = rows.iter().map(history).collect();
+    columns.optional_text("history", histories.iter().map(Option::as_deref));
+    type Side = fn(&Row) -> &log::Counts;
+    let sides: [(&str, Side); 2] = [("originator", |row| &row.originator), ("responder", |row| &row.responder)];
+    for (name, side) in sides {
+        for (count, value) in COUNTS {
+            columns.integer(format!("{name}_{count}"), rows.iter().map(|row| integer(value(side(row)))));
+        }
+    }
+    columns.optional_bool("tunnelled", rows.iter().map(|row| Some(row.is_tunnelled)));
+    columns.batch()
+}
+
+/// A direction's columns: name and value.
+type Count = (&'static str, fn(&log::Counts) -> u64);
+const COUNTS: [Count; 4] = [
+    ("packets", |counts| counts.packets),
+    ("ip_bytes", |counts| counts.ip_bytes),
+    ("frame_bytes", |counts| counts.frame_bytes),
+    ("payload_bytes", |counts| counts.payload_bytes),
+];
+
+fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let seconds = |ns: Option<i64>| ns.map(|ns| ns as f64 / 1e9);
+    let dict = PyDict::new(py);
+    dict.set_item("packets", summary.packets)?;
+    dict.set_item("bytes", summary.bytes)?;
+    dict.set_item("captured_bytes", summary.captured_bytes)?;
+    dict.set_item("first_s", seconds(summary.first_ns))?;
+    dict.set_item("last_s", seconds(summary.last_ns))?;
+    dict.set_item("first_ns", summary.first_ns)?;
+    dict.set_item("last_ns", summary.last_ns)?;
+    dict.set_item("non_ip_packets", summary.non_ip_packets)?;
+    dict.set_item("connections", summary.connections)?;
+    dict.set_item("evicted_connections", summary.evicted_connections)?;
+    let checksums = PyDict::new(py);
+    let of = &summary.checksums;
+    for (name, verdicts) in
+        [("ipv4", of.ipv4), ("tcp", of.tcp), ("udp", of.udp), ("icmp", of.icmp), ("icmpv6", of.icmpv6)]
+    {
+        checksums.set_item(name, verdicts_dict(py, verdicts)?)?;
+    }
+    dict.set_item("checksums", checksums)?;
+    dict.set_item("ignored_packets", summary.ignored_packets)?;
+    dict.set_item("interfaces", summary.interfaces)?;
+    dict.set_item("dropped_packets", summary.dropped_packets)?;
+    dict.set_item("skipped", counts_dict(py, &summary.skipped)?)?;
+    dict.set_item("notes", counts_dict(py, &summary.notes)?)?;
+    Ok(dict)
+}
+
+fn verdicts_dict(py: Python<'_>, verdicts: Verdicts) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("good", verdicts.good)?;
+    dict.set_item("bad", verdicts.bad)?;
+    dict.set_item("partial", verdicts.partial)?;
+    dict.set_item("not_checked", verdicts.not_checked)?;
+    Ok(dict)
+}
+
+fn counts_dict<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (reason, count) in counts {
+        dict.set_item(reason, count)?;
+    }
+    Ok(dict)
+}
