@@ -13,6 +13,14 @@ class Kind(Enum):
         "the capture lost packets",
         "enlarge the capture buffer, lower snaplen, or measure without the packets instrument",
     )
+    BAD_CHECKSUMS = (
+        "captured packets have bad checksums",
+        "damaged on the way, or by the capture: look where; receivers drop them and senders send them again",
+    )
+    CHECKSUM_OFFLOAD = (
+        "checksums in the capture are unfinished: they are offloaded",
+        "as on NICs with offload; for packets as a wire has them, switch tx checksum offload off on the hosts",
+    )
     REQUEST_CAP = (
         "the request cap ended the run before its time was up",
         "raise max_requests, or shorten duration, so that every cell runs equally long",

@@ -1,0 +1,114 @@
+"""Instrument ``packets``: a capture of every link with tcpdump, at the machine's side, and what the captures show.
+
+Runs one ``tcpdump`` an interface, on the machine only, with nanosecond timestamps.  Gives, for every link (host: the one
+whose link it is) and direction, packets, bytes, segments, retransmissions, bytes in flight and so on over the link's
+connections; for the whole run (host empty) the same over the clients' links, so that a packet that crosses the switch counts
+once; and, where both links of a client and its server are captured, what happened to each packet on the way.  Tables:
+``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``, ``exchanges`` (HTTP) and
+``streams`` (UDP) by link, and ``paths``.
+
+Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or splits
+after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but acknowledgements that
+the receiver never sent, because it got segments joined, stay unsent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed import _core
+from twinbed.instruments.packets import link, path, tcpdump
+from twinbed.instruments.packets.metrics import METRICS
+from twinbed.model.metric import Value
+from twinbed.model.plugin import MACHINE, Command, Extracted, Target
+from twinbed.model.units import Size
+
+
+class PacketsParams(BaseModel):
+    """How links are captured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # Ethernet 14, IPv4 20, TCP with all options 60; an IPv6 header is 20 longer.
+    snaplen: int = Field(96, ge=64, le=65535, description="bytes kept of each packet; headers need 96, with IPv6 116")
+    buffer: Size = Field(
+        64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture; larger loses less in bursts"
+    )
+
+    def estimate_seconds(self) -> float:
+        return 0.2
+
+class Packets:
+    """The instrument."""
+
+    name = "packets"
+    params = PacketsParams
+    summary = "a capture of every link (tcpdump): packets, segments, connections, flight, bursts, exchanges, loss on the way"
+    metrics = METRICS
+
+    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+        if target.name != MACHINE:
+            return ()
+        return [
+            tcpdump.command(interface, host, snaplen=params.snaplen, buffer_bytes=params.buffer)
+            for interface, host in sorted(target.interfaces.items())
+        ]
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        files = sorted((artifacts / MACHINE).glob("*.pcap"))
+        if not files:
+            raise FileNotFoundError(f"no *.pcap in {artifacts / MACHINE}")
+        captures = [link.read(file) for file in files]
+        values: list[Value] = []
+        clients = [capture for capture in captures if capture.host.startswith(link.CLIENT)]
+        if clients:
+            values += link.values(clients, "")
+        for capture in captures:
+            values += [*link.values([capture], capture.host), *link.of_the_file(capture)]
+        tables = {name: [_of_link(capture.host, capture.tables[name]) for capture in captures] for name in captures[0].tables}
+        _add_paths(captures, values, tables)
+        _add_streams(captures, values, tables)
+        cautions = [caution for capture in captures for caution in capture.cautions]
+        return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
+
+
+Tables = dict[str, list[Any]]
+
+
+def _of_link(host: str, table: Any) -> Any:
+    """The table with the link as its first column."""
+    import pyarrow as pa
+
+    return table.add_column(0, "link", pa.array([host] * table.num_rows, pa.string()))
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_tables(parts)
+
+
+def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Tables) -> None:
+    matched = {client.host: path.match(client.path, server.path) for client, server in path.pairs(captures)}
+    if not matched:
+        return
+    tables["paths"] = [_of_link(host, table) for host, table in matched.items()]
+    values += path.path_values(list(matched.values()), "")
+    if len(matched) > 1:
+        values += [each for host, table in matched.items() for each in path.path_values([table], host)]
+
+
+def _add_streams(captures: Sequence[link.Capture], values: list[Value], tables: Tables) -> None:
+    """Streams are judged where they arrive: those to a server on its link, those to a client on the client's."""
+    for capture in captures:
+        streams, _ = _core.udp_streams(str(capture.path))
+        tables.setdefault("streams", []).append(_of_link(capture.host, streams))
+        direction = "server_to_client" if capture.host.startswith(link.CLIENT) else "client_to_server"
+        values += path.stream_values(streams, capture.host, direction)
+
+
+packets = Packets()

@@ -1,0 +1,88 @@
+"""The metrics of captures: name, unit, what they count, and whether they grow with the work done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from twinbed.model.metric import Layer, Metric, Value
+
+COUNTED: Mapping[str, tuple[str, str]] = {
+    "packets": ("1", "IP packets of connections"),
+    "bytes": ("bytes", "bytes of IP packets, headers included"),
+    "payload_bytes": ("bytes", "payload bytes of TCP, UDP and ICMP, repeated ones included"),
+    "wire_packets": ("1", "packets on the wire that the packets stand for, however offload joined them"),
+    "super_packets": ("1", "packets above the MTU, as segmentation and receive offload make them"),
+    "data_segments": ("1", "TCP segments with payload, as captured"),
+    "pure_acks": ("1", "TCP segments that only acknowledge"),
+    "retransmitted_segments": ("1", "TCP segments with at least one repeated sequence number (tcptrace's rexmt data pkts)"),
+    "out_of_order_segments": ("1", "TCP segments with new data below the highest number seen (tcptrace's outoforder pkts)"),
+    "reordered_packets": ("1", "data packets that others sent later overtook, and were not sent again (RFC 4737)"),
+    "bursts": ("1", "packet trains: data packets less than 1 ms apart in one direction of a connection"),
+}
+"""What is summed over connections: (unit, meaning). On a link, one way or both; of the run: on the clients' links."""
+
+MEASURED: Mapping[str, tuple[str, str]] = {
+    "mean_segment_bytes": ("bytes", "mean payload of the TCP segments that have any, as captured"),
+    "max_segment_bytes": ("bytes", "longest payload of a TCP segment, as captured"),
+    "retransmission_rate": ("1", "data packets sent again, of the data packets on the wire"),
+    "reordering_extent_max": ("1", "how many packets overtook a reordered one, at most (RFC 4737)"),
+    "max_in_flight": ("bytes", "most bytes of a connection sent and not yet acknowledged, at the point of capture"),
+    "mean_in_flight": ("bytes", "bytes in flight, mean over the time in which connections send data"),
+    "burst_packets": ("1", "data packets of a burst, mean"),
+    "burst_gap": ("s", "time between the bursts of a connection, mean"),
+    "acks_per_data_packet": ("1", "pure acknowledgements that the other side sent, of the data packets on the wire"),
+    "rtt": ("s", "time from data to its acknowledgement at the point of capture, mean of tcptrace's samples"),
+    "link_goodput": ("bit/s", "payload bits a second, each counted once, from the first to the last packet"),
+}
+"""What is no sum: (unit, meaning). On a link, one way; of the run: over the clients' links, one way."""
+
+EXCHANGES: Mapping[str, tuple[str, str]] = {
+    "wire_first_byte_time_mean": ("s", "mean over HTTP exchanges of the time from the request's first byte to the answer's"),
+    "wire_first_byte_time_p95": ("s", "95th percentile of the same"),
+    "wire_exchange_time_mean": ("s", "mean over HTTP exchanges of the time from the request's first byte to the answer's last"),
+    "wire_exchange_time_p95": ("s", "95th percentile of the same"),
+}
+"""Seen in the packets, at the point of capture, unlike what the load generator says of itself."""
+
+PATHS: Mapping[str, tuple[str, str]] = {
+    "path_lost_packets": ("1", "packets captured on the sender's link and not on the receiver's"),
+    "path_delay_median": ("s", "median time from the sender's link to the receiver's, at the machine's side of both"),
+    "path_delay_variation": ("s", "95th percentile less median of the same, as owping's jitter"),
+    "path_split_packets": ("1", "packets that arrived as several"),
+    "path_merged_packets": ("1", "packets that arrived joined to others"),
+}
+"""From a client's capture and its server's, packet by packet; one way."""
+
+STREAMS: Mapping[str, tuple[str, str]] = {
+    "udp_loss": ("1", "datagrams of iperf3 that did not arrive, of those sent, by the numbers in them"),
+    "udp_reordered": ("1", "datagrams of iperf3 that others sent later overtook (RFC 4737)"),
+    "udp_jitter": ("s", "interarrival jitter of iperf3's datagrams at the end (RFC 3550), mean of the streams"),
+}
+"""At the receiver's link; only of runs that have such streams."""
+
+HEADLINES = frozenset({"packets", "bytes"})
+
+
+def _metric(name: str, unit: str, description: str, *, extensive: bool = False, headline: bool = False) -> Metric:
+    return Metric(name, unit, Layer.NETWORK, description, extensive=extensive, headline=headline)
+
+
+METRICS = (
+    *(_metric(name, *found, extensive=True, headline=name in HEADLINES) for name, found in COUNTED.items()),
+    _metric("connections", "1", "TCP, UDP and ICMP connections, as Zeek tells them apart", extensive=True),
+    _metric("incomplete_connections", "1", "TCP connections that were not opened and closed as they should (state not SF)"),
+    *(
+        _metric(name, *found)
+        for group in (MEASURED, EXCHANGES, PATHS, STREAMS)
+        for name, found in group.items()
+    ),
+    _metric("other_packets", "1", "captured frames of no connection: ARP, neighbour discovery"),
+    _metric("captured_packets", "1", "packets in the capture file"),
+    _metric("capture_drops", "1", "packets that the capture lost"),
+)
+_UNITS = {metric.name: metric.unit for metric in METRICS}
+
+
+def value(metric: str, number: float | None, host: str = "", direction: str = "") -> Value:
+    """A value of one of these metrics, with its unit."""
+    return Value(metric, number, _UNITS[metric], host, direction)

@@ -1,0 +1,68 @@
+"""tcpdump: how it is started and ended without losing packets, and what it says of those it lost.
+
+Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s, and what is still in one when it is
+interrupted would be lost.  So it is first asked with SIGUSR1 until it has captured what it had received when first asked.  A
+preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s.
+``--immediate-mode`` needs no such wait but wakes tcpdump for every packet: in two noisy series on
+two shared CPUs ApacheBench then had 0.77 to 0.84 of the requests without a capture, and 0.85 to 1.00 with blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from twinbed.model.plugin import MACHINE, Command, Ready
+
+SIGINT = 2
+
+_ASKED = re.compile(rb"(\d+) packets captured, (\d+) packets received by filter, (\d+) packets dropped by kernel\n")
+_ENDED = re.compile(rb"(\d+) packets? captured\n(\d+) packets? received by filter\n(\d+) packets? dropped by kernel\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What tcpdump says of a capture; ``received`` includes what was dropped."""
+
+    captured: int
+    received: int
+    dropped: int
+
+    @property
+    def handled(self) -> int:
+        return self.captured + self.dropped
+
+
+def has_drained(said: bytes) -> bool:
+    """Whether tcpdump has by now dealt with all it had received when it was first asked by SIGUSR1.
+
+    ``said`` is all of its error output so far. Not all it has received by now: a link is never wholly silent.
+    """
+    asked = [Counters(*map(int, found)) for found in _ASKED.findall(said)]
+    return bool(asked) and asked[-1].handled >= asked[0].received
+
+
+def ended(said: bytes) -> Counters | None:
+    """The counters that tcpdump prints when it ends; None where it has not."""
+    found = _ENDED.findall(said)
+    return Counters(*map(int, found[-1])) if found else None
+
+
+def command(interface: str, host: str, *, snaplen: int, buffer_bytes: int) -> Command:
+    """Captures ``interface``, the machine's end of a host's link, into ``<host>.pcap``."""
+    argv = (
+        "tcpdump",
+        *("-i", interface),
+        *("-w", f"{{artifacts}}/{host}.pcap"),
+        *("-s", str(snaplen)),
+        *("-B", str(buffer_bytes // 1024)),
+        "-n",
+        *("-Z", "root"),
+        "--time-stamp-precision=nano",
+    )
+    return Command(
+        *(MACHINE, argv, f"{host}.tcpdump", Ready(says=b"listening on")),
+        stop=SIGINT,
+        drained=has_drained,
+        env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},
+    )
