@@ -5,6 +5,7 @@
 //! | [`capture`] | pcap and pcapng bytes | frames with time, link type and original length |
 //! | [`wire`] | one frame | its IP packet, TCP segment or UDP datagram |
 //! | [`flow`] | frames | one row per connection, and a summary of the capture |
+//! | [`statistics`] | frames | tcptrace's statistics of each TCP connection |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
@@ -15,6 +16,7 @@ pub mod error;
 pub mod flow;
 pub mod http;
 pub mod proc;
+pub mod statistics;
 pub mod wire;
 
 pub use error::Error;
