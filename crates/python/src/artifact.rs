@@ -45,6 +45,36 @@ pub fn open(path: &Path) -> PyResult<Artifact> {
     stream(file, path)
 }
 
+/// Opens a file to be read from its start to its end, decompressed; `-` is standard input.
+pub fn open_stream(path: &Path) -> PyResult<Box<dyn Read + Send>> {
+    let reader = if path == Path::new("-") {
+        Decompressed::new(Box::new(std::io::stdin()) as Box<dyn Read + Send>)
+    } else {
+        File::open(path).and_then(|file| Decompressed::new(Box::new(file) as Box<dyn Read + Send>))
+    };
+    Ok(Box::new(Interruptible { reader: reader.map_err(|error| named(error, path))?, bytes: 0 }))
+}
+
+/// Lets Ctrl-C end a long read.
+struct Interruptible<R> {
+    reader: R,
+    /// Read since signals were looked for.
+    bytes: usize,
+}
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        const BYTES: usize = 1 << 26;
+        let result = self.reader.read(buffer);
+        self.bytes += *result.as_ref().unwrap_or(&BYTES);
+        if self.bytes >= BYTES {
+            self.bytes = 0;
+            Python::attach(|py| py.check_signals()).map_err(std::io::Error::other)?;
+        }
+        result
+    }
+}
+
 fn stream(reader: impl Read + Send + Sync + 'static, path: &Path) -> PyResult<Artifact> {
     let reader = Decompressed::new(reader).map_err(|error| named(error, path))?;
     Ok(Artifact::Stream(Box::new(reader)))

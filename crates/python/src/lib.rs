@@ -3,8 +3,11 @@
 mod arrow;
 mod artifact;
 mod capture;
+mod flows;
 mod http;
+mod parquet;
 mod proc;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -13,6 +16,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ArtifactError", module.py().get_type::<artifact::ArtifactError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(capture::connections, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows_to_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;
