@@ -7,6 +7,7 @@
 //! | [`flow`] | frames | one row per connection, and a summary of the capture |
 //! | [`statistics`] | frames | tcptrace's statistics of each TCP connection |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
+//! | [`table`] | rows of any type | columns, and Parquet files of them |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
 //! Nothing here panics on input. What could not become a row is counted with its reason.
@@ -17,6 +18,7 @@ pub mod flow;
 pub mod http;
 pub mod proc;
 pub mod statistics;
+pub mod table;
 pub mod wire;
 
 pub use error::Error;

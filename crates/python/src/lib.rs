@@ -5,9 +5,7 @@ mod artifact;
 mod capture;
 mod flows;
 mod http;
-mod parquet;
 mod proc;
-mod table;
 
 use pyo3::prelude::*;
 

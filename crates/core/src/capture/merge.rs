@@ -51,13 +51,7 @@ struct Source<R> {
 
 impl<R: Read> Source<R> {
     fn new(reader: R) -> Self {
-        Source {
-            window: Window::new(reader),
-            decoder: Decoder::new(),
-            head: None,
-            time_ns: i64::MIN,
-            stop: None,
-        }
+        Source { window: Window::new(reader), decoder: Decoder::new(), head: None, time_ns: i64::MIN, stop: None }
     }
 
     /// Goes on to the next frame; false at the end.
@@ -205,8 +199,7 @@ mod tests {
     #[test]
     fn frames_come_by_time_and_ties_by_the_beginning_of_their_files() {
         let (a, b) = (pcap(&[2, 5, 5, 9], b'a'), pcap(&[1, 5, 8], b'b'));
-        let expected =
-            vec![(1, b'b'), (2, b'a'), (5, b'b'), (5, b'a'), (5, b'a'), (8, b'b'), (9, b'a')];
+        let expected = vec![(1, b'b'), (2, b'a'), (5, b'b'), (5, b'a'), (5, b'a'), (8, b'b'), (9, b'a')];
         assert_eq!(read(&[a.clone(), b.clone()]).0, expected);
         assert_eq!(read(&[b, a]).0, expected);
     }

@@ -52,10 +52,7 @@ impl Batch {
 }
 
 /// Runs `read` on a thread of its own; what it hands on goes to `count` here, in the same order.
-pub fn read_ahead<T: Send>(
-    read: impl FnOnce(&mut dyn FnMut(&Frame)) -> T + Send,
-    mut count: impl FnMut(&Batch),
-) -> T {
+pub fn read_ahead<T: Send>(read: impl FnOnce(&mut dyn FnMut(&Frame)) -> T + Send, mut count: impl FnMut(&Batch)) -> T {
     let (full, filled) = sync_channel::<Batch>(BATCHES);
     let (used, empty) = channel::<Batch>();
     std::thread::scope(|scope| {

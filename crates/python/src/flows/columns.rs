@@ -2,7 +2,7 @@
 
 use twinbed_core::statistics::Row;
 
-use crate::table::Column;
+use twinbed_core::table::Column;
 
 /// The columns in their order.
 pub fn columns() -> Vec<Column<Row>> {

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::sync::mpsc::{channel, sync_channel, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use crate::parquet::{Group, Writer, GROUP_ROWS};
-use crate::table::Column;
+use twinbed_core::table::parquet::{Group, Writer, GROUP_ROWS};
+use twinbed_core::table::Column;
 
 /// Blocks of rows on the way to an encoder at a time.
 const BLOCKS: usize = 8;

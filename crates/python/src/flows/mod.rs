@@ -13,10 +13,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::statistics::{Options, Row};
+use twinbed_core::table::Column;
 
-use crate::arrow::table_of;
+use crate::arrow::{batch, schema, table_of};
 use crate::capture::summary_dict;
-use crate::table::{batch, schema, Column};
+
 use columns::columns;
 use read::{read, Reading};
 
@@ -64,7 +65,7 @@ pub fn flows<'py>(
     let threads = checked_threads(threads)?;
     let (batches, reading) = py.detach(|| {
         let columns: Vec<Column<Row>> = columns();
-        let schema = schema(&columns, Default::default());
+        let schema = schema(&columns);
         let mut batches = Vec::new();
         let mut rows = output::Blocks::new(|rows: &mut Vec<Row>| {
             batches.push(batch(&columns, &schema, rows));
@@ -97,9 +98,8 @@ pub fn flows_to_parquet<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
     let threads = checked_threads(threads)?;
-    let reading = py.detach(|| {
-        output::to_parquet(&output_path, &columns(), threads, |sink| read(paths, options, threads, sink))
-    })?;
+    let reading = py
+        .detach(|| output::to_parquet(&output_path, &columns(), threads, |sink| read(paths, options, threads, sink)))?;
     summary(py, &reading)
 }
 

@@ -9,8 +9,8 @@ use twinbed_core::statistics::Row;
 
 use super::encoders::with_encoders;
 use crate::artifact::named;
-use crate::parquet::{Group, Writer, GROUP_ROWS};
-use crate::table::Column;
+use twinbed_core::table::parquet::{Group, Writer, GROUP_ROWS};
+use twinbed_core::table::Column;
 
 /// As many rows as stay in a core's cache while each column goes over them.
 pub const BLOCK_ROWS: usize = 256;

@@ -1,14 +1,10 @@
 //! A table described once: its columns by name, kind and how a row gives the value. Arrow batches and Parquet pages
 //! are made from the same description.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::Arc;
+pub mod parquet;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt16Array};
-use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,9 +149,7 @@ impl<R> Column<R> {
         name: impl Into<Cow<'static, str>>,
         get: impl Fn(&R) -> Option<f64> + Send + Sync + 'static,
     ) -> Self {
-        Self::new(name, Kind::Real, true, move |rows, block| {
-            optional(rows, &mut block.reals, &mut block.valid, &get)
-        })
+        Self::new(name, Kind::Real, true, move |rows, block| optional(rows, &mut block.reals, &mut block.valid, &get))
     }
 
     pub fn flag(name: impl Into<Cow<'static, str>>, get: impl Fn(&R) -> bool + Send + Sync + 'static) -> Self {
@@ -166,9 +160,7 @@ impl<R> Column<R> {
         name: impl Into<Cow<'static, str>>,
         get: impl Fn(&R) -> Option<bool> + Send + Sync + 'static,
     ) -> Self {
-        Self::new(name, Kind::Flag, true, move |rows, block| {
-            optional(rows, &mut block.flags, &mut block.valid, &get)
-        })
+        Self::new(name, Kind::Flag, true, move |rows, block| optional(rows, &mut block.flags, &mut block.valid, &get))
     }
 
     pub fn port(name: impl Into<Cow<'static, str>>, get: impl Fn(&R) -> u16 + Send + Sync + 'static) -> Self {
@@ -178,9 +170,7 @@ impl<R> Column<R> {
     }
 
     pub fn address(name: impl Into<Cow<'static, str>>, get: impl Fn(&R) -> IpAddr + Send + Sync + 'static) -> Self {
-        Self::new(name, Kind::Address, false, move |rows, block| {
-            required(rows, &mut block.addresses, &get)
-        })
+        Self::new(name, Kind::Address, false, move |rows, block| required(rows, &mut block.addresses, &get))
     }
 
     pub fn text(
@@ -213,43 +203,4 @@ impl<R> Column<R> {
     pub fn gather(&self, rows: &[R], block: &mut Block) {
         (self.gather)(rows, block)
     }
-
-    fn array(&self, rows: &[R], block: &mut Block) -> ArrayRef {
-        self.gather(rows, block);
-        let nulls = self.nullable.then(|| NullBuffer::from(block.valid.as_slice()));
-        match self.kind {
-            Kind::Integer => Arc::new(Int64Array::new(block.integers.clone().into(), nulls)),
-            Kind::Real => Arc::new(Float64Array::new(block.reals.clone().into(), nulls)),
-            Kind::Flag => Arc::new(BooleanArray::new(block.flags.as_slice().into(), nulls)),
-            Kind::Port => Arc::new(UInt16Array::from_iter_values(block.integers.iter().map(|port| *port as u16))),
-            Kind::Text if self.nullable => Arc::new(StringArray::from_iter(
-                block.texts.iter().zip(&block.valid).map(|(text, valid)| valid.then_some(text)),
-            )),
-            Kind::Text => Arc::new(StringArray::from_iter_values(block.texts.iter())),
-            Kind::Address => {
-                Arc::new(StringArray::from_iter_values(block.addresses.iter().map(|address| address.to_string())))
-            }
-        }
-    }
-}
-
-/// The Arrow schema of columns, with facts about the table as text.
-pub fn schema<R>(columns: &[Column<R>], facts: HashMap<String, String>) -> SchemaRef {
-    let field = |column: &Column<R>| {
-        let kind = match column.kind {
-            Kind::Integer => DataType::Int64,
-            Kind::Real => DataType::Float64,
-            Kind::Flag => DataType::Boolean,
-            Kind::Port => DataType::UInt16,
-            Kind::Text | Kind::Address => DataType::Utf8,
-        };
-        Field::new(column.name.as_ref(), kind, column.nullable)
-    };
-    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()).with_metadata(facts))
-}
-
-/// Rows as one Arrow batch.
-pub fn batch<R>(columns: &[Column<R>], schema: &SchemaRef, rows: &[R]) -> Result<RecordBatch, ArrowError> {
-    let mut block = Block::default();
-    RecordBatch::try_new(schema.clone(), columns.iter().map(|column| column.array(rows, &mut block)).collect())
 }
