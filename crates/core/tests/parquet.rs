@@ -122,9 +122,8 @@ fn row() -> impl Strategy<Value = Row> {
 /// Blocks in which rows repeat, so that runs begin and end anywhere.
 fn groups() -> impl Strategy<Value = Vec<Vec<Vec<Row>>>> {
     let repeated = prop::collection::vec((row(), prop_oneof![1usize..4, 20..300usize]), 1..8);
-    let block = repeated.prop_map(|rows| {
-        rows.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, count)).collect::<Vec<_>>()
-    });
+    let block = repeated
+        .prop_map(|rows| rows.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, count)).collect::<Vec<_>>());
     prop::collection::vec(prop::collection::vec(block, 1..4), 0..3)
 }
 
