@@ -136,3 +136,34 @@ pub struct Side {
     pub avg_retr_time: Option<f64>,
     pub sdv_retr_time: Option<f64>,
 }
+
+impl Side {
+    /// The capture holds no times: what was computed from them is missing.
+    pub(super) fn forget_times(&mut self) {
+        for time in [
+            &mut self.wavg_owin,
+            &mut self.data_xmit_time,
+            &mut self.idletime_max,
+            &mut self.throughput,
+            &mut self.rtt_min,
+            &mut self.rtt_max,
+            &mut self.rtt_avg,
+            &mut self.rtt_stdev,
+            &mut self.rtt_from_3whs,
+            &mut self.rtt_full_sz_min,
+            &mut self.rtt_full_sz_max,
+            &mut self.rtt_full_sz_avg,
+            &mut self.rtt_full_sz_stdev,
+            &mut self.rtt_min_last,
+            &mut self.rtt_max_last,
+            &mut self.rtt_avg_last,
+            &mut self.rtt_sdv_last,
+            &mut self.min_retr_time,
+            &mut self.max_retr_time,
+            &mut self.avg_retr_time,
+            &mut self.sdv_retr_time,
+        ] {
+            *time = None;
+        }
+    }
+}
