@@ -19,6 +19,7 @@ use crate::arrow::{batch, schema, table_of};
 use crate::capture::summary_dict;
 
 use columns::columns;
+use output::Blocks;
 use read::{read, Reading};
 
 /// What is asked of the engine, checked.
@@ -67,11 +68,12 @@ pub fn flows<'py>(
         let columns: Vec<Column<Row>> = columns();
         let schema = schema(&columns);
         let mut batches = Vec::new();
-        let mut rows = output::Blocks::new(|rows: &mut Vec<Row>| {
+        let mut take = |rows: &mut Vec<Row>| {
             batches.push(batch(&columns, &schema, rows));
             rows.clear();
-        });
-        let reading = read(paths, options, threads, &mut |row| rows.push(row))?;
+        };
+        let mut rows = Blocks::new(&mut take);
+        let reading = read(paths, options, threads, &mut rows)?;
         rows.finish();
         if batches.is_empty() {
             batches.push(batch(&columns, &schema, &[]));
@@ -99,7 +101,7 @@ pub fn flows_to_parquet<'py>(
     let options = options(tunnels, port, host, from_ns, until_ns, max_connections)?;
     let threads = checked_threads(threads)?;
     let reading = py
-        .detach(|| output::to_parquet(&output_path, &columns(), threads, |sink| read(paths, options, threads, sink)))?;
+        .detach(|| output::to_parquet(&output_path, &columns(), threads, |rows| read(paths, options, threads, rows)))?;
     summary(py, &reading)
 }
 

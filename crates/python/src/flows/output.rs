@@ -16,13 +16,13 @@ use twinbed_core::table::Column;
 pub const BLOCK_ROWS: usize = 256;
 
 /// Gathers rows into blocks. What takes one leaves an empty vector.
-pub struct Blocks<F: FnMut(&mut Vec<Row>)> {
+pub struct Blocks<'a> {
     rows: Vec<Row>,
-    sink: F,
+    sink: &'a mut dyn FnMut(&mut Vec<Row>),
 }
 
-impl<F: FnMut(&mut Vec<Row>)> Blocks<F> {
-    pub fn new(sink: F) -> Self {
+impl<'a> Blocks<'a> {
+    pub fn new(sink: &'a mut dyn FnMut(&mut Vec<Row>)) -> Self {
         Blocks { rows: Vec::with_capacity(BLOCK_ROWS), sink }
     }
 
@@ -46,7 +46,7 @@ pub fn to_parquet<T>(
     path: &Path,
     columns: &[Column<Row>],
     threads: usize,
-    read: impl FnOnce(&mut dyn FnMut(Row)) -> PyResult<T>,
+    read: impl FnOnce(&mut Blocks) -> PyResult<T>,
 ) -> PyResult<T> {
     let partial = partial(path);
     let target = partial.as_deref().unwrap_or(path);
@@ -67,7 +67,7 @@ fn write<T>(
     file: File,
     columns: &[Column<Row>],
     threads: usize,
-    read: impl FnOnce(&mut dyn FnMut(Row)) -> PyResult<T>,
+    read: impl FnOnce(&mut Blocks) -> PyResult<T>,
 ) -> PyResult<(T, io::Result<()>)> {
     let mut writer = match Writer::new(BufWriter::new(file), columns) {
         Ok(writer) => writer,
@@ -75,7 +75,7 @@ fn write<T>(
     };
     let in_blocks = |sink: &mut dyn FnMut(&mut Vec<Row>)| {
         let mut blocks = Blocks::new(sink);
-        let result = read(&mut |row| blocks.push(row));
+        let result = read(&mut blocks);
         blocks.finish();
         result
     };

@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 use twinbed_core::capture::{read_merged, Ended, Origin, Stop, Unreadable};
 use twinbed_core::error::ReadError;
 use twinbed_core::flow::Summary;
-use twinbed_core::statistics::{Engine, Options, Row};
+use twinbed_core::statistics::{Engine, Options};
 
 use super::batches::{self, Batch};
+use super::output::Blocks;
 use crate::artifact::{named, open_stream, wrong, ArtifactError};
 
 /// What is known of captures beside their rows.
@@ -19,13 +20,8 @@ pub struct Reading {
     pub stops: Vec<(PathBuf, Stop)>,
 }
 
-/// Reads captures as one, and hands its rows to `sink`.
-pub fn read(
-    mut paths: Vec<PathBuf>,
-    options: Options,
-    threads: usize,
-    mut sink: &mut dyn FnMut(Row),
-) -> PyResult<Reading> {
+/// Reads captures as one, and hands over their `rows`.
+pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mut Blocks) -> PyResult<Reading> {
     if paths.is_empty() {
         return Err(PyValueError::new_err("no capture given"));
     }
@@ -34,11 +30,11 @@ pub fn read(
     let readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
     let mut engine = Engine::new(options);
     let ended = if threads < 2 {
-        read_merged(readers, |frame| engine.frame(frame, &mut sink))
+        read_merged(readers, |frame| engine.frame(frame, &mut |row| rows.push(row)))
     } else {
         batches::read_ahead(
             |frame_sink| read_merged(readers, frame_sink),
-            |batch: &Batch| batch.frames().for_each(|frame| engine.frame(&frame, &mut sink)),
+            |batch: &Batch| batch.frames().for_each(|frame| engine.frame(&frame, &mut |row| rows.push(row))),
         )
     };
     let ended = ended.map_err(|unreadable| refused(&paths, unreadable))?;
@@ -54,7 +50,7 @@ pub fn read(
         }
         stops.extend(stop.map(|stop| (path, stop)));
     }
-    Ok(Reading { summary: engine.finish(origin, &mut sink), stops })
+    Ok(Reading { summary: engine.finish(origin, &mut |row| rows.push(row)), stops })
 }
 
 fn refused(paths: &[PathBuf], Unreadable { which, error }: Unreadable) -> PyErr {
