@@ -129,7 +129,8 @@ impl Live {
         side.frame_bytes += u64::from(frame_bytes);
     }
 
-    pub fn finish(self) -> Row {
+    /// The row; the capture ended at `capture_end_ns`, and an open connection was idle until then.
+    pub fn finish(self, capture_end_ns: i64) -> Row {
         let none = Direction::default();
         let b = self.b.as_deref().unwrap_or(&none);
         let a = &self.a;
@@ -143,10 +144,12 @@ impl Live {
         } else {
             Completeness::No
         };
+        let is_over = fins == 2 || complete == Completeness::Reset;
+        let idle_until_ns = if is_over { i64::MIN } else { capture_end_ns };
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
         let both_scaled = a.advertised.is_scaled && b.advertised.is_scaled;
         let side = |direction: &Direction, low: bool| {
-            let mut side = side(direction, self.endpoints.end(low), elapsed_ns, self.last_ns, both_scaled);
+            let mut side = side(direction, self.endpoints.end(low), elapsed_ns, idle_until_ns, both_scaled);
             if !self.has_times {
                 side.forget_times();
             }
@@ -167,13 +170,14 @@ impl Live {
     }
 }
 
-fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, end_ns: i64, both_scaled: bool) -> Side {
+fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until_ns: i64, both_scaled: bool) -> Side {
     let no_rare = super::direction::Rare::default();
     let rare = of.rare.as_deref().unwrap_or(&no_rare);
     let has_data = of.data_packets > 0;
     let unique = of.new_numbers.saturating_sub(u64::from(of.syns > 0)).saturating_sub(u64::from(of.fins > 0));
-    let stream = (of.syns > 0 && of.fins > 0).then(|| of.fin_end - of.syn_position - 2);
-    let idle_ns = of.idle_max_ns.max(end_ns.saturating_sub(of.last_ns));
+    // A FIN below its SYN ends no stream.
+    let stream = (of.syns > 0 && of.fins > 0).then(|| of.fin_end - of.syn_position - 2).filter(|&length| length >= 0);
+    let idle_ns = of.idle_max_ns.max(idle_until_ns.saturating_sub(of.last_ns));
     let acknowledged = &of.acknowledged;
     let (times, full) = (&acknowledged.round_trips, &acknowledged.full_round_trips);
     let (last, resent) = (&rare.last_round_trips, &rare.retransmission_times);

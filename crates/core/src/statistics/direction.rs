@@ -82,6 +82,8 @@ pub(super) struct Direction {
     /// A packet that is neither SYN nor RST has been sent.
     pub is_established: bool,
     pub has_acknowledged: bool,
+    /// An ACK of this side says that the other's first data arrived.
+    pub ends_initial_window: bool,
     pub advertised: Advertised,
     pub in_flight: InFlight,
     pub initial_window_bytes: u32,
@@ -124,10 +126,15 @@ impl Direction {
         self.frame_bytes += u64::from(arrival.frame_bytes);
         if syn {
             self.syn(arrival);
+            // What was acknowledged before this is another stream's.
+            peer.has_acknowledged = false;
         } else if !(self.offers_scale && peer.offers_scale) {
             // Both must offer it (RFC 7323, 2.2).
             self.window_scale = 0;
             peer.window_scale = 0;
+        }
+        if !self.offers_timestamps && !arrival.options.is_empty() {
+            self.offers_timestamps = tcp::syn_options(arrival.options).timestamps;
         }
         if rst {
             self.rare().resets += 1;
@@ -156,6 +163,9 @@ impl Direction {
             self.compared_window = segment.window;
             self.is_established |= !syn;
             if ack {
+                // Anything but a SYN is acknowledged.
+                self.ends_initial_window |= peer.syns == 0
+                    || peer.sent.position(segment.acknowledgment) > peer.syn_position + 1;
                 let is_higher = (segment.acknowledgment.wrapping_sub(self.max_acknowledgment) as i32) > 0;
                 if is_higher || !self.has_acknowledged {
                     self.max_acknowledgment = segment.acknowledgment;
@@ -176,11 +186,11 @@ impl Direction {
         self.syns = self.syns.saturating_add(1);
         self.syn_number = arrival.segment.sequence;
         self.max_segment_option = offered.max_segment_bytes.or(self.max_segment_option);
-        if let Some(scale) = offered.window_scale {
+        // Above 127 is none at all; tcptrace reads a signed byte.
+        if let Some(scale) = offered.window_scale.filter(|&scale| scale < 128) {
             self.window_scale = scale;
             self.offers_scale = true;
         }
-        self.offers_timestamps |= offered.timestamps;
         self.offers_sack |= offered.sack_permitted;
     }
 
@@ -212,6 +222,9 @@ impl Direction {
     #[inline]
     fn hardware_duplicate(&mut self, arrival: &Arrival) {
         let Some(id) = arrival.ip_id.filter(|&id| id != 0) else { return };
+        if arrival.segment.sequence == 0 {
+            return;
+        }
         // One number for both: neighbours differ by less than this factor, so they do not fall together.
         let mark = arrival.segment.sequence.wrapping_add(u32::from(id).wrapping_mul(0x9e37_79b1));
         if self.recent.contains(&mark) {
@@ -273,7 +286,7 @@ impl Direction {
         let top = self.sent.end();
         let (mut new, mut repeated) = (0, 0);
         let (outstanding, acknowledged) = (&mut self.outstanding, &mut self.acknowledged);
-        let mut resent_after = None;
+        let (mut resent_after, mut max_times) = (None, 0);
         self.sent.add(start, end, |part| match part {
             Part::New { start, end } => {
                 new += end - start;
@@ -285,15 +298,22 @@ impl Direction {
                 });
             }
             Part::Repeated { start, end } => {
-                // Only the first segment that it repeats counts as sent again.
+                // Only the first segment that it repeats is sent at this time.
                 if repeated == 0 {
                     match outstanding.at(start) {
                         Some(segment) => {
-                            segment.retransmissions += 1;
-                            resent_after = Some((segment.retransmissions, time_ns.saturating_sub(segment.sent_ns)));
+                            resent_after = Some(time_ns.saturating_sub(segment.sent_ns));
                             segment.sent_ns = time_ns;
                         }
                         None => acknowledged.sent_again(time_ns),
+                    }
+                }
+                if resent_after.is_some() {
+                    let mut at = start;
+                    while let Some(segment) = outstanding.at(at).filter(|_| at < end) {
+                        segment.retransmissions += 1;
+                        max_times = max_times.max(segment.retransmissions);
+                        at = segment.end();
                     }
                 }
                 repeated += end - start;
@@ -304,8 +324,8 @@ impl Direction {
             let rare = self.rare();
             rare.rexmt_packets += 1;
             rare.rexmt_bytes += repeated as u64;
-            if let Some((times, after_ns)) = resent_after {
-                rare.max_retransmissions = rare.max_retransmissions.max(times);
+            rare.max_retransmissions = rare.max_retransmissions.max(max_times);
+            if let Some(after_ns) = resent_after {
                 rare.retransmission_times.add(after_ns.max(0));
             }
         }
@@ -318,9 +338,7 @@ impl Direction {
     /// Counts data sent before any was acknowledged.
     #[inline]
     fn initial_window(&mut self, peer: &Direction, payload_bytes: u32) {
-        let is_open = !peer.has_acknowledged
-            || self.syns > 0 && self.sent.position(peer.max_acknowledgment) <= self.syn_position + 1;
-        if is_open {
+        if !peer.ends_initial_window {
             self.initial_window_bytes = self.initial_window_bytes.saturating_add(payload_bytes);
             self.initial_window_packets += 1;
         }

@@ -58,6 +58,8 @@ pub struct Engine {
     hasher: foldhash::fast::RandomState,
     /// What the last packet belonged to: the next one often does too.
     last: u32,
+    /// Time of the last frame.
+    end_ns: i64,
     fragments: Owners,
     protocols: [u64; 256],
     summary: Summary,
@@ -72,6 +74,7 @@ impl Engine {
             index: Table::default(),
             hasher: foldhash::fast::RandomState::default(),
             last: 0,
+            end_ns: 0,
             fragments: Owners::default(),
             protocols: [0; 256],
             summary: Summary::default(),
@@ -88,6 +91,7 @@ impl Engine {
         if let Some(time) = frame.time_ns {
             summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
             summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
+            self.end_ns = time;
         }
         if !self.is_within(frame.time_ns) {
             *self.summary.skipped.entry("outside_the_time_asked_for").or_default() += 1;
@@ -226,16 +230,22 @@ impl Engine {
         }
         let open = order.iter().filter(|(is_open, ..)| *is_open).count() as u64;
         self.note("open_connections_finished_early", open);
+        let end_ns = self.end_ns;
         order.sort_unstable_by_key(|&(_, _, at)| self.live[at as usize].first_number);
         for (_, _, at) in order {
             let live = std::mem::take(&mut self.live[at as usize]);
             self.index.remove(self.hasher.hash_one(live.endpoints), at);
             self.vacant.push(at);
-            sink(live.finish());
+            sink(live.finish(end_ns));
         }
         self.vacant.sort_unstable_by(|one, other| other.cmp(one));
         // They tell of places that are others' now.
         self.fragments = Owners::default();
+    }
+
+    /// The capture's last frame is at this time, where other engines got part of it. Before [`Engine::finish`].
+    pub fn capture_ends(&mut self, time_ns: i64) {
+        self.end_ns = time_ns;
     }
 
     #[cold]
@@ -252,14 +262,15 @@ impl Engine {
     /// Hands the remaining rows to `sink`, in the order of their first packets, and closes the books; `origin` is
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
+        let end_ns = self.end_ns;
         if self.vacant.is_empty() {
             // Never evicted: places are in the order of first packets.
-            self.live.into_iter().for_each(|live| sink(live.finish()));
+            self.live.into_iter().for_each(|live| sink(live.finish(end_ns)));
         } else {
             let mut live = std::mem::take(&mut self.live);
             live.retain(|live| live.first_number > 0);
             live.sort_unstable_by_key(|live| live.first_number);
-            live.into_iter().for_each(|live| sink(live.finish()));
+            live.into_iter().for_each(|live| sink(live.finish(end_ns)));
         }
         let mut summary = self.summary;
         summary.interfaces = origin.interfaces;
