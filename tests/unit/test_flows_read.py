@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -138,6 +139,35 @@ def test_standard_input_is_dash(whole):
     with path.open("rb") as capture:
         done = subprocess.run([sys.executable, "-c", code], stdin=capture, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"{table.num_rows} {table['total_packets'].to_pylist()}"
+
+
+@pytest.mark.parametrize("start", [b"", pcap([])], ids=["before the first byte", "after the header"])
+def test_ctrl_c_ends_the_wait_for_standard_input(start: bytes):
+    code = "import sys; from twinbed import _core; print('ready', flush=True); _core.flows(['-'])"
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **piped) as process:
+        process.stdin.write(start)
+        process.stdin.flush()
+        assert process.stdout.readline() == b"ready\n"
+        # It may not be waiting yet: then the signal is seen after the next one.
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                continue
+        assert b"KeyboardInterrupt" in process.stderr.read()
+
+
+def test_connections_finished_early_are_the_same_by_any_number_of_threads(whole, tmp_path: Path):
+    path, table, _ = whole
+    expected, summary = _core.flows([path], max_connections=40)
+    assert expected.num_rows >= table.num_rows
+    for threads in (2, 4):
+        found, about = _core.flows([path], max_connections=40, threads=threads)
+        assert found.equals(expected) and about == summary
+        _core.flows_to_parquet([path], tmp_path / "out", max_connections=40, threads=threads)
+        assert pq.read_table(tmp_path / "out").equals(expected)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -1,7 +1,7 @@
 //! Opening an artifact, and saying which one is wrong.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -45,17 +45,32 @@ pub fn open(path: &Path) -> PyResult<Artifact> {
     stream(file, path)
 }
 
-/// Opens a file to be read from its start to its end, decompressed; `-` is standard input.
+/// Opens a file to be read from its start to its end, decompressed; `-` is standard input. Ctrl-C ends a read.
 pub fn open_stream(path: &Path) -> PyResult<Box<dyn Read + Send>> {
-    let reader = if path == Path::new("-") {
-        Decompressed::new(Box::new(std::io::stdin()) as Box<dyn Read + Send>)
-    } else {
-        File::open(path).and_then(|file| Decompressed::new(Box::new(file) as Box<dyn Read + Send>))
+    let open = || -> std::io::Result<_> {
+        let mut reader: Box<dyn Read + Send> = match path == Path::new("-") {
+            true => Box::new(std::io::stdin()),
+            false => Box::new(File::open(path)?),
+        };
+        // What comes first is waited for here, because the decompressor's choice does not look for signals.
+        let mut start = [0; 4];
+        let mut count = 0;
+        let mut first = Interruptible { reader: &mut reader, bytes: 0 };
+        while count < start.len() {
+            match first.read(&mut start[count..]) {
+                Ok(0) => break,
+                Ok(more) => count += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let reader = Decompressed::new(Cursor::new(start).take(count as u64).chain(reader))?;
+        Ok(Interruptible { reader, bytes: 0 })
     };
-    Ok(Box::new(Interruptible { reader: reader.map_err(|error| named(error, path))?, bytes: 0 }))
+    Ok(Box::new(open().map_err(|error| named(error, path))?))
 }
 
-/// Lets Ctrl-C end a long read.
+/// Looks for signals when a read is interrupted, and now and then.
 struct Interruptible<R> {
     reader: R,
     /// Read since signals were looked for.
