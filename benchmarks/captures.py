@@ -1,7 +1,12 @@
-"""Captures for benchmarks, made by numpy a block of connections at a time."""
+"""Captures for benchmarks, made by numpy a block of connections at a time.
+
+``python -m benchmarks.captures short_connections FILE COUNT`` or ``large_connections FILE BYTES``: a process of its own, because
+a program's peak memory is at least that of whoever started it.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -83,3 +88,8 @@ def large_connections(path: Path, size_bytes: int, connections: int = 4) -> None
                     to["acknowledgment"] = 1 if side else (turns + 1) * 2896 % 2**32 + 1
             written += out.write(records.tobytes())
             turn += rounds
+
+
+if __name__ == "__main__":
+    make = {maker.__name__: maker for maker in (short_connections, large_connections)}[sys.argv[1]]
+    make(Path(sys.argv[2]), int(sys.argv[3]))
