@@ -18,14 +18,17 @@ pub(super) struct Acknowledged {
     /// The highest end of an acknowledged segment.
     end: i64,
     has_end: bool,
-    /// When an acknowledged number was sent last.
-    sent_ns: i64,
+    /// When an acknowledged number was sent last, in which quarter of the sequence space.
+    sent_ns: Option<i64>,
+    quarter: u8,
 }
 
 impl Acknowledged {
     /// Numbers acknowledged already were sent again.
-    pub fn sent_again(&mut self, time_ns: i64) {
-        self.sent_ns = self.sent_ns.max(time_ns);
+    pub fn sent_again(&mut self, quarter: u8, time_ns: i64) {
+        if quarter == self.quarter {
+            self.sent_ns = self.sent_ns.max(Some(time_ns));
+        }
     }
 }
 
@@ -37,29 +40,38 @@ fn full_size(length: u32) -> u32 {
 impl Direction {
     /// This side's ACK, and what it says of `peer`'s data.
     #[inline]
-    pub(super) fn acknowledge(&mut self, peer: &mut Direction, arrival: &Arrival) {
+    pub(super) fn acknowledge(&mut self, peer: &mut Direction, arrival: &Arrival, window: u32) {
         if !peer.sent.has_base() {
             return;
         }
         let segment = arrival.segment;
         let position = peer.sent.position(segment.acknowledgment);
         let mut is_new = false;
+        // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
+        let mut sent_ns = None;
         while let Some(taken) = peer.outstanding.take_below(position) {
             is_new = true;
-            if taken.end() == position {
-                peer.sample(&taken, arrival.time_ns);
-            } else {
-                peer.acknowledged.cumulative += 1;
-            }
+            let quarter = peer.sent.quarters().of(taken.start);
             let acknowledged = &mut peer.acknowledged;
-            acknowledged.sent_ns = acknowledged.sent_ns.max(taken.sent_ns);
+            if quarter != acknowledged.quarter {
+                acknowledged.quarter = quarter;
+                acknowledged.sent_ns = None;
+            }
+            sent_ns = sent_ns.max(acknowledged.sent_ns);
+            acknowledged.sent_ns = acknowledged.sent_ns.max(Some(taken.sent_ns));
             acknowledged.end = if acknowledged.has_end { acknowledged.end.max(taken.end()) } else { taken.end() };
             acknowledged.has_end = true;
+            if taken.end() == position {
+                peer.sample(&taken, sent_ns, arrival.time_ns);
+            } else {
+                acknowledged.cumulative += 1;
+            }
+            sent_ns = sent_ns.max(Some(taken.sent_ns));
         }
         let is_duplicate = !is_new
             && segment.payload_bytes == 0
             && segment.acknowledgment == self.compared_acknowledgment
-            && segment.window == self.compared_window
+            && window == self.compared_window
             && peer.is_established
             && peer.acknowledged.has_end
             && peer.acknowledged.end == position;
@@ -76,8 +88,8 @@ impl Direction {
 
     /// An ACK of exactly this segment of this side.
     #[inline]
-    fn sample(&mut self, segment: &OutstandingSegment, time_ns: i64) {
-        if self.acknowledged.sent_ns > segment.sent_ns {
+    fn sample(&mut self, segment: &OutstandingSegment, below_sent_ns: Option<i64>, time_ns: i64) {
+        if below_sent_ns > Some(segment.sent_ns) {
             // Something before it was sent again after it, and held up its ACK.
             self.rare().post_loss_acks += 1;
             return;

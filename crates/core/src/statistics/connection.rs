@@ -176,7 +176,8 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
     let has_data = of.data_packets > 0;
     let unique = of.new_numbers.saturating_sub(u64::from(of.syns > 0)).saturating_sub(u64::from(of.fins > 0));
     // A FIN below its SYN ends no stream.
-    let stream = (of.syns > 0 && of.fins > 0).then(|| of.fin_end - of.syn_position - 2).filter(|&length| length >= 0);
+    let stream =
+        (of.syns > 0 && of.fins > 0).then(|| of.fin_position - of.syn_position - 1).filter(|&length| length >= 0);
     let idle_ns = of.idle_max_ns.max(idle_until_ns.saturating_sub(of.last_ns));
     let acknowledged = &of.acknowledged;
     let (times, full) = (&acknowledged.round_trips, &acknowledged.full_round_trips);
