@@ -73,6 +73,8 @@ pub(super) struct Direction {
     pub syn_number: u32,
     pub syn_position: i64,
     pub fin_position: i64,
+    /// A FIN is among the numbers sent: not one sent against a closed window.
+    pub has_fin_number: bool,
     pub max_segment_option: Option<u16>,
     pub window_scale: u8,
     pub offers_scale: bool,
@@ -93,9 +95,9 @@ pub(super) struct Direction {
     pub outstanding: Outstanding,
     /// What the other side made of this side's data.
     pub acknowledged: Acknowledged,
-    /// Last and highest acknowledgment number sent; the window with it, scaled.
+    /// Last acknowledgment number sent, and other than by a RST; the window with the last, scaled.
     pub last_acknowledgment: u32,
-    pub max_acknowledgment: u32,
+    pub acknowledged_number: u32,
     pub last_window: u32,
     /// For duplicate ACKs: as the last packet other than a RST had them.
     pub compared_acknowledgment: u32,
@@ -104,6 +106,12 @@ pub(super) struct Direction {
     recent: [u32; REMEMBERED_PACKETS],
     recent_at: u8,
     pub rare: Option<Box<Rare>>,
+}
+
+/// What a packet that begins below the highest number is.
+struct Found {
+    is_new: bool,
+    is_out_of_order: bool,
 }
 
 /// Hands on a range in pieces that lie in one quarter of the sequence space each.
@@ -172,15 +180,11 @@ impl Direction {
         if !rst {
             self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
             self.compared_window = window;
-            self.is_established |= !syn;
+            self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
             if ack {
-                // Anything but a SYN is acknowledged.
-                self.ends_initial_window |=
-                    peer.syns == 0 || peer.sent.position(segment.acknowledgment) > peer.syn_position + 1;
-                let is_higher = (segment.acknowledgment.wrapping_sub(self.max_acknowledgment) as i32) > 0;
-                if is_higher || !self.has_acknowledged {
-                    self.max_acknowledgment = segment.acknowledgment;
-                }
+                // Not the SYN alone is acknowledged.
+                self.ends_initial_window |= peer.syns == 0 || segment.acknowledgment != peer.syn_number.wrapping_add(1);
+                self.acknowledged_number = segment.acknowledgment;
                 self.has_acknowledged = true;
             }
         }
@@ -256,8 +260,9 @@ impl Direction {
         if syn {
             self.syn_position = start;
         }
-        if fin {
-            self.fins = self.fins.saturating_add(1);
+        // After a RST every packet moves the end, as in tcptrace.
+        if fin || self.rare.as_ref().is_some_and(|rare| rare.resets > 0) {
+            self.fins = self.fins.saturating_add(u32::from(fin));
             self.fin_position = start + i64::from(payload_bytes);
         }
         if numbers > 0 {
@@ -265,7 +270,7 @@ impl Direction {
                 let rare = self.rare();
                 rare.probe_packets += 1;
                 rare.probe_bytes += u64::from(payload_bytes);
-            } else if self.sent.extend(start, end) {
+            } else if self.extend(start, end, fin) {
                 self.new_numbers += u64::from(numbers);
                 let sent_ns = arrival.time_ns;
                 let in_first = self.sent.quarters().left(start);
@@ -277,11 +282,13 @@ impl Direction {
                     });
                 }
             } else {
-                let is_new = self.repeated(start, end, arrival.time_ns);
-                if is_new && payload_bytes > 0 && !rst {
+                let found = self.repeated(start, end, arrival.time_ns);
+                if found.is_new && found.is_out_of_order && payload_bytes > 0 && !rst {
                     self.initial_window(peer, payload_bytes);
                 }
-                return;
+                if !found.is_new || found.is_out_of_order {
+                    return;
+                }
             }
         }
         if payload_bytes > 0 && !rst {
@@ -292,10 +299,16 @@ impl Direction {
         }
     }
 
-    /// A packet that begins below the highest number: sent again, or out of order, or both. True if all is new.
+    #[inline]
+    fn extend(&mut self, start: i64, end: i64, fin: bool) -> bool {
+        self.has_fin_number |= fin;
+        self.sent.extend(start, end)
+    }
+
+    /// A packet that begins below the highest number: sent again, or out of order, or both.
     #[cold]
-    fn repeated(&mut self, start: i64, end: i64, time_ns: i64) -> bool {
-        let top = self.sent.end();
+    fn repeated(&mut self, start: i64, end: i64, time_ns: i64) -> Found {
+        let is_followed = self.sent.is_followed(end);
         let quarters = self.sent.quarters();
         let (mut new, mut repeated) = (0, 0);
         let (outstanding, acknowledged) = (&mut self.outstanding, &mut self.acknowledged);
@@ -319,21 +332,16 @@ impl Direction {
                         Some(segment) => {
                             resent_after = Some(time_ns.saturating_sub(segment.sent_ns));
                             segment.sent_ns = time_ns;
-                            segment.retransmissions += 1;
-                            max_times = segment.retransmissions;
+                            max_times = segment.retransmissions + 1;
                         }
                         None => acknowledged.sent_again(quarters.of(start), time_ns),
                     }
                 }
-                if part_end < end {
-                    return;
-                }
-                let Some(last) = outstanding.at(end - 1).filter(|last| end < last.end()) else { return };
-                ends_within = true;
-                if resent_after.is_some() && !(is_first && start >= last.start) {
-                    last.retransmissions += 1;
-                    max_times = max_times.max(last.retransmissions);
-                }
+                outstanding.each_within(start, part_end, |segment| {
+                    segment.retransmissions = segment.retransmissions.saturating_add(1);
+                });
+                ends_within =
+                    part_end == end && outstanding.at(end - 1).map_or(end < acknowledged.end, |last| end < last.end());
             }
         });
         self.new_numbers += new as u64;
@@ -346,10 +354,11 @@ impl Direction {
                 rare.retransmission_times.add(after_ns.max(0));
             }
         }
-        if new > 0 && end < top && ends_within {
+        let is_out_of_order = new > 0 && ends_within && is_followed;
+        if is_out_of_order {
             self.rare().out_of_order += 1;
         }
-        repeated == 0
+        Found { is_new: repeated == 0, is_out_of_order }
     }
 
     /// Counts data sent before any was acknowledged.
@@ -364,7 +373,7 @@ impl Direction {
     #[inline]
     fn sample_in_flight(&mut self, peer: &Direction, end: i64, payload_bytes: u32, time_ns: i64) {
         let bytes = if peer.has_acknowledged {
-            end - self.sent.position(peer.max_acknowledgment) + 1
+            end - self.sent.position(peer.acknowledged_number) + 1
         } else if self.syns > 0 {
             end - self.syn_position + 1
         } else {
@@ -381,8 +390,10 @@ impl Direction {
         }
         self.advertised.packet();
         if (ack || syn) && !rst {
-            self.advertised.add(window);
+            self.advertised.add(window, ack);
             self.window_is_open = window > 0;
+        } else if !rst {
+            self.window_is_open = false;
         }
     }
 
@@ -402,5 +413,22 @@ impl Direction {
         rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
         let overlaps_second = sack.second.is_some_and(|second| end > second.0 && second.1 > start);
         rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
+    }
+}
+
+#[cfg(test)]
+mod sz {
+    #[test]
+    fn sizes() {
+        eprintln!(
+            "Direction {} Live {} Outstanding {} Ack {} Sent {} InF {} Adv {}",
+            size_of::<super::Direction>(),
+            size_of::<crate::statistics::connection::Live>(),
+            size_of::<super::Outstanding>(),
+            size_of::<super::Acknowledged>(),
+            size_of::<super::Sent>(),
+            size_of::<super::InFlight>(),
+            size_of::<super::Advertised>()
+        );
     }
 }

@@ -50,10 +50,11 @@ impl Sent {
         Quarters { base: self.base }
     }
 
-    /// One past the highest position.
-    #[inline]
-    pub fn end(&self) -> i64 {
-        self.end
+    /// Some number above a range's `end` and in the same quarter has been sent.
+    pub fn is_followed(&self, end: i64) -> bool {
+        let limit = end - 1 + self.quarters().left(end - 1);
+        let follows = |range: &(i64, i64)| range.1 > end && range.0 < limit;
+        end < limit && (follows(&(self.start, self.end)) || self.below.iter().any(|below| below.iter().any(follows)))
     }
 
     pub fn is_empty(&self) -> bool {
