@@ -174,9 +174,10 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
     let no_rare = super::direction::Rare::default();
     let rare = of.rare.as_deref().unwrap_or(&no_rare);
     let has_data = of.data_packets > 0;
-    let unique = of.new_numbers.saturating_sub(u64::from(of.syns > 0)).saturating_sub(u64::from(of.fins > 0));
+    let unique = of.new_numbers.saturating_sub(u64::from(of.syns > 0)).saturating_sub(u64::from(of.has_fin_number));
     // A FIN below its SYN ends no stream.
-    let stream = (of.syns > 0 && of.fins > 0).then(|| of.fin_end - of.syn_position - 2).filter(|&length| length >= 0);
+    let stream =
+        (of.syns > 0 && of.fins > 0).then(|| of.fin_position - of.syn_position - 1).filter(|&length| length >= 0);
     let idle_ns = of.idle_max_ns.max(idle_until_ns.saturating_sub(of.last_ns));
     let acknowledged = &of.acknowledged;
     let (times, full) = (&acknowledged.round_trips, &acknowledged.full_round_trips);
@@ -238,7 +239,7 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
         rtt_max: times.max(),
         rtt_avg: times.mean(),
         rtt_stdev: times.deviation(),
-        rtt_from_3whs: acknowledged.handshake_ns.map(|time| time as f64 / 1e9),
+        rtt_from_3whs: (acknowledged.handshake_ns >= 0).then(|| acknowledged.handshake_ns as f64 / 1e9),
         rtt_full_sz_smpls: full.count(),
         rtt_full_sz_min: full.min(),
         rtt_full_sz_max: full.max(),

@@ -4,7 +4,7 @@
 use super::acknowledgment::Acknowledged;
 use super::outstanding::{Outstanding, OutstandingSegment};
 use super::samples::Samples;
-use super::sent::{Part, Sent};
+use super::sent::{Part, Quarters, Sent};
 use super::window::{Advertised, InFlight};
 use crate::wire::tcp::{self, Segment, ACK, FIN, PSH, RST, SYN, URG};
 
@@ -69,16 +69,19 @@ pub(super) struct Direction {
     pub idle_max_ns: i64,
     pub first_data_ns: i64,
     pub last_data_ns: i64,
-    /// Number and position of the last SYN, one past the position of the last FIN.
+    /// Number and position of the last SYN, position of the last FIN.
     pub syn_number: u32,
     pub syn_position: i64,
-    pub fin_end: i64,
+    pub fin_position: i64,
+    /// A FIN is among the numbers sent: not one sent against a closed window.
+    pub has_fin_number: bool,
     pub max_segment_option: Option<u16>,
     pub window_scale: u8,
     pub offers_scale: bool,
     pub offers_timestamps: bool,
     pub offers_sack: bool,
-    pub window_is_zero: bool,
+    /// The last window was not 0. None counts as 0, as tcptrace has it.
+    pub window_is_open: bool,
     /// A packet that is neither SYN nor RST has been sent.
     pub is_established: bool,
     pub has_acknowledged: bool,
@@ -92,17 +95,32 @@ pub(super) struct Direction {
     pub outstanding: Outstanding,
     /// What the other side made of this side's data.
     pub acknowledged: Acknowledged,
-    /// Last and highest acknowledgment number sent; the window with it, scaled.
+    /// Last acknowledgment number sent, and other than by a RST; the window with the last, scaled.
     pub last_acknowledgment: u32,
-    pub max_acknowledgment: u32,
+    pub acknowledged_number: u32,
     pub last_window: u32,
     /// For duplicate ACKs: as the last packet other than a RST had them.
     pub compared_acknowledgment: u32,
-    pub compared_window: u16,
+    pub compared_window: u32,
     pub duplicates_in_a_row: u32,
     recent: [u32; REMEMBERED_PACKETS],
     recent_at: u8,
     pub rare: Option<Box<Rare>>,
+}
+
+/// What a packet that begins below the highest number is.
+struct Found {
+    is_new: bool,
+    is_out_of_order: bool,
+}
+
+/// Hands on a range in pieces that lie in one quarter of the sequence space each.
+fn each_quarter(quarters: &Quarters, mut start: i64, end: i64, mut sink: impl FnMut(i64, u32)) {
+    while start < end {
+        let length = quarters.left(start).min(end - start);
+        sink(start, length as u32);
+        start += length;
+    }
 }
 
 impl Direction {
@@ -128,6 +146,7 @@ impl Direction {
             self.syn(arrival);
             // What was acknowledged before this is another stream's.
             peer.has_acknowledged = false;
+            self.is_established = false;
         } else if !(self.offers_scale && peer.offers_scale) {
             // Both must offer it (RFC 7323, 2.2).
             self.window_scale = 0;
@@ -152,7 +171,7 @@ impl Direction {
                 self.pure_acks = self.pure_acks.saturating_add(1);
             }
             self.selective(arrival, rst);
-            self.acknowledge(peer, arrival);
+            self.acknowledge(peer, arrival, window);
             self.last_acknowledgment = segment.acknowledgment;
             self.last_window = window;
         } else {
@@ -160,16 +179,12 @@ impl Direction {
         }
         if !rst {
             self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
-            self.compared_window = segment.window;
-            self.is_established |= !syn;
+            self.compared_window = window;
+            self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
             if ack {
-                // Anything but a SYN is acknowledged.
-                self.ends_initial_window |= peer.syns == 0
-                    || peer.sent.position(segment.acknowledgment) > peer.syn_position + 1;
-                let is_higher = (segment.acknowledgment.wrapping_sub(self.max_acknowledgment) as i32) > 0;
-                if is_higher || !self.has_acknowledged {
-                    self.max_acknowledgment = segment.acknowledgment;
-                }
+                // Not the SYN alone is acknowledged.
+                self.ends_initial_window |= peer.syns == 0 || segment.acknowledgment != peer.syn_number.wrapping_add(1);
+                self.acknowledged_number = segment.acknowledgment;
                 self.has_acknowledged = true;
             }
         }
@@ -245,34 +260,38 @@ impl Direction {
         if syn {
             self.syn_position = start;
         }
-        if fin {
-            self.fins = self.fins.saturating_add(1);
-            self.fin_end = end;
+        // After a RST every packet moves the end, as in tcptrace.
+        if fin || self.rare.as_ref().is_some_and(|rare| rare.resets > 0) {
+            self.fins = self.fins.saturating_add(u32::from(fin));
+            self.fin_position = start + i64::from(payload_bytes);
         }
-        let mut is_news = true;
         if numbers > 0 {
-            if peer.window_is_zero && !syn {
+            if peer.packets > 0 && !peer.window_is_open && !syn {
                 let rare = self.rare();
                 rare.probe_packets += 1;
                 rare.probe_bytes += u64::from(payload_bytes);
-                is_news = false;
-            } else if self.sent.extend(start, end) {
+            } else if self.extend(start, end, fin) {
                 self.new_numbers += u64::from(numbers);
-                self.outstanding.push(OutstandingSegment {
-                    start,
-                    length: numbers,
-                    retransmissions: 0,
-                    sent_ns: arrival.time_ns,
-                });
+                let sent_ns = arrival.time_ns;
+                let in_first = self.sent.quarters().left(start);
+                if i64::from(numbers) <= in_first {
+                    self.outstanding.push(OutstandingSegment { start, length: numbers, retransmissions: 0, sent_ns });
+                } else {
+                    each_quarter(&self.sent.quarters(), start, end, |start, length| {
+                        self.outstanding.push(OutstandingSegment { start, length, retransmissions: 0, sent_ns });
+                    });
+                }
             } else {
-                is_news = self.repeated(start, end, arrival.time_ns);
-                if is_news && payload_bytes > 0 {
+                let found = self.repeated(start, end, arrival.time_ns);
+                if found.is_new && found.is_out_of_order && payload_bytes > 0 && !rst {
                     self.initial_window(peer, payload_bytes);
                 }
-                return;
+                if !found.is_new || found.is_out_of_order {
+                    return;
+                }
             }
         }
-        if is_news && payload_bytes > 0 {
+        if payload_bytes > 0 && !rst {
             self.initial_window(peer, payload_bytes);
         }
         if !syn && !rst {
@@ -280,43 +299,49 @@ impl Direction {
         }
     }
 
-    /// A packet that begins below the highest number: sent again, or out of order, or both. True if all is new.
+    #[inline]
+    fn extend(&mut self, start: i64, end: i64, fin: bool) -> bool {
+        self.has_fin_number |= fin;
+        self.sent.extend(start, end)
+    }
+
+    /// A packet that begins below the highest number: sent again, or out of order, or both.
     #[cold]
-    fn repeated(&mut self, start: i64, end: i64, time_ns: i64) -> bool {
-        let top = self.sent.end();
+    fn repeated(&mut self, start: i64, end: i64, time_ns: i64) -> Found {
+        let is_followed = self.sent.is_followed(end);
+        let quarters = self.sent.quarters();
         let (mut new, mut repeated) = (0, 0);
         let (outstanding, acknowledged) = (&mut self.outstanding, &mut self.acknowledged);
         let (mut resent_after, mut max_times) = (None, 0);
+        // It ends inside a segment that was there before, or where nothing was.
+        let mut ends_within = false;
         self.sent.add(start, end, |part| match part {
-            Part::New { start, end } => {
-                new += end - start;
-                outstanding.insert(OutstandingSegment {
-                    start,
-                    length: (end - start) as u32,
-                    retransmissions: 0,
-                    sent_ns: time_ns,
+            Part::New { start, end: part_end } => {
+                new += part_end - start;
+                ends_within = part_end == end;
+                each_quarter(&quarters, start, part_end, |start, length| {
+                    outstanding.insert(OutstandingSegment { start, length, retransmissions: 0, sent_ns: time_ns });
                 });
             }
-            Part::Repeated { start, end } => {
-                // Only the first segment that it repeats is sent at this time.
-                if repeated == 0 {
+            Part::Repeated { start, end: part_end } => {
+                // Only the first segment that it repeats is sent again at this time.
+                let is_first = repeated == 0;
+                repeated += part_end - start;
+                if is_first {
                     match outstanding.at(start) {
                         Some(segment) => {
                             resent_after = Some(time_ns.saturating_sub(segment.sent_ns));
                             segment.sent_ns = time_ns;
+                            max_times = segment.retransmissions + 1;
                         }
-                        None => acknowledged.sent_again(time_ns),
+                        None => acknowledged.sent_again(quarters.of(start), time_ns),
                     }
                 }
-                if resent_after.is_some() {
-                    let mut at = start;
-                    while let Some(segment) = outstanding.at(at).filter(|_| at < end) {
-                        segment.retransmissions += 1;
-                        max_times = max_times.max(segment.retransmissions);
-                        at = segment.end();
-                    }
-                }
-                repeated += end - start;
+                outstanding.each_within(start, part_end, |segment| {
+                    segment.retransmissions = segment.retransmissions.saturating_add(1);
+                });
+                ends_within =
+                    part_end == end && outstanding.at(end - 1).map_or(end < acknowledged.end, |last| end < last.end());
             }
         });
         self.new_numbers += new as u64;
@@ -329,10 +354,11 @@ impl Direction {
                 rare.retransmission_times.add(after_ns.max(0));
             }
         }
-        if new > 0 && end < top {
+        let is_out_of_order = new > 0 && ends_within && is_followed;
+        if is_out_of_order {
             self.rare().out_of_order += 1;
         }
-        repeated == 0
+        Found { is_new: repeated == 0, is_out_of_order }
     }
 
     /// Counts data sent before any was acknowledged.
@@ -347,7 +373,7 @@ impl Direction {
     #[inline]
     fn sample_in_flight(&mut self, peer: &Direction, end: i64, payload_bytes: u32, time_ns: i64) {
         let bytes = if peer.has_acknowledged {
-            end - self.sent.position(peer.max_acknowledgment) + 1
+            end - self.sent.position(peer.acknowledged_number) + 1
         } else if self.syns > 0 {
             end - self.syn_position + 1
         } else {
@@ -364,8 +390,10 @@ impl Direction {
         }
         self.advertised.packet();
         if (ack || syn) && !rst {
-            self.advertised.add(window);
-            self.window_is_zero = window == 0;
+            self.advertised.add(window, ack);
+            self.window_is_open = window > 0;
+        } else if !rst {
+            self.window_is_open = false;
         }
     }
 
@@ -374,7 +402,7 @@ impl Direction {
     fn selective(&mut self, arrival: &Arrival, is_no_ack: bool) {
         let Some(sack) = tcp::sack(arrival.options) else { return };
         let acknowledgment = arrival.segment.acknowledgment;
-        let is_not_above = |number: u32, other: u32| number.wrapping_sub(other) as i32 <= 0;
+        // Compared without regard to wrapping, as tcptrace does.
         let (start, end) = sack.first;
         let rare = self.rare();
         rare.sacks += 1;
@@ -383,8 +411,24 @@ impl Direction {
         }
         rare.sack_packets += 1;
         rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
-        let overlaps_second =
-            sack.second.is_some_and(|second| !is_not_above(end, second.0) && !is_not_above(second.1, start));
-        rare.dsack_packets += u32::from(is_not_above(end, acknowledgment) || overlaps_second);
+        let overlaps_second = sack.second.is_some_and(|second| end > second.0 && second.1 > start);
+        rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
+    }
+}
+
+#[cfg(test)]
+mod sz {
+    #[test]
+    fn sizes() {
+        eprintln!(
+            "Direction {} Live {} Outstanding {} Ack {} Sent {} InF {} Adv {}",
+            size_of::<super::Direction>(),
+            size_of::<crate::statistics::connection::Live>(),
+            size_of::<super::Outstanding>(),
+            size_of::<super::Acknowledged>(),
+            size_of::<super::Sent>(),
+            size_of::<super::InFlight>(),
+            size_of::<super::Advertised>()
+        );
     }
 }

@@ -78,6 +78,19 @@ impl Outstanding {
         found.filter(|segment| position < segment.end())
     }
 
+    /// Hands on the segments with numbers from `start` to `end`.
+    #[cold]
+    pub fn each_within(&mut self, start: i64, end: i64, sink: impl FnMut(&mut OutstandingSegment)) {
+        let all: &mut dyn Iterator<Item = &mut OutstandingSegment> = match &mut self.more {
+            Some(more) => {
+                let first = more.partition_point(|segment| segment.end() <= start);
+                &mut more.range_mut(first..)
+            }
+            None => &mut self.in_place[..self.count as usize].iter_mut(),
+        };
+        all.skip_while(|segment| segment.end() <= start).take_while(|segment| segment.start < end).for_each(sink);
+    }
+
     /// Takes the lowest segment, if it begins below `position`.
     #[inline]
     pub fn take_below(&mut self, position: i64) -> Option<OutstandingSegment> {

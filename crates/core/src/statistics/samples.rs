@@ -21,7 +21,10 @@ impl Samples {
             self.min_ns = time_ns;
             self.max_ns = time_ns;
         } else {
-            self.min_ns = self.min_ns.min(time_ns);
+            // A shortest time of 0 gives way to the next, as in tcptrace.
+            if self.min_ns == 0 || time_ns < self.min_ns {
+                self.min_ns = time_ns;
+            }
             self.max_ns = self.max_ns.max(time_ns);
         }
         self.count = self.count.saturating_add(1);

@@ -21,11 +21,40 @@ pub(super) enum Part {
     Repeated { start: i64, end: i64 },
 }
 
-impl Sent {
-    /// One past the highest position.
+/// Quarters of the sequence space, in which tcptrace keeps segments apart: one that reaches into the next quarter is
+/// two there (docs/flows.md).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quarters {
+    base: u32,
+}
+
+impl Quarters {
+    const LENGTH: u32 = 1 << 30;
+
+    /// The quarter (0 to 3) that a position is in.
     #[inline]
-    pub fn end(&self) -> i64 {
-        self.end
+    pub fn of(&self, position: i64) -> u8 {
+        (self.base.wrapping_add(position as u32) / Self::LENGTH) as u8
+    }
+
+    /// Numbers from a position to its quarter's end.
+    #[inline]
+    pub fn left(&self, position: i64) -> i64 {
+        i64::from(Self::LENGTH - self.base.wrapping_add(position as u32) % Self::LENGTH)
+    }
+}
+
+impl Sent {
+    #[inline]
+    pub fn quarters(&self) -> Quarters {
+        Quarters { base: self.base }
+    }
+
+    /// Some number above a range's `end` and in the same quarter has been sent.
+    pub fn is_followed(&self, end: i64) -> bool {
+        let limit = end - 1 + self.quarters().left(end - 1);
+        let follows = |range: &(i64, i64)| range.1 > end && range.0 < limit;
+        end < limit && (follows(&(self.start, self.end)) || self.below.iter().any(|below| below.iter().any(follows)))
     }
 
     pub fn is_empty(&self) -> bool {

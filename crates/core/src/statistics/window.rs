@@ -27,11 +27,11 @@ impl Advertised {
     }
 
     #[inline]
-    pub fn add(&mut self, window: u32) {
+    pub fn add(&mut self, window: u32, is_ack: bool) {
         self.sum += u64::from(window);
         self.has_any = true;
         if window == 0 {
-            self.zero += 1;
+            self.zero += u32::from(is_ack);
             return;
         }
         self.max = self.max.max(window);
