@@ -1,7 +1,7 @@
 """Captures for benchmarks, made by numpy a block of connections at a time.
 
-``python -m benchmarks.captures short_connections FILE COUNT`` or ``large_connections FILE BYTES``: a process of its own, because
-a program's peak memory is at least that of whoever started it.
+``python -m benchmarks.captures short_connections FILE COUNT`` or ``large_connections FILE BYTES``: a process of its own,
+because a program's peak memory is at least that of whoever started it.
 """
 
 from __future__ import annotations

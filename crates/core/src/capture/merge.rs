@@ -40,6 +40,20 @@ struct Head {
     consumed: usize,
 }
 
+impl Head {
+    #[inline]
+    fn frame<'a>(&self, bytes: &'a [u8]) -> Frame<'a> {
+        let Head { time_ns, original_bytes, link, .. } = *self;
+        Frame { time_ns, original_bytes, link, data: &bytes[self.data.clone()] }
+    }
+
+    /// As seen from `start` bytes before.
+    #[inline]
+    fn moved(&self, start: usize) -> Head {
+        Head { data: self.data.start + start..self.data.end + start, ..*self }
+    }
+}
+
 struct Source<R> {
     window: Window<R>,
     decoder: Decoder,
@@ -49,19 +63,42 @@ struct Source<R> {
     stop: Option<Stop>,
 }
 
+enum Decoded {
+    Frame,
+    Needs(usize),
+    End,
+}
+
 impl<R: Read> Source<R> {
     fn new(reader: R) -> Self {
         Source { window: Window::new(reader), decoder: Decoder::new(), head: None, time_ns: i64::MIN, stop: None }
     }
 
     /// Goes on to the next frame; false at the end.
+    #[inline]
     fn advance(&mut self) -> Result<bool, ReadError> {
+        loop {
+            match self.decode()? {
+                Decoded::Frame => return Ok(true),
+                Decoded::End => return Ok(false),
+                Decoded::Needs(needed) => {
+                    if !self.fill(needed)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes on to the next frame that the window holds.
+    #[inline]
+    fn decode(&mut self) -> Result<Decoded, ReadError> {
         if let Some(head) = self.head.take() {
             self.window.consume(head.consumed);
         }
         loop {
             let input = self.window.bytes();
-            let needed = match self.decoder.step(input) {
+            match self.decoder.step(input) {
                 Ok(Step::Frame { consumed, frame }) => {
                     let start = frame.data.as_ptr() as usize - input.as_ptr() as usize;
                     self.time_ns = frame.time_ns.unwrap_or(self.time_ns);
@@ -72,39 +109,39 @@ impl<R: Read> Source<R> {
                         data: start..start + frame.data.len(),
                         consumed,
                     });
-                    return Ok(true);
+                    return Ok(Decoded::Frame);
                 }
-                Ok(Step::Other { consumed }) => {
-                    self.window.consume(consumed);
-                    continue;
-                }
-                Ok(Step::More { needed, .. }) => needed,
-                Err(error) => return self.damaged(error),
-            };
-            match self.window.fill(needed) {
-                Ok(true) => {}
-                Ok(false) => return self.ended(),
-                Err(error) => return self.broken(error),
+                Ok(Step::Other { consumed }) => self.window.consume(consumed),
+                Ok(Step::More { needed, .. }) => return Ok(Decoded::Needs(needed)),
+                Err(error) => return self.damaged(error).map(|()| Decoded::End),
             }
         }
     }
 
-    fn frame(&self) -> Option<Frame<'_>> {
-        let head = self.head.as_ref()?;
-        let data = &self.window.bytes()[head.data.clone()];
-        Some(Frame { time_ns: head.time_ns, original_bytes: head.original_bytes, link: head.link, data })
-    }
-
-    #[cold]
-    fn ended(&mut self) -> Result<bool, ReadError> {
-        match self.decoder.cut_off(self.window.bytes()) {
-            Ok(Some(error)) | Err(error) => self.damaged(error),
-            Ok(None) => Ok(false),
+    /// Reads on; false at the end.
+    fn fill(&mut self, needed: usize) -> Result<bool, ReadError> {
+        match self.window.fill(needed) {
+            Ok(true) => return Ok(true),
+            Ok(false) => match self.decoder.cut_off(self.window.bytes()) {
+                Ok(Some(error)) | Err(error) => self.damaged(error)?,
+                Ok(None) => {}
+            },
+            Err(error) => self.broken(error)?,
         }
+        Ok(false)
+    }
+
+    #[inline]
+    fn frame(&self) -> Option<Frame<'_>> {
+        self.head.as_ref().map(|head| head.frame(self.window.bytes()))
+    }
+
+    fn into_ended(self) -> Ended {
+        Ended { origin: self.decoder.into_origin(), stop: self.stop }
     }
 
     #[cold]
-    fn damaged(&mut self, error: Error) -> Result<bool, ReadError> {
+    fn damaged(&mut self, error: Error) -> Result<(), ReadError> {
         if self.decoder.is_headless() {
             return Err(error.into());
         }
@@ -113,19 +150,19 @@ impl<R: Read> Source<R> {
             Error::Line { .. } | Error::Missing { .. } => self.decoder.offset(),
         };
         self.stop = Some(Stop { byte, reason: error.to_string() });
-        Ok(false)
+        Ok(())
     }
 
     /// Compressed data that end early or are damaged end the capture; a device that fails does not.
     #[cold]
-    fn broken(&mut self, error: io::Error) -> Result<bool, ReadError> {
+    fn broken(&mut self, error: io::Error) -> Result<(), ReadError> {
         let is_data = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof);
         if !is_data || self.decoder.is_headless() {
             return Err(error.into());
         }
         let byte = self.decoder.offset() + self.window.bytes().len() as u64;
         self.stop = Some(Stop { byte, reason: format!("compressed data after byte {byte}: {error}") });
-        Ok(false)
+        Ok(())
     }
 }
 
@@ -166,7 +203,47 @@ pub fn read_merged<R: Read>(
             }
         }
     }
-    Ok(sources.into_iter().map(|source| Ended { origin: source.decoder.into_origin(), stop: source.stop }).collect())
+    Ok(sources.into_iter().map(Source::into_ended).collect())
+}
+
+/// Frames of one capture with the bytes that they lie in, to be handed to another thread.
+#[derive(Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    frames: Vec<Head>,
+}
+
+impl Batch {
+    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+        self.frames.iter().map(|head| head.frame(&self.bytes))
+    }
+}
+
+/// Hands the frames of one capture to `sink`, in the buffers that they were read into. `sink` gives a batch back whose
+/// memory is used again.
+pub fn read_batches<R: Read>(reader: R, mut sink: impl FnMut(Batch) -> Batch) -> Result<Ended, ReadError> {
+    let mut source = Source::new(reader);
+    let mut batch = Batch::default();
+    loop {
+        let needed = match source.decode()? {
+            Decoded::Frame => {
+                let start = source.window.start;
+                batch.frames.extend(source.head.as_ref().map(|head| head.moved(start)));
+                continue;
+            }
+            Decoded::Needs(needed) => Some(needed),
+            Decoded::End => None,
+        };
+        if !batch.frames.is_empty() {
+            batch.bytes = source.window.exchange(batch.bytes);
+            batch = sink(batch);
+            batch.frames.clear();
+        }
+        match needed {
+            Some(needed) if source.fill(needed)? => {}
+            _ => return Ok(source.into_ended()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -236,6 +313,31 @@ mod tests {
         for bytes in [b"PK\x03\x04 and more".to_vec(), Vec::new()] {
             let (_, ended) = read(&[pcap(&[1], b'a'), bytes]);
             assert!(matches!(ended, Err(Unreadable { which: 1, error: ReadError::Format(_) })));
+        }
+    }
+
+    #[test]
+    fn batches_hold_what_a_reader_gives_in_whatever_pieces() {
+        struct Dribble<'a>(&'a [u8], usize);
+        impl Read for Dribble<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let count = self.1.min(self.0.len()).min(buffer.len());
+                buffer[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let mut file = pcap(&(0..40_000).collect::<Vec<_>>(), b'a');
+        file.truncate(file.len() - 3);
+        let (expected, ended) = read(&[file.clone()]);
+        for piece in [1000, 4096, 300_000, 1_000_000] {
+            let mut frames = Vec::new();
+            let found = read_batches(Dribble(&file, piece), |batch| {
+                frames.extend(batch.frames().map(|frame| (frame.time_ns.unwrap_or(-1) / 1000, frame.data[0])));
+                batch
+            });
+            assert!(frames == expected, "{piece}");
+            assert_eq!(found.ok().as_ref(), ended.as_ref().ok().map(|ended| &ended[0]));
         }
     }
 

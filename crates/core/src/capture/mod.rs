@@ -13,7 +13,7 @@ mod pcap;
 mod pcapng;
 
 pub use compressed::{Compression, Decompressed};
-pub use merge::{read_merged, Ended, Stop, Unreadable};
+pub use merge::{read_batches, read_merged, Batch, Ended, Stop, Unreadable};
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -259,6 +259,14 @@ impl<R: Read> Window<R> {
     #[inline]
     pub fn consume(&mut self, count: usize) {
         self.start += count;
+    }
+
+    /// Gives away the buffer, with all that was in it, and goes on with what is left of it in `fresh`.
+    fn exchange(&mut self, mut fresh: Vec<u8>) -> Vec<u8> {
+        fresh.resize(self.buffer.len(), 0);
+        fresh[..self.end - self.start].copy_from_slice(&self.buffer[self.start..self.end]);
+        (self.start, self.end) = (0, self.end - self.start);
+        std::mem::replace(&mut self.buffer, fresh)
     }
 
     /// Reads on, because `needed` bytes are needed; false at the stream's end.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinbed_core::capture::{read_merged, Ended, Origin, Stop, Unreadable};
+use twinbed_core::capture::{read_merged, Ended, Frame, Origin, Stop, Unreadable};
 use twinbed_core::error::ReadError;
 use twinbed_core::flow::Summary;
 use twinbed_core::statistics::{Engine, Options};
 
-use super::batches::{self, Batch};
+use super::batches::read_ahead;
 use super::output::Blocks;
 use crate::artifact::{named, open_stream, wrong, ArtifactError};
 
@@ -27,15 +27,18 @@ pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mu
     }
     // So that the order in which they are given changes nothing.
     paths.sort();
-    let readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
+    let mut readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
     let mut engine = Engine::new(options);
-    let ended = if threads < 2 {
-        read_merged(readers, |frame| engine.frame(frame, &mut |row| rows.push(row)))
-    } else {
-        batches::read_ahead(
-            |frame_sink| read_merged(readers, frame_sink),
-            |batch: &Batch| batch.frames().for_each(|frame| engine.frame(&frame, &mut |row| rows.push(row))),
-        )
+    let mut count = |frame: &Frame| engine.frame(frame, &mut |row| rows.push(row));
+    let ended = match readers.pop() {
+        // Several are merged here: reading them is not what takes the time.
+        Some(reader) if threads > 1 && readers.is_empty() => {
+            read_ahead(reader, count).map(|ended| vec![ended]).map_err(|error| Unreadable { which: 0, error })
+        }
+        last => {
+            readers.extend(last);
+            read_merged(readers, &mut count)
+        }
     };
     let ended = ended.map_err(|unreadable| refused(&paths, unreadable))?;
     let mut origin = Origin::default();
