@@ -228,8 +228,9 @@ def test_a_file_that_is_no_capture_is_refused_by_name(whole, tmp_path: Path, con
     assert sorted(file.name for file in tmp_path.iterdir()) == ["odd"], "nothing half done is left"
 
 
-def test_damaged_compression_without_a_capture_is_refused_by_name(tmp_path: Path):
-    (tmp_path / "odd.gz").write_bytes(b"\x1f\x8b\x08" + b"\xff" * 60)
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08" + b"\xff" * 60, gzip.compress(b"\xd4\xc3\xb2\xa1")[:12]])
+def test_damaged_compression_without_a_capture_is_refused_by_name(tmp_path: Path, content: bytes):
+    (tmp_path / "odd.gz").write_bytes(content)
     with pytest.raises(_core.ArtifactError, match=r"odd\.gz"):
         _core.flows([tmp_path / "odd.gz"])
 

@@ -17,13 +17,11 @@ use twinbed_core::table::Column;
 
 use crate::arrow::{batch, schema, table_of};
 use crate::capture::summary_dict;
-
 use columns::columns;
 use output::Blocks;
 use read::{read, Reading};
 
 /// What is asked of the engine, checked.
-#[allow(clippy::too_many_arguments)]
 fn options(
     tunnels: bool,
     port: Option<u16>,

@@ -1,5 +1,6 @@
 //! Captures through the engine. With two threads or more, one reads and decompresses while another counts.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
@@ -60,7 +61,7 @@ fn refused(paths: &[PathBuf], Unreadable { which, error }: Unreadable) -> PyErr 
     let path = paths.get(which).map_or(Path::new("-"), PathBuf::as_path);
     match error {
         ReadError::Format(error) => wrong(path, &error),
-        ReadError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+        ReadError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
             ArtifactError::new_err(format!("{}: compressed data: {error}", path.display()))
         }
         ReadError::Io(error) => named(error, path),

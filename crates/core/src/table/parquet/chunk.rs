@@ -4,11 +4,9 @@
 //! many there are, and cost a comparison a row. Integers that differ are DELTA_BINARY_PACKED, text and reals
 //! with few values go by a dictionary, other reals are PLAIN.
 
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::io::{self, Write};
-use std::net::IpAddr;
 
+use super::dictionary::Dictionary;
 use super::encoding::{bits, delta, delta_run, pack, packed, packed_flags, run, width};
 use super::thrift::Struct;
 use crate::table::{Block, Kind};
@@ -41,62 +39,6 @@ pub enum Range {
     Integers(i64, i64),
     Reals(f64, f64),
     Flags(bool, bool),
-}
-
-/// The values of a dictionary page, each once, as PLAIN bytes.
-#[derive(Default)]
-struct Dictionary {
-    addresses: HashMap<IpAddr, u32, foldhash::fast::RandomState>,
-    texts: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
-    reals: HashMap<u64, u32, foldhash::fast::RandomState>,
-    values: Vec<u8>,
-    count: u32,
-}
-
-fn entry<K: Hash + Eq>(
-    entries: &mut HashMap<K, u32, foldhash::fast::RandomState>,
-    key: K,
-    count: &mut u32,
-    write: impl FnOnce(&K),
-) -> u32 {
-    *entries.entry(key).or_insert_with_key(|key| {
-        write(key);
-        *count += 1;
-        *count - 1
-    })
-}
-
-impl Dictionary {
-    fn clear(&mut self) {
-        self.addresses.clear();
-        self.texts.clear();
-        self.reals.clear();
-        self.values.clear();
-        self.count = 0;
-    }
-
-    fn text(&mut self, text: &str) -> u32 {
-        if let Some(at) = self.texts.get(text) {
-            return *at;
-        }
-        let values = &mut self.values;
-        entry(&mut self.texts, text.into(), &mut self.count, |text| plain_text(values, text))
-    }
-
-    fn address(&mut self, address: IpAddr) -> u32 {
-        let values = &mut self.values;
-        entry(&mut self.addresses, address, &mut self.count, |address| plain_text(values, &address.to_string()))
-    }
-
-    fn real(&mut self, real: u64) -> u32 {
-        let values = &mut self.values;
-        entry(&mut self.reals, real, &mut self.count, |real| values.extend_from_slice(&real.to_le_bytes()))
-    }
-}
-
-fn plain_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
 }
 
 /// A column chunk that grows.
