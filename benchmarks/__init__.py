@@ -11,18 +11,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured cost: what, its typical value, the least and the most seen, and the most it may typically be."""
+    """One measured cost: what, its typical value, the least and the most seen, and what it may typically be."""
 
     what: str
     value: float
     spread: tuple[float, float]
     unit: str
     limit: float | None = None
-    """None promises nothing."""
+    """The most. None promises nothing."""
+    least: float | None = None
+    """Of what is better the more there is of it."""
 
     @property
     def kept(self) -> bool:
-        return self.limit is None or self.value <= self.limit
+        return (self.limit is None or self.value <= self.limit) and (self.least is None or self.value >= self.least)
 
 
 def twinbed(*arguments: str, env: Mapping[str, str] | None = None) -> str:

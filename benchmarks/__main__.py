@@ -25,10 +25,11 @@ def main(names: list[str]) -> int:
     for name in names or there:
         console.print(f"{name} ...", style="dim")
         figures.extend(importlib.import_module(f"benchmarks.bench_{name}").run())
-    table = Table("what", "measured", "from", "to", "at most", "")
+    table = Table("what", "measured", "from", "to", "promised", "")
     for one in figures:
         numbers = [f"{number:.3g} {one.unit}" for number in (one.value, *one.spread)]
-        limit = "" if one.limit is None else f"{one.limit:g} {one.unit}"
+        limit = "" if one.limit is None else f"at most {one.limit:g} {one.unit}"
+        limit = limit if one.least is None else f"at least {one.least:.3g} {one.unit}"
         table.add_row(one.what, *numbers, limit, "" if one.kept else "NOT KEPT")
     console.print(table)
     return 0 if all(one.kept for one in figures) else 1

@@ -5,6 +5,7 @@ a file that cannot be opened `OSError`.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 import pyarrow as pa
@@ -242,6 +243,54 @@ def connection_log(
     RSTOS0 RSTRH SH SHR OTH), missed_bytes, unseen_bytes, history, for `originator_` and `responder_` each: packets, ip_bytes,
     frame_bytes, payload_bytes; and tunnelled. What they mean: docs/connections.md.
     """
+
+class Truncated(TypedDict):
+    """A capture that could not be read to its end: its rows up to there are in the table."""
+
+    file: str
+    byte: int
+    """Of the capture as it was before it was compressed."""
+    reason: str
+
+class FlowsSummary(CaptureSummary):
+    truncated: list[Truncated]
+
+def flows(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    tunnels: bool = False,
+    port: int | None = None,
+    host: str | None = None,
+    from_ns: int | None = None,
+    until_ns: int | None = None,
+    max_connections: int | None = None,
+    threads: int = 1,
+) -> tuple[pa.Table, FlowsSummary]:
+    """One row per TCP connection of captures read as one, with tcptrace's statistics, by the first packets' times.
+
+    Files are pcap or pcapng, plain or compressed by gzip or Zstandard; `-` is standard input. Packets are merged by time: the
+    order in which files are given changes nothing. Only packets from `from_ns` and before `until_ns` (since the epoch) count,
+    only connections with `port` and `host` (an IP address) on either side are rows. At more than `max_connections` at a time,
+    those idle longest are finished early. More threads change the time it takes, and nothing else.
+
+    Columns: host_a, port_a, host_b, port_b, first_packet_number, first_packet, last_packet (s), first_packet_ns,
+    last_packet_ns, elapsed_time, total_packets, complete_conn (yes, no, reset), syns, fins, and with the endings `_a2b` and
+    `_b2a` what each side sent, by tcptrace's names (see docs/flows.md).
+    """
+
+def flows_to_parquet(
+    paths: Sequence[str | os.PathLike[str]],
+    output_path: str | os.PathLike[str],
+    *,
+    tunnels: bool = False,
+    port: int | None = None,
+    host: str | None = None,
+    from_ns: int | None = None,
+    until_ns: int | None = None,
+    max_connections: int | None = None,
+    threads: int = 1,
+) -> FlowsSummary:
+    """As `flows`, into a Parquet file, and without the table in memory. The file is there once it is whole."""
 
 class AbTimes(TypedDict):
     min_s: float

@@ -10,7 +10,9 @@
 //! | [`packetisation`] | frames | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |
 //! | [`request`] | frames | one row per HTTP/1.x exchange |
 //! | [`log`] | frames | one row per connection as Zeek's log has it, and checksums' verdicts |
+//! | [`statistics`] | frames | tcptrace's statistics of each TCP connection |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
+//! | [`table`] | rows of any type | columns, and Parquet files of them |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
 //! Nothing here panics on input. What could not become a row is counted with its reason.
@@ -26,6 +28,8 @@ pub mod packetisation;
 pub mod pair;
 pub mod proc;
 pub mod request;
+pub mod statistics;
+pub mod table;
 mod tracking;
 pub mod wire;
 

@@ -7,10 +7,12 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
 };
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use twinbed_core::table::{Block, Column, Kind};
 
 type End = (std::net::IpAddr, u16);
 
@@ -81,6 +83,45 @@ impl Columns {
             .collect();
         let schema = Schema::new(fields).with_metadata(self.metadata);
         RecordBatch::try_new(Arc::new(schema), self.columns.into_iter().map(|(_, column, _)| column).collect())
+    }
+}
+
+/// The Arrow schema of columns.
+pub fn schema<R>(columns: &[Column<R>]) -> SchemaRef {
+    let field = |column: &Column<R>| {
+        let kind = match column.kind {
+            Kind::Integer => DataType::Int64,
+            Kind::Real => DataType::Float64,
+            Kind::Flag => DataType::Boolean,
+            Kind::Port => DataType::UInt16,
+            Kind::Text | Kind::Address => DataType::Utf8,
+        };
+        Field::new(column.name.as_ref(), kind, column.nullable)
+    };
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// Rows as one Arrow batch.
+pub fn batch<R>(columns: &[Column<R>], schema: &SchemaRef, rows: &[R]) -> Result<RecordBatch, ArrowError> {
+    let mut block = Block::default();
+    RecordBatch::try_new(schema.clone(), columns.iter().map(|column| array(column, rows, &mut block)).collect())
+}
+
+fn array<R>(column: &Column<R>, rows: &[R], block: &mut Block) -> ArrayRef {
+    column.gather(rows, block);
+    let nulls = column.nullable.then(|| NullBuffer::from(block.valid.as_slice()));
+    match column.kind {
+        Kind::Integer => Arc::new(Int64Array::new(block.integers.clone().into(), nulls)),
+        Kind::Real => Arc::new(Float64Array::new(block.reals.clone().into(), nulls)),
+        Kind::Flag => Arc::new(BooleanArray::new(block.flags.as_slice().into(), nulls)),
+        Kind::Port => Arc::new(UInt16Array::from_iter_values(block.integers.iter().map(|port| *port as u16))),
+        Kind::Text if column.nullable => Arc::new(StringArray::from_iter(
+            block.texts.iter().zip(&block.valid).map(|(text, valid)| valid.then_some(text)),
+        )),
+        Kind::Text => Arc::new(StringArray::from_iter_values(block.texts.iter())),
+        Kind::Address => {
+            Arc::new(StringArray::from_iter_values(block.addresses.iter().map(|address| address.to_string())))
+        }
     }
 }
 

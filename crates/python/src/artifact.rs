@@ -1,7 +1,7 @@
 //! Opening an artifact, and saying which one is wrong.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -44,6 +44,51 @@ pub fn open(path: &Path) -> PyResult<Artifact> {
         return Ok(Artifact::Mapped(map));
     }
     stream(file, path)
+}
+
+/// Opens a file to be read from its start to its end, decompressed; `-` is standard input. Ctrl-C ends a read.
+pub fn open_stream(path: &Path) -> PyResult<Box<dyn Read + Send>> {
+    let open = || -> std::io::Result<_> {
+        let mut reader: Box<dyn Read + Send> = match path == Path::new("-") {
+            true => Box::new(std::io::stdin()),
+            false => Box::new(File::open(path)?),
+        };
+        // What comes first is waited for here, because the decompressor's choice does not look for signals.
+        let mut start = [0; 4];
+        let mut count = 0;
+        let mut first = Interruptible { reader: &mut reader, bytes: 0 };
+        while count < start.len() {
+            match first.read(&mut start[count..]) {
+                Ok(0) => break,
+                Ok(more) => count += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let reader = Decompressed::new(Cursor::new(start).take(count as u64).chain(reader))?;
+        Ok(Interruptible { reader, bytes: 0 })
+    };
+    Ok(Box::new(open().map_err(|error| named(error, path))?))
+}
+
+/// Looks for signals when a read is interrupted, and now and then.
+struct Interruptible<R> {
+    reader: R,
+    /// Read since signals were looked for.
+    bytes: usize,
+}
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        const BYTES: usize = 1 << 26;
+        let result = self.reader.read(buffer);
+        self.bytes += *result.as_ref().unwrap_or(&BYTES);
+        if self.bytes >= BYTES {
+            self.bytes = 0;
+            Python::attach(|py| py.check_signals()).map_err(std::io::Error::other)?;
+        }
+        result
+    }
 }
 
 fn stream(reader: impl Read + Send + Sync + 'static, path: &Path) -> PyResult<Artifact> {

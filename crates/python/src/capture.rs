@@ -112,7 +112,7 @@ const COUNTS: [Count; 19] = [
     ("wire_packets", |c| c.wire_packets, false),
 ];
 
-fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let seconds = |ns: Option<i64>| ns.map(|ns| ns as f64 / 1e9);
     let counts = |counts: &Counts| {
         let dict = PyDict::new(py);

@@ -4,6 +4,7 @@ mod arrow;
 mod artifact;
 mod capture;
 mod datagrams;
+mod flows;
 mod http;
 mod log;
 mod packetisation;
@@ -20,6 +21,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(datagrams::udp_streams, module)?)?;
     module.add_function(wrap_pyfunction!(pair::match_captures, module)?)?;
     module.add_function(wrap_pyfunction!(log::connection_log, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows_to_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;

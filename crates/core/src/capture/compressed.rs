@@ -62,8 +62,16 @@ impl<R: Read> Read for Decompressed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Decompressed::Plain(reader) => reader.read(buffer),
-            Decompressed::Gzip(reader) => reader.read(buffer),
-            Decompressed::Zstandard(reader) => reader.read(buffer),
+            Decompressed::Gzip(reader) => reader.read(buffer).map_err(damaged),
+            Decompressed::Zstandard(reader) => reader.read(buffer).map_err(damaged),
         }
+    }
+}
+
+/// The decompressors' errors by kinds of their own; the system's as they are.
+fn damaged(error: io::Error) -> io::Error {
+    match (error.raw_os_error(), error.kind()) {
+        (Some(_), _) | (None, io::ErrorKind::Interrupted | io::ErrorKind::UnexpectedEof) => error,
+        _ => io::Error::new(io::ErrorKind::InvalidData, error),
     }
 }

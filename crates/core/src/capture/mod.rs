@@ -8,10 +8,12 @@
 
 mod compressed;
 mod likeness;
+mod merge;
 mod pcap;
 mod pcapng;
 
 pub use compressed::{Compression, Decompressed};
+pub use merge::{read_batches, read_merged, Batch, Ended, Stop, Unreadable};
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -154,21 +156,25 @@ impl Decoder {
 
     /// As [`Decoder::finish`], with the cut-off record as the error that it is.
     pub fn end(mut self, rest: &[u8]) -> Result<(Origin, Option<Error>)> {
+        match self.cut_off(rest)? {
+            Some(error) if self.is_headless() => Err(error),
+            cut_off => Ok((self.origin, cut_off)),
+        }
+    }
+
+    /// What is wrong where no bytes follow `rest`, of which [`Decoder::step`] asked for more.
+    fn cut_off(&mut self, rest: &[u8]) -> Result<Option<Error>> {
         match self.step(rest)? {
-            Step::More { needed, layer, claimed_by } => {
-                let error = Error::Length {
+            Step::More { needed, layer, claimed_by } if !rest.is_empty() || self.is_headless() => {
+                Ok(Some(Error::Length {
                     layer,
                     offset: self.offset,
                     needed: needed as u64,
                     available: rest.len() as u64,
                     claimed_by,
-                };
-                if self.is_headless() {
-                    return Err(error);
-                }
-                Ok((self.origin, (!rest.is_empty()).then_some(error)))
+                }))
             }
-            Step::Frame { .. } | Step::Other { .. } => Ok((self.origin, None)),
+            Step::More { .. } | Step::Frame { .. } | Step::Other { .. } => Ok(None),
         }
     }
 
@@ -253,6 +259,14 @@ impl<R: Read> Window<R> {
     #[inline]
     pub fn consume(&mut self, count: usize) {
         self.start += count;
+    }
+
+    /// Gives away the buffer, with all that was in it, and goes on with what is left of it in `fresh`.
+    fn exchange(&mut self, mut fresh: Vec<u8>) -> Vec<u8> {
+        fresh.resize(self.buffer.len(), 0);
+        fresh[..self.end - self.start].copy_from_slice(&self.buffer[self.start..self.end]);
+        (self.start, self.end) = (0, self.end - self.start);
+        std::mem::replace(&mut self.buffer, fresh)
     }
 
     /// Reads on, because `needed` bytes are needed; false at the stream's end.

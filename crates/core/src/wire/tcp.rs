@@ -1,4 +1,5 @@
-//! TCP segments (RFC 9293). Options are read only from SYNs, where the maximum segment size is.
+//! TCP segments (RFC 9293). Options are read where they are needed: the maximum segment size from SYNs at once, the
+//! others by [`syn_options`] and [`sack`] (RFC 2018, RFC 7323).
 
 use super::{u16_at, u32_at, Transport};
 
@@ -8,7 +9,9 @@ const MIN_HEADER_BYTES: usize = 20;
 pub const FIN: u8 = 0x01;
 pub const SYN: u8 = 0x02;
 pub const RST: u8 = 0x04;
+pub const PSH: u8 = 0x08;
 pub const ACK: u8 = 0x10;
+pub const URG: u8 = 0x20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
@@ -18,6 +21,7 @@ pub struct Segment {
     pub acknowledgment: u32,
     pub flags: u8,
     pub window: u16,
+    pub urgent_pointer: u16,
     pub header_bytes: u8,
     pub payload_bytes: u32,
     /// From a SYN's options.
@@ -63,16 +67,100 @@ pub(super) fn read(payload: &[u8], segment_bytes: u32) -> Transport {
         acknowledgment: u32_at(payload, 8),
         flags,
         window: u16_at(payload, 14),
+        urgent_pointer: u16_at(payload, 18),
         header_bytes: header_bytes as u8,
         payload_bytes,
         max_segment_bytes,
     })
 }
 
+/// The captured part of the options of the segment whose captured bytes, header first, are `payload`.
+#[inline]
+pub fn captured_options<'a>(payload: &'a [u8], segment: &Segment) -> &'a [u8] {
+    payload.get(MIN_HEADER_BYTES..usize::from(segment.header_bytes).min(payload.len())).unwrap_or_default()
+}
+
+/// What a SYN offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SynOptions {
+    pub max_segment_bytes: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub sack_permitted: bool,
+    pub timestamps: bool,
+}
+
+pub fn syn_options(options: &[u8]) -> SynOptions {
+    let mut found = SynOptions::default();
+    each_option(options, |kind, value| match (kind, value) {
+        (MAX_SEGMENT, &[high, low]) => found.max_segment_bytes = Some(u16::from_be_bytes([high, low])),
+        (WINDOW_SCALE, &[scale]) => found.window_scale = Some(scale),
+        (SACK_PERMITTED, []) => found.sack_permitted = true,
+        (TIMESTAMPS, value) if value.len() == 8 => found.timestamps = true,
+        _ => {}
+    });
+    found
+}
+
+/// The blocks of a segment's last SACK option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sack {
+    pub blocks: u8,
+    pub first: (u32, u32),
+    pub second: Option<(u32, u32)>,
+}
+
+/// `None` without a whole block.
+#[inline]
+pub fn sack(options: &[u8]) -> Option<Sack> {
+    // What nearly all segments carry: nothing, or timestamps alone.
+    const TIMESTAMPS_ALONE: [u8; 4] = [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10];
+    if options.is_empty() || options.len() == 12 && options.starts_with(&TIMESTAMPS_ALONE) {
+        return None;
+    }
+    any_sack(options)
+}
+
+fn any_sack(options: &[u8]) -> Option<Sack> {
+    let block = |bytes: &[u8]| (u32_at(bytes, 0), u32_at(bytes, 4));
+    let mut found = None;
+    each_option(options, |kind, value| {
+        if kind == SACK && value.len() >= 8 {
+            found = Some(Sack {
+                blocks: (value.len() / 8) as u8,
+                first: block(value),
+                second: value.get(8..16).map(block),
+            });
+        }
+    });
+    found
+}
+
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const MAX_SEGMENT: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// Hands kind and value of every whole option to `sink`.
+fn each_option(mut options: &[u8], mut sink: impl FnMut(u8, &[u8])) {
+    loop {
+        match options {
+            [] | [END, ..] => return,
+            [NO_OPERATION, rest @ ..] => options = rest,
+            [kind, length, ..] => {
+                let length = usize::from(*length);
+                let Some(value) = options.get(2..length) else { return };
+                sink(*kind, value);
+                options = &options[length..];
+            }
+            [_] => return,
+        }
+    }
+}
+
 fn max_segment_option(mut options: &[u8]) -> Option<u16> {
-    const END: u8 = 0;
-    const NO_OPERATION: u8 = 1;
-    const MAX_SEGMENT: u8 = 2;
     loop {
         match *options.first()? {
             END => return None,

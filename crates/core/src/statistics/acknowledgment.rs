@@ -1,0 +1,140 @@
+//! What ACKs say of the other side's data: round trips by Karn's algorithm (RFC 6298, 3), duplicates, losses.
+
+use super::direction::{Arrival, Direction};
+use super::outstanding::OutstandingSegment;
+use super::samples::Samples;
+
+/// What was made of a side's data by the other side's ACKs.
+#[derive(Debug, Clone)]
+pub(super) struct Acknowledged {
+    pub round_trips: Samples,
+    /// Of the longest segments; see [`full_size`].
+    pub full_round_trips: Samples,
+    full_size: u32,
+    /// Below 0 where there is none.
+    pub handshake_ns: i64,
+    /// Segments acknowledged by an ACK beyond their end, or inside them.
+    pub cumulative: u32,
+    pub duplicates: u32,
+    /// The highest end of an acknowledged segment.
+    pub end: i64,
+    has_end: bool,
+    /// When an acknowledged number was sent last, in which quarter of the sequence space.
+    sent_ns: i64,
+    quarter: u8,
+}
+
+/// No time: before all.
+const NEVER: i64 = i64::MIN;
+
+impl Default for Acknowledged {
+    fn default() -> Self {
+        Acknowledged {
+            round_trips: Samples::default(),
+            full_round_trips: Samples::default(),
+            full_size: 0,
+            handshake_ns: -1,
+            cumulative: 0,
+            duplicates: 0,
+            end: 0,
+            has_end: false,
+            sent_ns: NEVER,
+            quarter: 0,
+        }
+    }
+}
+
+impl Acknowledged {
+    /// Numbers acknowledged already were sent again.
+    pub fn sent_again(&mut self, quarter: u8, time_ns: i64) {
+        if quarter == self.quarter {
+            self.sent_ns = self.sent_ns.max(time_ns);
+        }
+    }
+}
+
+/// tcptrace holds a segment of one number (a SYN, a FIN, one byte) for longer than all others (docs/flows.md).
+fn full_size(length: u32) -> u32 {
+    length.wrapping_sub(2)
+}
+
+impl Direction {
+    /// This side's ACK, and what it says of `peer`'s data.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, peer: &mut Direction, arrival: &Arrival, window: u32) {
+        if !peer.sent.has_base() {
+            return;
+        }
+        let segment = arrival.segment;
+        let position = peer.sent.position(segment.acknowledgment);
+        let mut is_new = false;
+        // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
+        let mut sent_ns = NEVER;
+        while let Some(taken) = peer.outstanding.take_below(position) {
+            is_new = true;
+            let quarter = peer.sent.quarters().of(taken.start);
+            let acknowledged = &mut peer.acknowledged;
+            if quarter != acknowledged.quarter {
+                acknowledged.quarter = quarter;
+                acknowledged.sent_ns = NEVER;
+            }
+            sent_ns = sent_ns.max(acknowledged.sent_ns);
+            acknowledged.sent_ns = acknowledged.sent_ns.max(taken.sent_ns);
+            acknowledged.end = if acknowledged.has_end { acknowledged.end.max(taken.end()) } else { taken.end() };
+            acknowledged.has_end = true;
+            if taken.end() == position {
+                peer.sample(&taken, sent_ns, arrival.time_ns);
+            } else {
+                peer.acknowledged.cumulative += 1;
+            }
+            sent_ns = sent_ns.max(taken.sent_ns);
+        }
+        let is_duplicate = !is_new
+            && segment.payload_bytes == 0
+            && segment.acknowledgment == self.compared_acknowledgment
+            && window == self.compared_window
+            && peer.is_established
+            && peer.acknowledged.has_end
+            && peer.acknowledged.end == position;
+        if is_duplicate {
+            peer.acknowledged.duplicates += 1;
+            self.duplicates_in_a_row += 1;
+            if self.duplicates_in_a_row == 3 {
+                peer.rare().triple_dupacks += 1;
+            }
+        } else {
+            self.duplicates_in_a_row = 0;
+        }
+    }
+
+    /// An ACK of exactly this segment of this side.
+    #[inline]
+    fn sample(&mut self, segment: &OutstandingSegment, below_sent_ns: i64, time_ns: i64) {
+        if below_sent_ns > segment.sent_ns {
+            // Something before it was sent again after it, and held up its ACK.
+            self.rare().post_loss_acks += 1;
+            return;
+        }
+        let round_trip_ns = time_ns.saturating_sub(segment.sent_ns).max(0);
+        if segment.retransmissions > 0 {
+            let rare = self.rare();
+            rare.ambiguous_acks += 1;
+            rare.last_round_trips.add(round_trip_ns);
+            return;
+        }
+        let is_bare_syn = self.syns > 0 && segment.start == self.syn_position && segment.length == 1;
+        let acknowledged = &mut self.acknowledged;
+        acknowledged.round_trips.add(round_trip_ns);
+        if is_bare_syn {
+            acknowledged.handshake_ns = round_trip_ns;
+        }
+        let size = full_size(segment.length);
+        if size > acknowledged.full_size {
+            acknowledged.full_size = size;
+            acknowledged.full_round_trips = Samples::default();
+        }
+        if size == acknowledged.full_size {
+            acknowledged.full_round_trips.add(round_trip_ns);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One connection: its endpoints, its times, whether a packet still belongs to it, and its row.
+
+use std::net::IpAddr;
+
+use super::direction::{Arrival, Direction};
+use super::row::{Completeness, Row, Side};
+use crate::wire::tcp::SYN;
+use crate::wire::{self, Addresses};
+
+/// After a longer silence, packets between the same endpoints are another connection.
+const MAX_IDLE_NS: i64 = 240_000_000_000;
+
+/// tcptrace divides the sum of segment sizes by the number of segments and this (docs/flows.md).
+const SIZE_BIAS: f64 = 0.001;
+
+/// Both endpoints in one order for both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Endpoints {
+    /// Upper and lower half of the low end's address, then the high end's.
+    addresses: [u64; 4],
+    low_port: u16,
+    high_port: u16,
+    is_v6: bool,
+}
+
+impl Endpoints {
+    /// The endpoints, and whether the source is the low one.
+    #[inline]
+    pub fn of(addresses: &Addresses, source_port: u16, destination_port: u16) -> (Self, bool) {
+        let halves = |address: u128| [(address >> 64) as u64, address as u64];
+        let (source, destination, is_v6) = match *addresses {
+            Addresses::V4 { source, destination } => ([0, u64::from(source)], [0, u64::from(destination)], false),
+            Addresses::V6 { source, destination } => (halves(source), halves(destination), true),
+        };
+        let source_is_low = (source, source_port) <= (destination, destination_port);
+        let ((low, low_port), (high, high_port)) = if source_is_low {
+            ((source, source_port), (destination, destination_port))
+        } else {
+            ((destination, destination_port), (source, source_port))
+        };
+        let addresses = [low[0], low[1], high[0], high[1]];
+        (Endpoints { addresses, low_port, high_port, is_v6 }, source_is_low)
+    }
+
+    /// Address and port of the low end or of the high end.
+    fn end(&self, low: bool) -> (IpAddr, u16) {
+        let (at, port) = if low { (0, self.low_port) } else { (2, self.high_port) };
+        let number = u128::from(self.addresses[at]) << 64 | u128::from(self.addresses[at + 1]);
+        (wire::address(number, self.is_v6), port)
+    }
+}
+
+/// A connection while packets come.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    pub endpoints: Endpoints,
+    /// Who sent the first packet.
+    a_is_low: bool,
+    has_times: bool,
+    /// Of the first and the last packet in the capture, from 1; 0 where no connection is.
+    pub first_number: u64,
+    pub last_number: u64,
+    first_ns: i64,
+    last_ns: i64,
+    a: Direction,
+    /// Not there while only a SYN of a has been seen, so that a half-open connection stays small.
+    b: Option<Box<Direction>>,
+}
+
+impl Live {
+    pub fn new(endpoints: Endpoints, a_is_low: bool, number: u64, time_ns: Option<i64>) -> Self {
+        Live {
+            endpoints,
+            a_is_low,
+            has_times: true,
+            first_number: number,
+            last_number: number,
+            first_ns: time_ns.unwrap_or(0),
+            last_ns: time_ns.unwrap_or(0),
+            ..Live::default()
+        }
+    }
+
+    /// Whether a packet of its endpoints begins another connection.
+    #[inline]
+    pub fn is_over_for(&self, arrival: &Arrival, sender_is_low: bool) -> bool {
+        if arrival.time_ns.saturating_sub(self.last_ns) > MAX_IDLE_NS {
+            return true;
+        }
+        arrival.segment.has(SYN) && self.is_closed() && self.is_news(arrival.segment.sequence, sender_is_low)
+    }
+
+    /// A FIN or a RST has been seen.
+    pub fn is_closed(&self) -> bool {
+        let closes = |side: &Direction| side.fins > 0 || side.rare.as_ref().is_some_and(|rare| rare.resets > 0);
+        closes(&self.a) || self.b.as_deref().is_some_and(closes)
+    }
+
+    /// The SYN's number is outside what the connection could still send. Compared without regard to wrapping, and
+    /// from 0 where no SYN was seen, as tcptrace does.
+    #[cold]
+    fn is_news(&self, number: u32, sender_is_low: bool) -> bool {
+        let none = Direction::default();
+        let b = self.b.as_deref().unwrap_or(&none);
+        let (own, peer) = if sender_is_low == self.a_is_low { (&self.a, b) } else { (b, &self.a) };
+        number < own.syn_number || number > peer.last_acknowledgment.wrapping_add(peer.last_window)
+    }
+
+    #[inline]
+    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) {
+        self.last_number = number;
+        self.last_ns = arrival.time_ns;
+        self.has_times &= has_time;
+        let from_a = sender_is_low == self.a_is_low;
+        match (&mut self.b, from_a) {
+            (Some(b), true) => self.a.packet(b, arrival),
+            (Some(b), false) => b.packet(&mut self.a, arrival),
+            // What a's packet does to b is nothing, as long as b has sent nothing.
+            (None, true) => self.a.packet(&mut Direction::default(), arrival),
+            (b @ None, false) => b.insert(Box::default()).packet(&mut self.a, arrival),
+        }
+    }
+
+    /// A later fragment: its bytes are the sender's, its header was in another packet.
+    pub fn fragment(&mut self, ip_bytes: u32, frame_bytes: u32, sender_is_low: bool) {
+        let from_a = sender_is_low == self.a_is_low;
+        let side = if from_a { &mut self.a } else { self.b.get_or_insert_with(Box::default) };
+        side.ip_bytes += u64::from(ip_bytes);
+        side.frame_bytes += u64::from(frame_bytes);
+    }
+
+    /// The row; the capture ended at `capture_end_ns`, and an open connection was idle until then.
+    pub fn finish(self, capture_end_ns: i64) -> Row {
+        let none = Direction::default();
+        let b = self.b.as_deref().unwrap_or(&none);
+        let a = &self.a;
+        let resets = |side: &Direction| side.rare.as_ref().map_or(0, |rare| rare.resets);
+        let sides = |count: fn(&Direction) -> u32| u8::from(count(a) > 0) + u8::from(count(b) > 0);
+        let (syns, fins) = (sides(|side| side.syns), sides(|side| side.fins));
+        let complete = if resets(a) + resets(b) > 0 {
+            Completeness::Reset
+        } else if syns == 2 && fins == 2 {
+            Completeness::Yes
+        } else {
+            Completeness::No
+        };
+        let is_over = fins == 2 || complete == Completeness::Reset;
+        let idle_until_ns = if is_over { i64::MIN } else { capture_end_ns };
+        let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
+        let both_scaled = a.advertised.is_scaled && b.advertised.is_scaled;
+        let side = |direction: &Direction, low: bool| {
+            let mut side = side(direction, self.endpoints.end(low), elapsed_ns, idle_until_ns, both_scaled);
+            if !self.has_times {
+                side.forget_times();
+            }
+            side
+        };
+        Row {
+            first_packet_number: self.first_number,
+            first_ns: self.has_times.then_some(self.first_ns),
+            last_ns: self.has_times.then_some(self.last_ns),
+            elapsed: self.has_times.then_some(elapsed_ns as f64 / 1e9),
+            total_packets: u64::from(a.packets) + u64::from(b.packets),
+            complete,
+            syns,
+            fins,
+            a: side(a, self.a_is_low),
+            b: side(b, !self.a_is_low),
+        }
+    }
+}
+
+fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until_ns: i64, both_scaled: bool) -> Side {
+    let no_rare = super::direction::Rare::default();
+    let rare = of.rare.as_deref().unwrap_or(&no_rare);
+    let has_data = of.data_packets > 0;
+    let unique = of.new_numbers.saturating_sub(u64::from(of.syns > 0)).saturating_sub(u64::from(of.has_fin_number));
+    // A FIN below its SYN ends no stream.
+    let stream =
+        (of.syns > 0 && of.fins > 0).then(|| of.fin_position - of.syn_position - 1).filter(|&length| length >= 0);
+    let idle_ns = of.idle_max_ns.max(idle_until_ns.saturating_sub(of.last_ns));
+    let acknowledged = &of.acknowledged;
+    let (times, full) = (&acknowledged.round_trips, &acknowledged.full_round_trips);
+    let (last, resent) = (&rare.last_round_trips, &rare.retransmission_times);
+    Side {
+        host,
+        port,
+        total_packets: of.packets.into(),
+        ip_bytes: of.ip_bytes,
+        frame_bytes: of.frame_bytes,
+        resets_sent: rare.resets.into(),
+        ack_pkts_sent: of.acks.into(),
+        pure_acks_sent: of.pure_acks.into(),
+        sack_pkts_sent: rare.sack_packets.into(),
+        dsack_pkts_sent: rare.dsack_packets.into(),
+        max_sack_blks_per_ack: rare.max_sack_blocks.into(),
+        unique_bytes_sent: unique,
+        actual_data_pkts: of.data_packets.into(),
+        actual_data_bytes: of.data_bytes,
+        rexmt_data_pkts: rare.rexmt_packets.into(),
+        rexmt_data_bytes: rare.rexmt_bytes,
+        zwnd_probe_pkts: rare.probe_packets.into(),
+        zwnd_probe_bytes: rare.probe_bytes,
+        outoforder_pkts: rare.out_of_order.into(),
+        pushed_data_pkts: of.pushed.into(),
+        syn_pkts_sent: of.syns.into(),
+        fin_pkts_sent: of.fins.into(),
+        req_1323_ws: of.offers_scale,
+        req_1323_ts: of.offers_timestamps,
+        adv_wind_scale: of.window_scale,
+        req_sack: of.offers_sack,
+        sacks_sent: rare.sacks.into(),
+        urgent_data_pkts: rare.urgent_packets.into(),
+        urgent_data_bytes: rare.urgent_bytes,
+        mss_requested: of.max_segment_option,
+        max_segm_size: has_data.then_some(of.max_segment),
+        min_segm_size: has_data.then_some(of.min_segment),
+        avg_segm_size: has_data.then(|| of.data_bytes as f64 / (f64::from(of.data_packets) + SIZE_BIAS)),
+        max_win_adv: of.advertised.max(),
+        min_win_adv: of.advertised.min(),
+        zero_win_adv: of.advertised.zero(),
+        avg_win_adv: of.advertised.mean(of.packets, both_scaled),
+        max_owin: of.in_flight.max(),
+        min_non_zero_owin: of.in_flight.min(),
+        avg_owin: of.in_flight.mean(),
+        wavg_owin: of.in_flight.weighted_mean(elapsed_ns),
+        initial_window_bytes: has_data.then_some(of.initial_window_bytes.into()),
+        initial_window_pkts: has_data.then_some(of.initial_window_packets.into()),
+        ttl_stream_length: stream.and_then(|length| u64::try_from(length).ok()),
+        missed_data: stream.map(|length| length.saturating_sub(i64::try_from(unique).unwrap_or(i64::MAX))),
+        truncated_data: of.truncated_bytes,
+        truncated_packets: of.truncated_packets.into(),
+        data_xmit_time: has_data.then(|| of.last_data_ns.saturating_sub(of.first_data_ns).max(0) as f64 / 1e9),
+        idletime_max: (of.packets > 0).then_some(idle_ns.max(0) as f64 / 1e9),
+        hardware_dups: rare.hardware_dups.into(),
+        throughput: (elapsed_ns > 0).then(|| unique as f64 / (elapsed_ns as f64 / 1e9)),
+        rtt_samples: times.count(),
+        rtt_min: times.min(),
+        rtt_max: times.max(),
+        rtt_avg: times.mean(),
+        rtt_stdev: times.deviation(),
+        rtt_from_3whs: (acknowledged.handshake_ns >= 0).then(|| acknowledged.handshake_ns as f64 / 1e9),
+        rtt_full_sz_smpls: full.count(),
+        rtt_full_sz_min: full.min(),
+        rtt_full_sz_max: full.max(),
+        rtt_full_sz_avg: full.mean(),
+        rtt_full_sz_stdev: full.deviation(),
+        post_loss_acks: rare.post_loss_acks.into(),
+        ambiguous_acks: rare.ambiguous_acks.into(),
+        rtt_min_last: last.min(),
+        rtt_max_last: last.max(),
+        rtt_avg_last: last.mean(),
+        rtt_sdv_last: last.deviation(),
+        segs_cum_acked: acknowledged.cumulative.into(),
+        duplicate_acks: acknowledged.duplicates.into(),
+        triple_dupacks: rare.triple_dupacks.into(),
+        max_retrans: rare.max_retransmissions.into(),
+        min_retr_time: resent.min(),
+        max_retr_time: resent.max(),
+        avg_retr_time: resent.mean(),
+        sdv_retr_time: resent.deviation(),
+    }
+}

@@ -1,0 +1,434 @@
+//! What one side of a connection sent. Counted as tcptrace counts, which experiments with it showed: docs/flows.md
+//! has the rules.
+
+use super::acknowledgment::Acknowledged;
+use super::outstanding::{Outstanding, OutstandingSegment};
+use super::samples::Samples;
+use super::sent::{Part, Quarters, Sent};
+use super::window::{Advertised, InFlight};
+use crate::wire::tcp::{self, Segment, ACK, FIN, PSH, RST, SYN, URG};
+
+/// Packets of a side that a hardware duplicate is looked for among.
+const REMEMBERED_PACKETS: usize = 8;
+
+/// A packet as far as its connection needs it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    pub segment: &'a Segment,
+    pub options: &'a [u8],
+    pub time_ns: i64,
+    pub captured_payload_bytes: u32,
+    pub ip_bytes: u32,
+    pub frame_bytes: u32,
+    pub ip_id: Option<u16>,
+}
+
+/// What most connections do not have.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rare {
+    pub resets: u32,
+    pub sack_packets: u32,
+    pub dsack_packets: u32,
+    pub sacks: u32,
+    pub max_sack_blocks: u8,
+    pub rexmt_packets: u32,
+    pub rexmt_bytes: u64,
+    pub out_of_order: u32,
+    pub probe_packets: u32,
+    pub probe_bytes: u64,
+    pub urgent_packets: u32,
+    pub urgent_bytes: u64,
+    pub hardware_dups: u32,
+    pub post_loss_acks: u32,
+    pub ambiguous_acks: u32,
+    pub triple_dupacks: u32,
+    pub max_retransmissions: u32,
+    pub retransmission_times: Samples,
+    pub last_round_trips: Samples,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Direction {
+    pub packets: u32,
+    pub acks: u32,
+    pub pure_acks: u32,
+    pub data_packets: u32,
+    pub pushed: u32,
+    pub syns: u32,
+    pub fins: u32,
+    pub truncated_packets: u32,
+    pub ip_bytes: u64,
+    pub frame_bytes: u64,
+    pub data_bytes: u64,
+    pub truncated_bytes: u64,
+    /// New sequence numbers, SYNs and FINs too.
+    pub new_numbers: u64,
+    pub min_segment: u32,
+    pub max_segment: u32,
+    pub last_ns: i64,
+    pub idle_max_ns: i64,
+    pub first_data_ns: i64,
+    pub last_data_ns: i64,
+    /// Number and position of the last SYN, position of the last FIN.
+    pub syn_number: u32,
+    pub syn_position: i64,
+    pub fin_position: i64,
+    /// A FIN is among the numbers sent: not one sent against a closed window.
+    pub has_fin_number: bool,
+    pub max_segment_option: Option<u16>,
+    pub window_scale: u8,
+    pub offers_scale: bool,
+    pub offers_timestamps: bool,
+    pub offers_sack: bool,
+    /// The last window was not 0. None counts as 0, as tcptrace has it.
+    pub window_is_open: bool,
+    /// A packet that is neither SYN nor RST has been sent.
+    pub is_established: bool,
+    pub has_acknowledged: bool,
+    /// An ACK of this side says that the other's first data arrived.
+    pub ends_initial_window: bool,
+    pub advertised: Advertised,
+    pub in_flight: InFlight,
+    pub initial_window_bytes: u32,
+    pub initial_window_packets: u32,
+    pub sent: Sent,
+    pub outstanding: Outstanding,
+    /// What the other side made of this side's data.
+    pub acknowledged: Acknowledged,
+    /// Last acknowledgment number sent, and other than by a RST; the window with the last, scaled.
+    pub last_acknowledgment: u32,
+    pub acknowledged_number: u32,
+    pub last_window: u32,
+    /// For duplicate ACKs: as the last packet other than a RST had them.
+    pub compared_acknowledgment: u32,
+    pub compared_window: u32,
+    pub duplicates_in_a_row: u32,
+    recent: [u32; REMEMBERED_PACKETS],
+    recent_at: u8,
+    pub rare: Option<Box<Rare>>,
+}
+
+/// What a packet that begins below the highest number is.
+struct Found {
+    is_new: bool,
+    is_out_of_order: bool,
+}
+
+/// Hands on a range in pieces that lie in one quarter of the sequence space each.
+fn each_quarter(quarters: &Quarters, mut start: i64, end: i64, mut sink: impl FnMut(i64, u32)) {
+    while start < end {
+        let length = quarters.left(start).min(end - start);
+        sink(start, length as u32);
+        start += length;
+    }
+}
+
+impl Direction {
+    #[cold]
+    pub fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Box::default)
+    }
+
+    /// Counts a packet of this side; `peer` is the other.
+    #[inline]
+    pub fn packet(&mut self, peer: &mut Direction, arrival: &Arrival) {
+        let segment = arrival.segment;
+        let payload_bytes = segment.payload_bytes;
+        let (syn, fin, rst, ack) = (segment.has(SYN), segment.has(FIN), segment.has(RST), segment.has(ACK));
+        if self.packets > 0 {
+            self.idle_max_ns = self.idle_max_ns.max(arrival.time_ns.saturating_sub(self.last_ns));
+        }
+        self.last_ns = arrival.time_ns;
+        self.packets = self.packets.saturating_add(1);
+        self.ip_bytes += u64::from(arrival.ip_bytes);
+        self.frame_bytes += u64::from(arrival.frame_bytes);
+        if syn {
+            self.syn(arrival);
+            // What was acknowledged before this is another stream's.
+            peer.has_acknowledged = false;
+            self.is_established = false;
+        } else if !(self.offers_scale && peer.offers_scale) {
+            // Both must offer it (RFC 7323, 2.2).
+            self.window_scale = 0;
+            peer.window_scale = 0;
+        }
+        if !self.offers_timestamps && !arrival.options.is_empty() {
+            self.offers_timestamps = tcp::syn_options(arrival.options).timestamps;
+        }
+        if rst {
+            self.rare().resets += 1;
+        }
+        if payload_bytes > 0 {
+            self.data(arrival);
+        }
+        self.hardware_duplicate(arrival);
+        self.numbers(peer, arrival, syn, fin, rst);
+        let window = if syn { u32::from(segment.window) } else { self.scaled(segment.window) };
+        self.advertise(peer.offers_scale, segment, window);
+        if ack {
+            self.acks = self.acks.saturating_add(1);
+            if payload_bytes == 0 && !syn && !fin && !rst {
+                self.pure_acks = self.pure_acks.saturating_add(1);
+            }
+            self.selective(arrival, rst);
+            self.acknowledge(peer, arrival, window);
+            self.last_acknowledgment = segment.acknowledgment;
+            self.last_window = window;
+        } else {
+            self.selective(arrival, true);
+        }
+        if !rst {
+            self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
+            self.compared_window = window;
+            self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
+            if ack {
+                // Not the SYN alone is acknowledged.
+                self.ends_initial_window |= peer.syns == 0 || segment.acknowledgment != peer.syn_number.wrapping_add(1);
+                self.acknowledged_number = segment.acknowledgment;
+                self.has_acknowledged = true;
+            }
+        }
+    }
+
+    #[inline]
+    fn scaled(&self, window: u16) -> u32 {
+        (u64::from(window) << self.window_scale.min(32)).min(u64::from(u32::MAX)) as u32
+    }
+
+    #[inline]
+    fn syn(&mut self, arrival: &Arrival) {
+        let offered = tcp::syn_options(arrival.options);
+        self.syns = self.syns.saturating_add(1);
+        self.syn_number = arrival.segment.sequence;
+        self.max_segment_option = offered.max_segment_bytes.or(self.max_segment_option);
+        // Above 127 is none at all; tcptrace reads a signed byte.
+        if let Some(scale) = offered.window_scale.filter(|&scale| scale < 128) {
+            self.window_scale = scale;
+            self.offers_scale = true;
+        }
+        self.offers_sack |= offered.sack_permitted;
+    }
+
+    #[inline]
+    fn data(&mut self, arrival: &Arrival) {
+        let segment = arrival.segment;
+        let bytes = segment.payload_bytes;
+        if self.data_packets == 0 {
+            self.first_data_ns = arrival.time_ns;
+            self.min_segment = bytes;
+        }
+        self.last_data_ns = arrival.time_ns;
+        self.data_packets = self.data_packets.saturating_add(1);
+        self.data_bytes += u64::from(bytes);
+        self.min_segment = self.min_segment.min(bytes);
+        self.max_segment = self.max_segment.max(bytes);
+        self.pushed = self.pushed.saturating_add(u32::from(segment.has(PSH)));
+        let truncated = bytes.saturating_sub(arrival.captured_payload_bytes);
+        self.truncated_bytes += u64::from(truncated);
+        self.truncated_packets = self.truncated_packets.saturating_add(u32::from(truncated > 0));
+        if segment.has(URG) {
+            let rare = self.rare();
+            rare.urgent_packets += 1;
+            rare.urgent_bytes += u64::from(segment.urgent_pointer);
+        }
+    }
+
+    /// The same sequence number and IP identification among the last packets: one packet, captured twice.
+    #[inline]
+    fn hardware_duplicate(&mut self, arrival: &Arrival) {
+        let Some(id) = arrival.ip_id.filter(|&id| id != 0) else { return };
+        if arrival.segment.sequence == 0 {
+            return;
+        }
+        // One number for both: neighbours differ by less than this factor, so they do not fall together.
+        let mark = arrival.segment.sequence.wrapping_add(u32::from(id).wrapping_mul(0x9e37_79b1));
+        if self.recent.contains(&mark) {
+            self.rare().hardware_dups += 1;
+        }
+        self.recent[usize::from(self.recent_at) % REMEMBERED_PACKETS] = mark;
+        self.recent_at = self.recent_at.wrapping_add(1);
+    }
+
+    /// Enters what the packet takes of the sequence space, and samples what is in flight.
+    #[inline]
+    fn numbers(&mut self, peer: &Direction, arrival: &Arrival, syn: bool, fin: bool, rst: bool) {
+        let segment = arrival.segment;
+        let payload_bytes = segment.payload_bytes;
+        let numbers = payload_bytes + u32::from(syn) + u32::from(fin);
+        let start = self.sent.position_of_own(segment.sequence);
+        let end = start + i64::from(numbers);
+        if syn {
+            self.syn_position = start;
+        }
+        // After a RST every packet moves the end, as in tcptrace.
+        if fin || self.rare.as_ref().is_some_and(|rare| rare.resets > 0) {
+            self.fins = self.fins.saturating_add(u32::from(fin));
+            self.fin_position = start + i64::from(payload_bytes);
+        }
+        if numbers > 0 {
+            if peer.packets > 0 && !peer.window_is_open && !syn {
+                let rare = self.rare();
+                rare.probe_packets += 1;
+                rare.probe_bytes += u64::from(payload_bytes);
+            } else if self.extend(start, end, fin) {
+                self.new_numbers += u64::from(numbers);
+                let sent_ns = arrival.time_ns;
+                let in_first = self.sent.quarters().left(start);
+                if i64::from(numbers) <= in_first {
+                    self.outstanding.push(OutstandingSegment { start, length: numbers, retransmissions: 0, sent_ns });
+                } else {
+                    each_quarter(&self.sent.quarters(), start, end, |start, length| {
+                        self.outstanding.push(OutstandingSegment { start, length, retransmissions: 0, sent_ns });
+                    });
+                }
+            } else {
+                let found = self.repeated(start, end, arrival.time_ns);
+                if found.is_new && found.is_out_of_order && payload_bytes > 0 && !rst {
+                    self.initial_window(peer, payload_bytes);
+                }
+                if !found.is_new || found.is_out_of_order {
+                    return;
+                }
+            }
+        }
+        if payload_bytes > 0 && !rst {
+            self.initial_window(peer, payload_bytes);
+        }
+        if !syn && !rst {
+            self.sample_in_flight(peer, start + i64::from(payload_bytes), payload_bytes, arrival.time_ns);
+        }
+    }
+
+    #[inline]
+    fn extend(&mut self, start: i64, end: i64, fin: bool) -> bool {
+        self.has_fin_number |= fin;
+        self.sent.extend(start, end)
+    }
+
+    /// A packet that begins below the highest number: sent again, or out of order, or both.
+    #[cold]
+    fn repeated(&mut self, start: i64, end: i64, time_ns: i64) -> Found {
+        let is_followed = self.sent.is_followed(end);
+        let quarters = self.sent.quarters();
+        let (mut new, mut repeated) = (0, 0);
+        let (outstanding, acknowledged) = (&mut self.outstanding, &mut self.acknowledged);
+        let (mut resent_after, mut max_times) = (None, 0);
+        // It ends inside a segment that was there before, or where nothing was.
+        let mut ends_within = false;
+        self.sent.add(start, end, |part| match part {
+            Part::New { start, end: part_end } => {
+                new += part_end - start;
+                ends_within = part_end == end;
+                each_quarter(&quarters, start, part_end, |start, length| {
+                    outstanding.insert(OutstandingSegment { start, length, retransmissions: 0, sent_ns: time_ns });
+                });
+            }
+            Part::Repeated { start, end: part_end } => {
+                // Only the first segment that it repeats is sent again at this time.
+                let is_first = repeated == 0;
+                repeated += part_end - start;
+                if is_first {
+                    match outstanding.at(start) {
+                        Some(segment) => {
+                            resent_after = Some(time_ns.saturating_sub(segment.sent_ns));
+                            segment.sent_ns = time_ns;
+                            max_times = segment.retransmissions + 1;
+                        }
+                        None => acknowledged.sent_again(quarters.of(start), time_ns),
+                    }
+                }
+                outstanding.each_within(start, part_end, |segment| {
+                    segment.retransmissions = segment.retransmissions.saturating_add(1);
+                });
+                ends_within =
+                    part_end == end && outstanding.at(end - 1).map_or(end < acknowledged.end, |last| end < last.end());
+            }
+        });
+        self.new_numbers += new as u64;
+        if repeated > 0 {
+            let rare = self.rare();
+            rare.rexmt_packets += 1;
+            rare.rexmt_bytes += repeated as u64;
+            rare.max_retransmissions = rare.max_retransmissions.max(max_times);
+            if let Some(after_ns) = resent_after {
+                rare.retransmission_times.add(after_ns.max(0));
+            }
+        }
+        let is_out_of_order = new > 0 && ends_within && is_followed;
+        if is_out_of_order {
+            self.rare().out_of_order += 1;
+        }
+        Found { is_new: repeated == 0, is_out_of_order }
+    }
+
+    /// Counts data sent before any was acknowledged.
+    #[inline]
+    fn initial_window(&mut self, peer: &Direction, payload_bytes: u32) {
+        if !peer.ends_initial_window {
+            self.initial_window_bytes = self.initial_window_bytes.saturating_add(payload_bytes);
+            self.initial_window_packets += 1;
+        }
+    }
+
+    #[inline]
+    fn sample_in_flight(&mut self, peer: &Direction, end: i64, payload_bytes: u32, time_ns: i64) {
+        let bytes = if peer.has_acknowledged {
+            end - self.sent.position(peer.acknowledged_number) + 1
+        } else if self.syns > 0 {
+            end - self.syn_position + 1
+        } else {
+            i64::from(payload_bytes)
+        };
+        self.in_flight.sample(bytes, time_ns);
+    }
+
+    #[inline]
+    fn advertise(&mut self, peer_offers_scale: bool, segment: &Segment, window: u32) {
+        let (syn, ack, rst) = (segment.has(SYN), segment.has(ACK), segment.has(RST));
+        if !self.advertised.is_scaled && self.offers_scale && peer_offers_scale && ack && !syn && !rst {
+            self.advertised.scale_agreed();
+        }
+        self.advertised.packet();
+        if (ack || syn) && !rst {
+            self.advertised.add(window, ack);
+            self.window_is_open = window > 0;
+        } else if !rst {
+            self.window_is_open = false;
+        }
+    }
+
+    /// SACK blocks (RFC 2018), and whether the first reports a duplicate (RFC 2883).
+    #[inline]
+    fn selective(&mut self, arrival: &Arrival, is_no_ack: bool) {
+        let Some(sack) = tcp::sack(arrival.options) else { return };
+        let acknowledgment = arrival.segment.acknowledgment;
+        // Compared without regard to wrapping, as tcptrace does.
+        let (start, end) = sack.first;
+        let rare = self.rare();
+        rare.sacks += 1;
+        if is_no_ack {
+            return;
+        }
+        rare.sack_packets += 1;
+        rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
+        let overlaps_second = sack.second.is_some_and(|second| end > second.0 && second.1 > start);
+        rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
+    }
+}
+
+#[cfg(test)]
+mod sz {
+    #[test]
+    fn sizes() {
+        eprintln!(
+            "Direction {} Live {} Outstanding {} Ack {} Sent {} InF {} Adv {}",
+            size_of::<super::Direction>(),
+            size_of::<crate::statistics::connection::Live>(),
+            size_of::<super::Outstanding>(),
+            size_of::<super::Acknowledged>(),
+            size_of::<super::Sent>(),
+            size_of::<super::InFlight>(),
+            size_of::<super::Advertised>()
+        );
+    }
+}

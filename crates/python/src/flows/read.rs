@@ -1,0 +1,69 @@
+//! Captures through the engine. With two threads or more, one reads and decompresses while another counts.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use twinbed_core::capture::{read_merged, Ended, Frame, Origin, Stop, Unreadable};
+use twinbed_core::error::ReadError;
+use twinbed_core::flow::Summary;
+use twinbed_core::statistics::{Engine, Options};
+
+use super::batches::read_ahead;
+use super::output::Blocks;
+use crate::artifact::{named, open_stream, wrong, ArtifactError};
+
+/// What is known of captures beside their rows.
+pub struct Reading {
+    pub summary: Summary,
+    /// Captures that broke off.
+    pub stops: Vec<(PathBuf, Stop)>,
+}
+
+/// Reads captures as one, and hands over their `rows`.
+pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mut Blocks) -> PyResult<Reading> {
+    if paths.is_empty() {
+        return Err(PyValueError::new_err("no capture given"));
+    }
+    // So that the order in which they are given changes nothing.
+    paths.sort();
+    let mut readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
+    let mut engine = Engine::new(options);
+    let mut count = |frame: &Frame| engine.frame(frame, &mut |row| rows.push(row));
+    let ended = match readers.pop() {
+        // Several are merged here: reading them is not what takes the time.
+        Some(reader) if threads > 1 && readers.is_empty() => {
+            read_ahead(reader, count).map(|ended| vec![ended]).map_err(|error| Unreadable { which: 0, error })
+        }
+        last => {
+            readers.extend(last);
+            read_merged(readers, &mut count)
+        }
+    };
+    let ended = ended.map_err(|unreadable| refused(&paths, unreadable))?;
+    let mut origin = Origin::default();
+    let mut stops = Vec::new();
+    for (path, Ended { origin: of_one, stop }) in paths.into_iter().zip(ended) {
+        origin.interfaces += of_one.interfaces;
+        if let Some(dropped) = of_one.dropped_packets {
+            origin.dropped_packets = Some(origin.dropped_packets.unwrap_or(0).saturating_add(dropped));
+        }
+        for (reason, count) in of_one.skipped {
+            *origin.skipped.entry(reason).or_default() += count;
+        }
+        stops.extend(stop.map(|stop| (path, stop)));
+    }
+    Ok(Reading { summary: engine.finish(origin, &mut |row| rows.push(row)), stops })
+}
+
+fn refused(paths: &[PathBuf], Unreadable { which, error }: Unreadable) -> PyErr {
+    let path = paths.get(which).map_or(Path::new("-"), PathBuf::as_path);
+    match error {
+        ReadError::Format(error) => wrong(path, &error),
+        ReadError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+            ArtifactError::new_err(format!("{}: compressed data: {error}", path.display()))
+        }
+        ReadError::Io(error) => named(error, path),
+    }
+}
