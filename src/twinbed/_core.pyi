@@ -163,16 +163,16 @@ def packetisation(
     """How payload was cut into packets: a row for each direction of each connection that carried payload, and one for each of
     its payload sizes.
 
-    Columns: protocol, originator_address, originator_port, responder_address, responder_port, first_packet (number in the capture
-    of the connection's first packet, from 1), direction (originator, responder), start_ns, duration_s, handshake_s, packets,
-    bytes (IP), payload_bytes, data_segments (as captured), super_packets (those that stand for several), wire_packets and
-    wire_data_packets (what was on the wire), pure_acks, in_flight_max_bytes,
+    Columns: protocol, originator_address, originator_port, responder_address, responder_port, first_packet (number in the
+    capture of the connection's first packet, from 1), direction (originator, responder), start_ns, duration_s,
+    handshake_s, packets, bytes (IP), payload_bytes, data_segments (as captured), super_packets (those that stand for
+    several), wire_packets and wire_data_packets (what was on the wire), pure_acks, in_flight_max_bytes,
     retransmitted_packets, retransmitted_bytes (seen before), recovered_packets, recovered_bytes (sent again, their first
     sending lost before the capture point), reordered_packets, reordering_extent_sum, reordering_extent_max (RFC 4737),
     bursts, burst_packets_max, burst_bytes_max, burst_packets_mean, burst_bytes_mean, gap_mean_s, gap_max_s (null without
-    times), in_flight_mean_bytes (over data_phase_s), data_phase_s, in_flight_s, acks_per_data_packet (the other side's), retransmission_rate, retransmission_byte_rate,
-    reordering_extent_mean. Bursts, retransmissions and reordering count packets on the wire; a longer gap than `burst_gap_s` ends
-    a burst. Those of TCP alone are null for UDP.
+    times), in_flight_mean_bytes (over data_phase_s), data_phase_s, in_flight_s, acks_per_data_packet (the other side's),
+    retransmission_rate, retransmission_byte_rate, reordering_extent_mean. Bursts, retransmissions and reordering count
+    packets on the wire; a longer gap than `burst_gap_s` ends a burst. Those of TCP alone are null for UDP.
 
     Sizes: first_packet, direction, least_payload_bytes, most_payload_bytes (equal, but for bins of sizes after a
     direction's first 128), segments (as captured), wire_packets.
@@ -189,11 +189,12 @@ class RequestsSummary(TypedDict):
 def requests(path: str | os.PathLike[str], *, mtu: int = 1500, tunnels: bool = False) -> tuple[pa.Table, RequestsSummary]:
     """One row per HTTP/1.x exchange over plain TCP, by connection, then index.
 
-    Columns: client_address, client_port, server_address, server_port, first_packet (number in the capture of the connection's
-    first packet, from 1), index, method, status (null where not captured), start_s, start_ns, time_to_first_byte_s (request's
-    first byte to final response's first byte), duration_s (to the response's last byte; null if its end was not seen), complete,
-    delimited (headers; direction, where heads are not captured fully), and for `client_` and `server_` each: packets,
-    wire_packets, bytes (IP), payload_bytes. Every packet of a connection is in one exchange.
+    Columns: client_address, client_port, server_address, server_port, first_packet (number in the capture of the
+    connection's first packet, from 1), index, method, status (null where not captured), start_s, start_ns,
+    time_to_first_byte_s (request's first byte to final response's first byte), duration_s (to the response's last byte;
+    null if its end was not seen), complete, delimited (headers; direction, where heads are not captured fully), and for
+    `client_` and `server_` each: packets, wire_packets, bytes (IP), payload_bytes. Every packet of a connection is in one
+    exchange.
     """
 
 class ChecksumVerdicts(TypedDict):

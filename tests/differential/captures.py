@@ -39,7 +39,9 @@ class Pair:
     def restart(self):
         rng = self.rng
         near = [0, 2**30, 2**31, 3 * 2**30]
-        isn = lambda: (rng.choice(near) - rng.randrange(0, 6000)) % 2**32 if rng.random() < self.style["near"] else rng.randrange(2**32)
+        isn = lambda: (
+            (rng.choice(near) - rng.randrange(0, 6000)) % 2**32 if rng.random() < self.style["near"] else rng.randrange(2**32)
+        )
         self.isn = [isn(), isn()]
         self.next = [self.isn[0] + 1, self.isn[1] + 1]
         self.low = self.next[::-1]  # acknowledged of the other side
@@ -51,7 +53,19 @@ class Pair:
         self.stamps = rng.random() < 0.5
         self.sack = rng.random() < 0.7
 
-    def emit(self, side, flags, sequence, size=0, acknowledgment=None, blocks=(), urgent=0, syn_options=None, window=None, same_id=False):
+    def emit(
+        self,
+        side,
+        flags,
+        sequence,
+        size=0,
+        acknowledgment=None,
+        blocks=(),
+        urgent=0,
+        syn_options=None,
+        window=None,
+        same_id=False,
+    ):
         if acknowledgment is None:
             acknowledgment = self.next[1 - side] if flags & ACK else 0
         if syn_options is not None:
@@ -182,7 +196,12 @@ class Pair:
             self.resend(side)
             self.resend(side)
         elif what == 9 and rng.random() < 0.2:
-            self.emit(side, rng.choice([0, PSH, ACK, ACK | URG, PSH | ACK]), self.next[side] + rng.randrange(-2000, 2000), rng.randrange(0, 300))
+            self.emit(
+                side,
+                rng.choice([0, PSH, ACK, ACK | URG, PSH | ACK]),
+                self.next[side] + rng.randrange(-2000, 2000),
+                rng.randrange(0, 300),
+            )
         elif what == 10 and rng.random() < 0.2:
             self.emit(side, ACK, self.next[side] + rng.choice([5000, 100000, 2**29, -5000]), rng.randrange(0, 300))
 
@@ -199,7 +218,7 @@ class Pair:
 
 def frame(pair, packet, style):
     side, flags, sequence, size, acknowledgment, options, urgent, window, identification = packet
-    source, destination = (pair.ports if side == 0 else pair.ports[::-1])
+    source, destination = pair.ports if side == 0 else pair.ports[::-1]
     tcp = struct.pack(
         ">HHIIBBHHH", source, destination, sequence, acknowledgment, (5 + len(options) // 4) << 4, flags, window, 0, urgent
     )
@@ -212,7 +231,17 @@ def frame(pair, packet, style):
     else:
         kind = 0x0800
         header = struct.pack(
-            ">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), identification, 0x4000, 64, 6, 0, bytes([10, 0, 0, one]), bytes([10, 0, 0, two])
+            ">BBHHHBBH4s4s",
+            0x45,
+            0,
+            20 + len(tcp),
+            identification,
+            0x4000,
+            64,
+            6,
+            0,
+            bytes([10, 0, 0, one]),
+            bytes([10, 0, 0, two]),
         )
     link = b"\2" + bytes(4) + bytes([side]) + b"\2" + bytes(4) + bytes([1 - side])
     link += struct.pack(">HHH", 0x8100, 5, kind) if style["vlan"] else struct.pack(">H", kind)
@@ -232,9 +261,7 @@ def write(seed, path):
         "server": rng.choice([0.1, 0.5, 0.8]),
         "weights": rng.choice([[6, 0.3, 4, 0.2], [6, 1, 4, 1], [3, 3, 3, 3]]),
     }
-    pairs = [
-        Pair(rng, (1, 2 + rng.randrange(2)), (1000 + at, 80), {**style}) for at in range(rng.choice([1, 1, 1, 2, 4]))
-    ]
+    pairs = [Pair(rng, (1, 2 + rng.randrange(2)), (1000 + at, 80), {**style}) for at in range(rng.choice([1, 1, 1, 2, 4]))]
     streams = [[(pair, packet) for packet in pair.play(rng.choice([3, 10, 30, 100]))] for pair in pairs]
     # Interleaved, each stream in its own order.
     packets = []

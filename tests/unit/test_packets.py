@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from twinbed.instruments.packets import PacketsParams, ended, has_drained, packets
+from twinbed.instruments.packets import PacketsParams, packets
+from twinbed.instruments.packets.tcpdump import ended, has_drained
 from twinbed.model.caution import Kind
 from twinbed.model.plugin import MACHINE, Extracted, Ready, Target
 

@@ -1,7 +1,6 @@
 """How payload was cut into segments, as a picture: a row a testbed, a disc a size, its area the share of the segments.
 
-From the table ``segment_sizes`` of the packets instrument (run, link, direction, payload bytes, segments), over the clients'
-links and all replicates of a cell.
+From the table ``segment_sizes`` of the packets instrument, over the clients' links and all replicates of a cell.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from twinbed.report.quantities import share
 from twinbed.report.words import cell_title
 
 TABLE = "segment_sizes"
+DIRECTIONS = {"originator": "client_to_server", "responder": "server_to_client"}
+"""Who sent, as the table says it and as metrics do: clients open the connections."""
 MOST_SIZES = 40
 """Discs of a testbed in a panel; sizes are joined to bins of an eighth of an octave where there are more."""
 
@@ -36,9 +37,9 @@ def segment_sizes(tables: Tables) -> dict[str, Sizes]:
         if record is None or not row["link"].startswith("client"):
             continue
         cell = cell_title({factor: level for factor, level in record.levels.items() if factor != "testbed"})
-        testbeds = found.setdefault(row["direction"], {}).setdefault(cell, {})
+        testbeds = found.setdefault(DIRECTIONS[row["direction"]], {}).setdefault(cell, {})
         counts = testbeds.setdefault(str(record.settings["testbed"]["name"]), defaultdict(int))
-        counts[row["payload_bytes"]] += row["segments"]
+        counts[row["most_payload_bytes"]] += row["segments"]
     return dict(found)
 
 

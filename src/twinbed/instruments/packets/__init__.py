@@ -2,14 +2,15 @@
 
 Runs one ``tcpdump`` an interface, on the machine only, with nanosecond timestamps.  Gives, for every link (host: the one
 whose link it is) and direction, packets, bytes, segments, retransmissions, bytes in flight and so on over the link's
-connections; for the whole run (host empty) the same over the clients' links, so that a packet that crosses the switch counts
-once; and, where both links of a client and its server are captured, what happened to each packet on the way.  Tables:
-``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``, ``exchanges`` (HTTP) and
-``streams`` (UDP) by link, and ``paths``.
+connections; for the whole run (host empty) the same over the clients' links, so that a packet that crosses the switch
+counts once; and, where both links of a client and its server are captured, what happened to each packet on the way.
 
-Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or splits
-after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but acknowledgements that
-the receiver never sent, because it got segments joined, stay unsent.
+Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
+``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
+
+Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or
+splits after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but
+acknowledgements that the receiver never sent, because it got segments joined, stay unsent.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class PacketsParams(BaseModel):
 
     def estimate_seconds(self) -> float:
         return 0.2
+
 
 class Packets:
     """The instrument."""
@@ -103,12 +105,17 @@ def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Ta
 
 
 def _add_streams(captures: Sequence[link.Capture], values: list[Value], tables: Tables) -> None:
-    """Streams are judged where they arrive: those to a server on its link, those to a client on the client's."""
+    """Streams are judged where they arrive: what clients sent on the servers' links, and the other way round."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     for capture in captures:
         streams, _ = _core.udp_streams(str(capture.path))
         tables.setdefault("streams", []).append(_of_link(capture.host, streams))
-        direction = "server_to_client" if capture.host.startswith(link.CLIENT) else "client_to_server"
-        values += path.stream_values(streams, capture.host, direction)
+        from_client = pc.is_in(streams["source_address"], pa.array(sorted(capture.originators), pa.string()))
+        is_client = capture.host.startswith(link.CLIENT)
+        arrived = streams.filter(pc.invert(from_client) if is_client else from_client)
+        values += path.stream_values(arrived, capture.host, "server_to_client" if is_client else "client_to_server")
 
 
 packets = Packets()

@@ -37,6 +37,11 @@ class Capture:
     def host(self) -> str:
         return self.path.stem
 
+    @property
+    def originators(self) -> frozenset[str]:
+        """Addresses that opened a connection: the clients."""
+        return frozenset(self.tables["connections"]["originator_address"].unique().to_pylist())
+
 
 def read(path: Path) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
@@ -70,8 +75,8 @@ def _drops(host: str, packets: int, counters: tcpdump.Counters | None) -> Iterat
         yield Caution(Kind.UNREADABLE, f"{host}.pcap holds {packets} packets, tcpdump captured {counters.captured}")
 
 
-def _checksums(host: str, verdicts: Mapping[str, Mapping[str, int]]) -> Iterator[Caution]:
-    """Bad checksums, and those that the NIC was to finish; most segments cannot be checked because the snap length cuts them."""
+def _checksums(host: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Iterator[Caution]:
+    """Bad checksums, and those that the NIC was to finish. What the snap length cut cannot be checked."""
     bad = sum(each["bad"] for each in verdicts.values())
     partial = sum(each["partial"] for each in verdicts.values())
     checked = bad + partial + sum(each["good"] for each in verdicts.values())
@@ -83,7 +88,10 @@ def _checksums(host: str, verdicts: Mapping[str, Mapping[str, int]]) -> Iterator
 
 def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
     """What the captures of some links come to, together: for each direction, and sums for both."""
-    tables = {name: _together([capture.tables[name] for capture in captures]) for name in captures[0].tables}
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    tables = {name: pa.concat_tables([capture.tables[name] for capture in captures]) for name in captures[0].tables}
     for direction in SIDES:
         rows = _Rows(tables, direction)
         for name in COUNTED:
@@ -94,9 +102,9 @@ def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
     for name in COUNTED:
         yield value(name, sum(rows.counted(name) for rows in both), host)
     log = tables["connections"]
-    states = [state for state, protocol in zip(log["state"], log["protocol"], strict=True) if protocol == "tcp"]
-    yield value("connections", len(log["state"]), host)
-    yield value("incomplete_connections", sum(state != "SF" for state in states), host)
+    yield value("connections", log.num_rows, host)
+    incomplete = pc.and_(pc.equal(log["protocol"], "tcp"), pc.not_equal(log["state"], "SF"))
+    yield value("incomplete_connections", pc.sum(incomplete, min_count=0).as_py(), host)
     yield from _exchanges(tables["exchanges"], host)
 
 
@@ -115,38 +123,31 @@ def _total(table: pa.Table, column: str) -> int:
     return int(pc.sum(table[column], min_count=0).as_py())
 
 
-Columns = Mapping[str, "np.ndarray[Any, Any]"]
-
-
-def _together(tables: Sequence[pa.Table]) -> Columns:
-    """Columns of several tables one after the other; numbers as floats with NaN for null."""
-    import numpy as np
+def _numbers(table: pa.Table, column: str) -> np.ndarray[Any, Any]:
+    """A column as floats, NaN for null."""
     import pyarrow as pa
 
-    joined = pa.concat_tables(tables)
-    found: dict[str, np.ndarray[Any, Any]] = {}
-    for name, column in zip(joined.column_names, joined.columns, strict=True):
-        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        found[name] = column.cast(pa.float64()).to_numpy() if is_number else column.to_numpy(zero_copy_only=False)
-    return found
+    numbers: np.ndarray[Any, Any] = table[column].cast(pa.float64(), safe=False).to_numpy()
+    return numbers
 
 
 class _Rows:
     """The rows of one direction, and what they come to."""
 
-    def __init__(self, tables: Mapping[str, Columns], direction: str) -> None:
+    def __init__(self, tables: Mapping[str, pa.Table], direction: str) -> None:
+        import pyarrow.compute as pc
+
         self.side, self.ending = SIDES[direction]
         self.log, self.flows = tables["connections"], tables["flows"]
         packetisation = tables["packetisation"]
-        keep = packetisation["direction"] == self.side
-        self.cut = {name: column[keep] for name, column in packetisation.items()}
+        self.cut = packetisation.filter(pc.equal(packetisation["direction"], self.side))
 
     def counted(self, name: str) -> int:
         if name in ("packets", "bytes", "payload_bytes"):
-            return round(self.log[f"{self.side}_{'ip_bytes' if name == 'bytes' else name}"].sum())
+            return _total(self.log, f"{self.side}_{'ip_bytes' if name == 'bytes' else name}")
         if name == "wire_packets":
             # A connection without payload has no row there, and no packet that stands for more than one.
-            return self.counted("packets") + round(self._sum("wire_packets") - self._sum("packets"))
+            return self.counted("packets") + _total(self.cut, "wire_packets") - _total(self.cut, "packets")
         of_flows = {
             "data_segments": "actual_data_pkts",
             "pure_acks": "pure_acks_sent",
@@ -154,45 +155,42 @@ class _Rows:
             "out_of_order_segments": "outoforder_pkts",
         }
         if name in of_flows:
-            return round(self._flow(of_flows[name]).sum())
-        return round(self._sum(name))
+            return _total(self.flows, of_flows[name] + self.ending)
+        return _total(self.cut, name)
 
     def measured(self, name: str) -> float | None:
         import numpy as np
 
-        cut = self.cut
         if name == "mean_segment_bytes":
-            return _ratio(self._flow("actual_data_bytes").sum(), self._flow("actual_data_pkts").sum())
+            return _ratio(_total(self.flows, f"actual_data_bytes{self.ending}"), self.counted("data_segments"))
         if name == "max_segment_bytes":
             return _most(self._flow("max_segm_size"))
         if name == "retransmission_rate":
-            again = self._sum("retransmitted_packets") + self._sum("recovered_packets")
-            return _ratio(again, self._sum("wire_data_packets"))
+            again = _total(self.cut, "retransmitted_packets") + _total(self.cut, "recovered_packets")
+            return _ratio(again, _total(self.cut, "wire_data_packets"))
         if name == "reordering_extent_max":
-            return _most(cut["reordering_extent_max"])
+            return _most(self._cut("reordering_extent_max"))
         if name == "max_in_flight":
-            return _most(cut["in_flight_max_bytes"])
+            return _most(self._cut("in_flight_max_bytes"))
         if name == "mean_in_flight":
-            return _mean(cut["in_flight_mean_bytes"], cut["data_phase_s"])
+            return _mean(self._cut("in_flight_mean_bytes"), self._cut("data_phase_s"))
         if name == "burst_packets":
-            return _mean(cut["burst_packets_mean"], cut["bursts"])
+            return _mean(self._cut("burst_packets_mean"), self._cut("bursts"))
         if name == "burst_gap":
-            return _mean(cut["gap_mean_s"], cut["bursts"] - 1)
+            return _mean(self._cut("gap_mean_s"), self._cut("bursts") - 1)
         if name == "acks_per_data_packet":
-            return _mean(cut["acks_per_data_packet"], cut["wire_data_packets"])
+            return _mean(self._cut("acks_per_data_packet"), self._cut("wire_data_packets"))
         if name == "rtt":
             return _mean(self._flow("rtt_avg"), self._flow("rtt_samples"))
-        begun, ended = self.flows["first_packet"], self.flows["last_packet"]
+        begun, ended = _numbers(self.flows, "first_packet"), _numbers(self.flows, "last_packet")
         span_s = float(np.nanmax(ended) - np.nanmin(begun)) if len(begun) else 0.0
-        return _ratio(8 * self._flow("unique_bytes_sent").sum(), span_s)
+        return _ratio(8 * _total(self.flows, f"unique_bytes_sent{self.ending}"), span_s)
 
     def _flow(self, column: str) -> np.ndarray[Any, Any]:
-        return self.flows[column + self.ending]
+        return _numbers(self.flows, column + self.ending)
 
-    def _sum(self, column: str) -> float:
-        import numpy as np
-
-        return float(np.nansum(self.cut[column]))
+    def _cut(self, column: str) -> np.ndarray[Any, Any]:
+        return _numbers(self.cut, column)
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -214,12 +212,12 @@ def _mean(numbers: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> float
     return float(np.average(numbers[keep], weights=weights[keep])) if keep.any() else None
 
 
-def _exchanges(table: Columns, host: str) -> Iterator[Value]:
+def _exchanges(table: pa.Table, host: str) -> Iterator[Value]:
     """Times of HTTP exchanges; nothing where the run has none."""
     import numpy as np
 
     for name, column in (("first_byte", "time_to_first_byte_s"), ("exchange", "duration_s")):
-        times = table[column]
+        times = _numbers(table, column)
         times = times[~np.isnan(times)]
         if len(times):
             yield value(f"wire_{name}_time_mean", float(times.mean()), host)
