@@ -47,7 +47,7 @@ def read(path: Path) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
     host, file = path.stem, str(path)
     log, summary = _core.connection_log(file, ignore_checksums=True)
-    flows, read_flows = _core.flows([file])
+    flows, _ = _core.flows([file])
     directions, sizes, _ = _core.packetisation(file)
     exchanges, _ = _core.requests(file)
     tables = {"connections": log, "flows": flows, "packetisation": directions, "segment_sizes": sizes, "exchanges": exchanges}
@@ -55,7 +55,6 @@ def read(path: Path) -> Capture:
     counters = tcpdump.ended(said.read_bytes()) if said.exists() else None
     cautions = [*_drops(host, summary["packets"], counters), *_checksums(host, summary["checksums"])]
     cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {_words(why)}") for why, count in summary["skipped"].items()]
-    cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {each['reason']}") for each in read_flows["truncated"]]
     return Capture(path, tables, summary["packets"], cautions, counters)
 
 
