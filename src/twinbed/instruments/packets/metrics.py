@@ -46,8 +46,11 @@ EXCHANGES: Mapping[str, tuple[str, str]] = {
 
 PATHS: Mapping[str, tuple[str, str]] = {
     "path_lost_packets": ("1", "packets captured on the sender's link and not on the receiver's"),
-    "path_delay_median": ("s", "median time from the sender's link to the receiver's, at the machine's side of both"),
-    "path_delay_variation": ("s", "95th percentile less median of the same, as owping's jitter"),
+    "path_delay_median": (
+        "s",
+        "time from the sender's link to the receiver's, at the machine's side of both; median of the connections' medians",
+    ),
+    "path_delay_variation": ("s", "95th percentile less median of that time, as owping's jitter; mean of the connections"),
     "path_split_packets": ("1", "packets that arrived as several"),
     "path_merged_packets": ("1", "packets that arrived joined to others"),
 }
