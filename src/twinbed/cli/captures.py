@@ -150,12 +150,12 @@ def _write_json(table: pa.Table, file: IO[bytes]) -> None:
     file.write(b"\n]\n" if table.num_rows else b"[]\n")
 
 
-def ending(summary: Mapping[str, Any], what: str) -> int:
+def ending(summary: Mapping[str, Any], rows: int, what: str) -> int:
     """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code."""
-    click.echo(f"{summary['rows']:,} {what} in {summary['packets']:,} packets", err=True)
+    click.echo(f"{rows:,} {what} in {summary['packets']:,} packets", err=True)
     for reasons in (summary["skipped"], summary["notes"]):
         for reason, count in reasons.items():
             click.echo(f"  {count:,} {reason.replace('_', ' ')}", err=True)
     for stop in summary["truncated"]:
-        click.echo(f"twinbed: {stop['path']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)
+        click.echo(f"twinbed: {stop['file']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)
     return codes.INPUT_CUT if summary["truncated"] else codes.DONE

@@ -62,7 +62,7 @@ def command(
                 _print(table, output, is_long)
             else:
                 captures.write(table, style, output)
-    return captures.ending(summary, "TCP connections")
+    return captures.ending(summary, summary["rows"], "TCP connections")
 
 
 def _print(table: pa.Table, output: Path | None, is_long: bool) -> None:

@@ -1,0 +1,105 @@
+"""`twinbed connections`: the connections of captures, as Zeek logs them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinbed.cli import captures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STYLES = ["text", "zeek", "zeek-json", "csv", "json", "parquet"]
+
+
+@click.command(name="connections", epilog="docs/connections.md says what each column means, and where Zeek is not followed.")
+@captures.options(STYLES)
+@click.option("--ignore-checksums", is_flag=True, help="Count packets with bad checksums too (Zeek's -C).")
+def command(
+    files: tuple[Path, ...],
+    port: int | None,
+    host: str | None,
+    from_ns: int | None,
+    until_ns: int | None,
+    tunnels: bool,
+    style: str | None,
+    output: Path | None,
+    ignore_checksums: bool,
+) -> int:
+    """The TCP, UDP and ICMP connections in the captures FILE..., a row each, with states and histories as Zeek's conn.log.
+
+    Several files are one capture, in the order of their packets' times; pcap or pcapng, plain, .gz or .zst, or - for standard
+    input. Exit code 1: a file is cut off or damaged, and the rows are of what is before.
+
+    \b
+    twinbed connections server.pcap                            a table for the eye
+    twinbed connections --format zeek *.pcap -o conn.log       Zeek's own file
+    twinbed connections *.pcap -o connections.parquet          for DuckDB, pandas, R
+    """
+    from twinbed import _core
+
+    style = captures.chosen_style(style, output, STYLES)
+    with captures.refusals():
+        table, summary = _core.connection_log(
+            [str(file) for file in files],
+            tunnels=tunnels,
+            ignore_checksums=ignore_checksums,
+            port=port,
+            host=host,
+            from_ns=from_ns,
+            until_ns=until_ns,
+        )
+    table = table.sort_by("start_ns")
+    if style == "text":
+        from twinbed.cli.output import as_text
+
+        rows = table.to_pylist()
+        with captures.opened(output) as file:
+            file.write(as_text([_short(row, rows[0]["start_ns"]) for row in rows]).encode())
+    elif style.startswith("zeek"):
+        _write_zeek(table, style, output)
+    else:
+        captures.write(table, style, output)
+    _say_checksums(summary["checksums"], summary["ignored_packets"])
+    return captures.ending(summary, table.num_rows, "connections")
+
+
+def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, Any]:
+    ends = {end: f"{row[f'{end}_address']} {row[f'{end}_port']}" for end in ("originator", "responder")}
+    shown: dict[str, Any] = {
+        "start": None if row["start_ns"] is None else f"{(row['start_ns'] - (origin_ns or 0)) / 1e9:.6f}",
+        **ends,
+        "protocol": row["protocol"],
+        "seconds": None if row["duration_s"] is None else f"{row['duration_s']:.6f}",
+        "state": row["state"],
+        "history": row["history"],
+    }
+    for name, column in (("packets", "packets"), ("bytes", "bytes")):
+        shown |= {f"{name} {arrow}": row[f"{end}_{column}"] for arrow, end in ((">", "originator"), ("<", "responder"))}
+    return shown | {"missed": row["missed_bytes"]}
+
+
+def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
+    from twinbed import zeek
+
+    with captures.opened(output) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=True)
+        (zeek.write_tsv if style == "zeek" else zeek.write_json)(table, text)
+        text.detach()
+
+
+def _say_checksums(verdicts: Mapping[str, Mapping[str, int]], ignored: int) -> None:
+    """Bad and unfinished checksums, on standard error: they say what became of packets before the capture saw them."""
+    bad = {protocol: found["bad"] for protocol, found in verdicts.items() if found["bad"]}
+    partial = sum(found["partial"] for found in verdicts.values())
+    if bad:
+        counts = ", ".join(f"{count:,} {protocol}" for protocol, count in bad.items())
+        rest = f"; {ignored:,} packets are in no count (--ignore-checksums counts them)" if ignored else ""
+        click.echo(f"  caution: bad checksums: {counts}{rest}", err=True)
+    if partial:
+        click.echo(f"  caution: {partial:,} checksums are unfinished: the NIC was to fill them in (checksum offload)", err=True)
