@@ -7,9 +7,10 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
+from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
-from twinbed.report import plots
+from twinbed.report import plots, segments
 from twinbed.report.grid import grid
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
@@ -40,7 +41,7 @@ def page(tables: Tables, result: Result) -> str:
     folder = Path(__file__).parent
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *_layers(result), *provenance(tables, result), _method(result)]
+    sections = [*_verdicts(result), *_layers(tables, result), *provenance(tables, result), _method(result)]
     body = "".join([_header(tables, result), "<main>", *sections])
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -163,12 +164,14 @@ def _place(each: Comparison) -> Place:
     return each.metric, each.host, each.direction
 
 
-def _layers(result: Result) -> Iterator[str]:
+def _layers(tables: Tables, result: Result) -> Iterator[str]:
     for layer in _layer_names(result):
         of_layer = [each for each in result.comparisons if each.layer == layer]
         yield f'<section id="layer-{escape(layer)}"><h2>{escape(LAYERS.get(layer, layer))}</h2>'
         for _key, group in groupby((each for each in of_layer if each.headline), key=_place):
             yield from _metric(list(group))
+        if layer == Layer.NETWORK:
+            yield from _segment_sizes(tables, of_layer)
         yield from _others([each for each in of_layer if not each.headline])
         yield "</section>"
 
@@ -189,6 +192,19 @@ def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield "</div>"
     if left_out:
         yield f'<p class="note">{left_out} more cells are in the table only.</p>'
+
+
+def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """How payload was cut into segments each way, with the verdict on their mean."""
+    for direction, sizes in segments.segment_sizes(tables).items():
+        title = f"Segment sizes ({place('', direction)})"
+        yield f"<h3>{escape(title)}</h3>"
+        means = [each for each in comparisons if (each.metric, each.host, each.direction) == (segments.MEAN, "", direction)]
+        if means:
+            yield _metric_table(means)
+        caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
+        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}")
+        yield f'<div class="plots"><figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure></div>'
 
 
 def _metric_table(comparisons: Sequence[Comparison]) -> str:

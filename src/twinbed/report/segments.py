@@ -16,6 +16,8 @@ from twinbed.report.quantities import share
 from twinbed.report.words import cell_title
 
 TABLE = "segment_sizes"
+MEAN = "mean_segment_bytes"
+"""The metric that these sizes have a verdict by."""
 DIRECTIONS = {"originator": "client_to_server", "responder": "server_to_client"}
 """Who sent, as the table says it and as metrics do: clients open the connections."""
 MOST_SIZES = 40
