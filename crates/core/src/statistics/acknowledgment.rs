@@ -71,19 +71,19 @@ impl Direction {
         // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
         let mut sent_ns = NEVER;
         while let Some(taken) = peer.outstanding.take_below(position) {
-            is_new = true;
             let quarter = peer.sent.quarters().of(taken.start);
             let acknowledged = &mut peer.acknowledged;
             if quarter != acknowledged.quarter {
                 acknowledged.quarter = quarter;
                 acknowledged.sent_ns = NEVER;
             }
-            sent_ns = sent_ns.max(acknowledged.sent_ns);
+            let below_ns = sent_ns.max(acknowledged.sent_ns);
             acknowledged.sent_ns = acknowledged.sent_ns.max(taken.sent_ns);
             acknowledged.end = if acknowledged.has_end { acknowledged.end.max(taken.end()) } else { taken.end() };
             acknowledged.has_end = true;
             if taken.end() == position {
-                peer.sample(&taken, sent_ns, arrival.time_ns);
+                is_new = true;
+                peer.sample(&taken, below_ns, arrival.time_ns);
             } else {
                 peer.acknowledged.cumulative += 1;
             }
