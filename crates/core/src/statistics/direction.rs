@@ -179,8 +179,10 @@ impl Direction {
             self.selective(arrival, true);
         }
         if !rst {
-            self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
-            self.compared_window = window;
+            if ack || !syn {
+                self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
+                self.compared_window = window;
+            }
             self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
             if ack {
                 // Not the SYN alone is acknowledged.
