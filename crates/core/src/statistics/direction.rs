@@ -73,7 +73,8 @@ pub(super) struct Direction {
     pub syn_number: u32,
     pub syn_position: i64,
     pub fin_position: i64,
-    /// A FIN is among the numbers sent: not one sent against a closed window.
+    /// A SYN, a FIN is among the numbers sent: not one in another's place, or sent against a closed window.
+    pub has_syn_number: bool,
     pub has_fin_number: bool,
     pub max_segment_option: Option<u16>,
     pub window_scale: u8,
@@ -269,11 +270,14 @@ impl Direction {
             self.fin_position = start + i64::from(payload_bytes);
         }
         if numbers > 0 {
+            if syn || fin {
+                self.control(start, end, syn, fin, peer);
+            }
             if peer.packets > 0 && !peer.window_is_open && !syn {
                 let rare = self.rare();
                 rare.probe_packets += 1;
                 rare.probe_bytes += u64::from(payload_bytes);
-            } else if self.extend(start, end, fin) {
+            } else if self.sent.extend(start, end) {
                 self.new_numbers += u64::from(numbers);
                 let sent_ns = arrival.time_ns;
                 let in_first = self.sent.quarters().left(start);
@@ -302,10 +306,12 @@ impl Direction {
         }
     }
 
-    #[inline]
-    fn extend(&mut self, start: i64, end: i64, fin: bool) -> bool {
-        self.has_fin_number |= fin;
-        self.sent.extend(start, end)
+    /// Notes a SYN and a FIN among the numbers sent: they are no bytes of the stream.
+    #[cold]
+    fn control(&mut self, start: i64, end: i64, syn: bool, fin: bool, peer: &Direction) {
+        let is_probe = peer.packets > 0 && !peer.window_is_open && !syn;
+        self.has_syn_number |= syn && !self.sent.contains(start);
+        self.has_fin_number |= fin && !is_probe && !self.sent.contains(end - 1);
     }
 
     /// A packet that begins below the highest number: sent again, or out of order, or both.
@@ -429,7 +435,8 @@ impl Direction {
         }
         rare.sack_packets += 1;
         rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
-        let overlaps_second = sack.second.is_some_and(|second| end > second.0 && second.1 > start);
+        let overlaps_second =
+            sack.second.is_some_and(|(low, high)| (start..end).contains(&low) || (low..high).contains(&start));
         rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
     }
 }
