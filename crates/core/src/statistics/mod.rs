@@ -43,7 +43,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { tunnels: false, max_connections: 1_000_000, port: None, host: None, from_ns: None, until_ns: None }
+        Options { tunnels: false, max_connections: 1 << 18, port: None, host: None, from_ns: None, until_ns: None }
     }
 }
 
