@@ -47,6 +47,18 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Reads a frame's headers.
+    #[inline]
+    pub fn dissect(&self, frame: &Frame) -> Dissected {
+        if self.tunnels {
+            wire::dissect_inner(frame)
+        } else {
+            wire::dissect(frame)
+        }
+    }
+}
+
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
@@ -84,6 +96,13 @@ impl Engine {
     /// Counts a frame; rows that have to be finished early go to `sink`.
     #[inline]
     pub fn frame(&mut self, frame: &Frame, sink: &mut impl FnMut(Row)) {
+        let dissected = self.options.dissect(frame);
+        self.dissected(frame, &dissected, sink);
+    }
+
+    /// As [`Engine::frame`], where another thread has done [`Options::dissect`].
+    #[inline]
+    pub fn dissected(&mut self, frame: &Frame, dissected: &Dissected, sink: &mut impl FnMut(Row)) {
         let summary = &mut self.summary;
         summary.packets += 1;
         summary.bytes += u64::from(frame.original_bytes);
@@ -97,9 +116,8 @@ impl Engine {
             *self.summary.skipped.entry("outside_the_time_asked_for").or_default() += 1;
             return;
         }
-        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
         match dissected {
-            Dissected::Ip(packet) => self.packet(frame, &packet, sink),
+            Dissected::Ip(packet) => self.packet(frame, packet, sink),
             Dissected::NonIp => self.summary.non_ip_packets += 1,
             Dissected::Unusable { reason } => self.skip(reason),
         }
