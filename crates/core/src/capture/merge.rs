@@ -265,7 +265,9 @@ mod tests {
         file
     }
 
-    fn read(files: &[Vec<u8>]) -> (Vec<(i64, u8)>, Result<Vec<Ended>, Unreadable>) {
+    type Found = (Vec<(i64, u8)>, Result<Vec<Ended>, Unreadable>);
+
+    fn read(files: &[Vec<u8>]) -> Found {
         let mut frames = Vec::new();
         let ended = read_merged(files.iter().map(Vec::as_slice), |frame| {
             frames.push((frame.time_ns.unwrap_or(-1) / 1000, frame.data[0]));

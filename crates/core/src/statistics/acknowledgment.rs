@@ -11,8 +11,9 @@ pub(super) struct Acknowledged {
     /// Of the longest segments; see [`full_size`].
     pub full_round_trips: Samples,
     full_size: u32,
-    /// Below 0 where there is none.
+    /// Of the handshake, and the last sample; below 0 where there is none.
     pub handshake_ns: i64,
+    last_ns: i64,
     /// Segments acknowledged by an ACK beyond their end, or inside them.
     pub cumulative: u32,
     pub duplicates: u32,
@@ -34,6 +35,7 @@ impl Default for Acknowledged {
             full_round_trips: Samples::default(),
             full_size: 0,
             handshake_ns: -1,
+            last_ns: -1,
             cumulative: 0,
             duplicates: 0,
             end: 0,
@@ -71,19 +73,19 @@ impl Direction {
         // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
         let mut sent_ns = NEVER;
         while let Some(taken) = peer.outstanding.take_below(position) {
-            is_new = true;
             let quarter = peer.sent.quarters().of(taken.start);
             let acknowledged = &mut peer.acknowledged;
             if quarter != acknowledged.quarter {
                 acknowledged.quarter = quarter;
                 acknowledged.sent_ns = NEVER;
             }
-            sent_ns = sent_ns.max(acknowledged.sent_ns);
+            let below_ns = sent_ns.max(acknowledged.sent_ns);
             acknowledged.sent_ns = acknowledged.sent_ns.max(taken.sent_ns);
             acknowledged.end = if acknowledged.has_end { acknowledged.end.max(taken.end()) } else { taken.end() };
             acknowledged.has_end = true;
             if taken.end() == position {
-                peer.sample(&taken, sent_ns, arrival.time_ns);
+                is_new = true;
+                peer.sample(&taken, below_ns, arrival.time_ns);
             } else {
                 peer.acknowledged.cumulative += 1;
             }
@@ -94,8 +96,11 @@ impl Direction {
             && segment.acknowledgment == self.compared_acknowledgment
             && window == self.compared_window
             && peer.is_established
-            && peer.acknowledged.has_end
-            && peer.acknowledged.end == position;
+            && peer.ends_at(position);
+        if peer.syns > 0 && segment.acknowledgment == peer.syn_number.wrapping_add(1) {
+            // tcptrace takes the sample made last for the handshake's.
+            peer.acknowledged.handshake_ns = peer.acknowledged.last_ns;
+        }
         if is_duplicate {
             peer.acknowledged.duplicates += 1;
             self.duplicates_in_a_row += 1;
@@ -105,6 +110,14 @@ impl Direction {
         } else {
             self.duplicates_in_a_row = 0;
         }
+    }
+
+    /// Acknowledged numbers end at a position: neighbouring segments that are acknowledged are one.
+    #[inline]
+    fn ends_at(&self, position: i64) -> bool {
+        let Acknowledged { has_end, end, .. } = self.acknowledged;
+        has_end
+            && (end == position || position < end && self.sent.contains(position - 1) && !self.sent.contains(position))
     }
 
     /// An ACK of exactly this segment of this side.
@@ -117,17 +130,15 @@ impl Direction {
         }
         let round_trip_ns = time_ns.saturating_sub(segment.sent_ns).max(0);
         if segment.retransmissions > 0 {
+            self.acknowledged.last_ns = -1;
             let rare = self.rare();
             rare.ambiguous_acks += 1;
             rare.last_round_trips.add(round_trip_ns);
             return;
         }
-        let is_bare_syn = self.syns > 0 && segment.start == self.syn_position && segment.length == 1;
         let acknowledged = &mut self.acknowledged;
         acknowledged.round_trips.add(round_trip_ns);
-        if is_bare_syn {
-            acknowledged.handshake_ns = round_trip_ns;
-        }
+        acknowledged.last_ns = round_trip_ns;
         let size = full_size(segment.length);
         if size > acknowledged.full_size {
             acknowledged.full_size = size;

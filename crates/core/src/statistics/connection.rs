@@ -174,7 +174,8 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
     let no_rare = super::direction::Rare::default();
     let rare = of.rare.as_deref().unwrap_or(&no_rare);
     let has_data = of.data_packets > 0;
-    let unique = of.new_numbers.saturating_sub(u64::from(of.syns > 0)).saturating_sub(u64::from(of.has_fin_number));
+    let unique =
+        of.new_numbers.saturating_sub(u64::from(of.has_syn_number)).saturating_sub(u64::from(of.has_fin_number));
     // A FIN below its SYN ends no stream.
     let stream =
         (of.syns > 0 && of.fins > 0).then(|| of.fin_position - of.syn_position - 1).filter(|&length| length >= 0);

@@ -73,7 +73,8 @@ pub(super) struct Direction {
     pub syn_number: u32,
     pub syn_position: i64,
     pub fin_position: i64,
-    /// A FIN is among the numbers sent: not one sent against a closed window.
+    /// A SYN, a FIN is among the numbers sent: not one in another's place, or sent against a closed window.
+    pub has_syn_number: bool,
     pub has_fin_number: bool,
     pub max_segment_option: Option<u16>,
     pub window_scale: u8,
@@ -146,7 +147,8 @@ impl Direction {
             self.syn(arrival);
             // What was acknowledged before this is another stream's.
             peer.has_acknowledged = false;
-            self.is_established = false;
+            peer.compared_acknowledgment = arrival.segment.sequence;
+            self.is_established &= self.syns > 1 || self.data_packets > 0;
         } else if !(self.offers_scale && peer.offers_scale) {
             // Both must offer it (RFC 7323, 2.2).
             self.window_scale = 0;
@@ -178,8 +180,10 @@ impl Direction {
             self.selective(arrival, true);
         }
         if !rst {
-            self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
-            self.compared_window = window;
+            if ack || !syn {
+                self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
+                self.compared_window = window;
+            }
             self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
             if ack {
                 // Not the SYN alone is acknowledged.
@@ -266,11 +270,14 @@ impl Direction {
             self.fin_position = start + i64::from(payload_bytes);
         }
         if numbers > 0 {
+            if syn || fin {
+                self.control(start, end, syn, fin, peer);
+            }
             if peer.packets > 0 && !peer.window_is_open && !syn {
                 let rare = self.rare();
                 rare.probe_packets += 1;
                 rare.probe_bytes += u64::from(payload_bytes);
-            } else if self.extend(start, end, fin) {
+            } else if self.sent.extend(start, end) {
                 self.new_numbers += u64::from(numbers);
                 let sent_ns = arrival.time_ns;
                 let in_first = self.sent.quarters().left(start);
@@ -299,66 +306,83 @@ impl Direction {
         }
     }
 
-    #[inline]
-    fn extend(&mut self, start: i64, end: i64, fin: bool) -> bool {
-        self.has_fin_number |= fin;
-        self.sent.extend(start, end)
+    /// Notes a SYN and a FIN among the numbers sent: they are no bytes of the stream.
+    #[cold]
+    fn control(&mut self, start: i64, end: i64, syn: bool, fin: bool, peer: &Direction) {
+        let is_probe = peer.packets > 0 && !peer.window_is_open && !syn;
+        self.has_syn_number |= syn && !self.sent.contains(start);
+        self.has_fin_number |= fin && !is_probe && !self.sent.contains(end - 1);
     }
 
     /// A packet that begins below the highest number: sent again, or out of order, or both.
     #[cold]
     fn repeated(&mut self, start: i64, end: i64, time_ns: i64) -> Found {
-        let is_followed = self.sent.is_followed(end);
+        let mut whole = Found { is_new: true, is_out_of_order: false };
         let quarters = self.sent.quarters();
+        each_quarter(&quarters, start, end, |start, length| {
+            let found = self.repeated_within(quarters.of(start), start, start + i64::from(length), time_ns);
+            whole.is_new &= found.is_new;
+            whole.is_out_of_order |= found.is_out_of_order;
+        });
+        if !whole.is_new {
+            self.rare().rexmt_packets += 1;
+        }
+        if whole.is_out_of_order {
+            self.rare().out_of_order += 1;
+        }
+        whole
+    }
+
+    /// What of such a packet lies in one quarter of the sequence space.
+    fn repeated_within(&mut self, quarter: u8, start: i64, end: i64, time_ns: i64) -> Found {
+        let (is_followed, is_next_sent) = (self.sent.is_followed(end), self.sent.contains(end));
         let (mut new, mut repeated) = (0, 0);
         let (outstanding, acknowledged) = (&mut self.outstanding, &mut self.acknowledged);
         let (mut resent_after, mut max_times) = (None, 0);
-        // It ends inside a segment that was there before, or where nothing was.
+        // After new numbers, it ends where nothing was, or inside a segment that was there before.
         let mut ends_within = false;
         self.sent.add(start, end, |part| match part {
             Part::New { start, end: part_end } => {
                 new += part_end - start;
                 ends_within = part_end == end;
-                each_quarter(&quarters, start, part_end, |start, length| {
-                    outstanding.insert(OutstandingSegment { start, length, retransmissions: 0, sent_ns: time_ns });
-                });
+                let length = (part_end - start) as u32;
+                outstanding.insert(OutstandingSegment { start, length, retransmissions: 0, sent_ns: time_ns });
             }
-            Part::Repeated { start, end: part_end } => {
+            Part::Repeated { start: part_start, end: part_end } => {
                 // Only the first segment that it repeats is sent again at this time.
                 let is_first = repeated == 0;
-                repeated += part_end - start;
+                repeated += part_end - part_start;
                 if is_first {
-                    match outstanding.at(start) {
+                    match outstanding.at(part_start) {
                         Some(segment) => {
                             resent_after = Some(time_ns.saturating_sub(segment.sent_ns));
                             segment.sent_ns = time_ns;
                             max_times = segment.retransmissions + 1;
                         }
-                        None => acknowledged.sent_again(quarters.of(start), time_ns),
+                        None => acknowledged.sent_again(quarter, time_ns),
                     }
                 }
-                outstanding.each_within(start, part_end, |segment| {
+                outstanding.each_within(part_start, part_end, |segment| {
                     segment.retransmissions = segment.retransmissions.saturating_add(1);
                 });
-                ends_within =
-                    part_end == end && outstanding.at(end - 1).map_or(end < acknowledged.end, |last| end < last.end());
+                ends_within = part_end == end
+                    && part_start > start
+                    && match outstanding.at(end - 1) {
+                        Some(last) => last.start == part_start && end < last.end(),
+                        None => is_next_sent && end < acknowledged.end,
+                    };
             }
         });
         self.new_numbers += new as u64;
         if repeated > 0 {
             let rare = self.rare();
-            rare.rexmt_packets += 1;
             rare.rexmt_bytes += repeated as u64;
             rare.max_retransmissions = rare.max_retransmissions.max(max_times);
             if let Some(after_ns) = resent_after {
                 rare.retransmission_times.add(after_ns.max(0));
             }
         }
-        let is_out_of_order = new > 0 && ends_within && is_followed;
-        if is_out_of_order {
-            self.rare().out_of_order += 1;
-        }
-        Found { is_new: repeated == 0, is_out_of_order }
+        Found { is_new: repeated == 0, is_out_of_order: new > 0 && ends_within && is_followed }
     }
 
     /// Counts data sent before any was acknowledged.
@@ -385,7 +409,7 @@ impl Direction {
     #[inline]
     fn advertise(&mut self, peer_offers_scale: bool, segment: &Segment, window: u32) {
         let (syn, ack, rst) = (segment.has(SYN), segment.has(ACK), segment.has(RST));
-        if !self.advertised.is_scaled && self.offers_scale && peer_offers_scale && ack && !syn && !rst {
+        if !self.advertised.is_scaled && self.offers_scale && peer_offers_scale && ack && !syn && !rst && window > 0 {
             self.advertised.scale_agreed();
         }
         self.advertised.packet();
@@ -411,24 +435,8 @@ impl Direction {
         }
         rare.sack_packets += 1;
         rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
-        let overlaps_second = sack.second.is_some_and(|second| end > second.0 && second.1 > start);
+        let overlaps_second =
+            sack.second.is_some_and(|(low, high)| (start..end).contains(&low) || (low..high).contains(&start));
         rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
-    }
-}
-
-#[cfg(test)]
-mod sz {
-    #[test]
-    fn sizes() {
-        eprintln!(
-            "Direction {} Live {} Outstanding {} Ack {} Sent {} InF {} Adv {}",
-            size_of::<super::Direction>(),
-            size_of::<crate::statistics::connection::Live>(),
-            size_of::<super::Outstanding>(),
-            size_of::<super::Acknowledged>(),
-            size_of::<super::Sent>(),
-            size_of::<super::InFlight>(),
-            size_of::<super::Advertised>()
-        );
     }
 }

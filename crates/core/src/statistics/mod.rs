@@ -43,7 +43,19 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { tunnels: false, max_connections: 1_000_000, port: None, host: None, from_ns: None, until_ns: None }
+        Options { tunnels: false, max_connections: 1 << 18, port: None, host: None, from_ns: None, until_ns: None }
+    }
+}
+
+impl Options {
+    /// Reads a frame's headers.
+    #[inline]
+    pub fn dissect(&self, frame: &Frame) -> Dissected {
+        if self.tunnels {
+            wire::dissect_inner(frame)
+        } else {
+            wire::dissect(frame)
+        }
     }
 }
 
@@ -84,6 +96,13 @@ impl Engine {
     /// Counts a frame; rows that have to be finished early go to `sink`.
     #[inline]
     pub fn frame(&mut self, frame: &Frame, sink: &mut impl FnMut(Row)) {
+        let dissected = self.options.dissect(frame);
+        self.dissected(frame, &dissected, sink);
+    }
+
+    /// As [`Engine::frame`], where another thread has done [`Options::dissect`].
+    #[inline]
+    pub fn dissected(&mut self, frame: &Frame, dissected: &Dissected, sink: &mut impl FnMut(Row)) {
         let summary = &mut self.summary;
         summary.packets += 1;
         summary.bytes += u64::from(frame.original_bytes);
@@ -97,9 +116,8 @@ impl Engine {
             *self.summary.skipped.entry("outside_the_time_asked_for").or_default() += 1;
             return;
         }
-        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
         match dissected {
-            Dissected::Ip(packet) => self.packet(frame, &packet, sink),
+            Dissected::Ip(packet) => self.packet(frame, packet, sink),
             Dissected::NonIp => self.summary.non_ip_packets += 1,
             Dissected::Unusable { reason } => self.skip(reason),
         }

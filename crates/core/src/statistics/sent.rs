@@ -50,6 +50,11 @@ impl Sent {
         Quarters { base: self.base }
     }
 
+    pub fn contains(&self, position: i64) -> bool {
+        let has = |range: &(i64, i64)| range.0 <= position && position < range.1;
+        has(&(self.start, self.end)) || self.below.iter().any(|below| below.iter().any(has))
+    }
+
     /// Some number above a range's `end` and in the same quarter has been sent.
     pub fn is_followed(&self, end: i64) -> bool {
         let limit = end - 1 + self.quarters().left(end - 1);

@@ -69,10 +69,7 @@ fn write<T>(
     threads: usize,
     read: impl FnOnce(&mut Blocks) -> PyResult<T>,
 ) -> PyResult<(T, io::Result<()>)> {
-    let mut writer = match Writer::new(BufWriter::new(file), columns) {
-        Ok(writer) => writer,
-        Err(error) => return Err(error.into()),
-    };
+    let mut writer = Writer::new(BufWriter::new(file), columns)?;
     let in_blocks = |sink: &mut dyn FnMut(&mut Vec<Row>)| {
         let mut blocks = Blocks::new(sink);
         let result = read(&mut blocks);

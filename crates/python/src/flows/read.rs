@@ -29,16 +29,18 @@ pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mu
     // So that the order in which they are given changes nothing.
     paths.sort();
     let mut readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
-    let mut engine = Engine::new(options);
-    let mut count = |frame: &Frame| engine.frame(frame, &mut |row| rows.push(row));
+    let mut engine = Engine::new(options.clone());
     let ended = match readers.pop() {
         // Several are merged here: reading them is not what takes the time.
         Some(reader) if threads > 1 && readers.is_empty() => {
-            read_ahead(reader, count).map(|ended| vec![ended]).map_err(|error| Unreadable { which: 0, error })
+            let dissect = |frame: &Frame| options.dissect(frame);
+            let count = |frame: &Frame, dissected: &_| engine.dissected(frame, dissected, &mut |row| rows.push(row));
+            let ended = read_ahead(reader, dissect, count);
+            ended.map(|ended| vec![ended]).map_err(|error| Unreadable { which: 0, error })
         }
         last => {
             readers.extend(last);
-            read_merged(readers, &mut count)
+            read_merged(readers, |frame| engine.frame(frame, &mut |row| rows.push(row)))
         }
     };
     let ended = ended.map_err(|unreadable| refused(&paths, unreadable))?;
