@@ -140,3 +140,14 @@ def test_replicates_needed_makes_the_expected_interval_fit() -> None:
         error = math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / count)
         df = welch_df(x.var(ddof=1) / count, count, y.var(ddof=1) / count, count)
         assert bool(stats.t.ppf(0.95, df) * error <= room) is fits
+
+
+def test_spreads_near_rounding_error_have_degrees_of_freedom():
+    """Equal standard errors and equal n make 2 (n - 1), whatever their size."""
+    assert welch_df(1e-180, 3, 1e-180, 3) == 4.0
+
+
+def test_a_difference_in_the_last_bit_is_no_spread():
+    """Their logarithms are equal, so a test on those would divide by 0."""
+    found = ratio_test([89.00000000000001, 89.0, 89.0], [89.0, 89.0, 89.0], 0.1, 0.05)
+    assert found is not None and found.method == "exact" and found.ratio == pytest.approx(1.0)

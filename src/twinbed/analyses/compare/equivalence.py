@@ -53,16 +53,23 @@ def variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
+def varies(values: Sequence[float]) -> bool:
+    """Whether values differ by more than the rounding of what they were computed from."""
+    return max(values) - min(values) > 1e-12 * max(map(abs, values))
+
+
 def welch_df(a: float, n: int, b: float, m: int) -> float:
     """Satterthwaite's degrees of freedom of a difference of two means with squared standard errors ``a`` and ``b``."""
-    return (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
+    # By shares: the squares of errors that are tiny beside their means would be 0.
+    share = a / (a + b)
+    return 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
 
 
 def ratio_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> RatioTest | None:
     """Compares two samples of at least two values each; None where a value is negative, since then no ratio means anything."""
     if min(*values, *reference) < 0:
         return None
-    if max(values) == min(values) and max(reference) == min(reference):
+    if not varies(values) and not varies(reference):
         return _exact(values[0], reference[0], margin, alpha)
     if min(*values, *reference) > 0:
         return _log(values, reference, margin, alpha)
