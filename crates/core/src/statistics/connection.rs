@@ -262,3 +262,14 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
         sdv_retr_time: resent.deviation(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Direction, Live};
+
+    /// docs/flows.md says what a connection costs.
+    #[test]
+    fn a_connection_costs_what_the_manual_says() {
+        assert_eq!((size_of::<Live>(), size_of::<Direction>()), (608, 520));
+    }
+}
