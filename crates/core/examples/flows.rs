@@ -1,10 +1,10 @@
 //! Reads captures and prints their connections' statistics, or with `--quiet` only how long that took.
 //!
-//! `cargo run --release --example flows -- [--quiet] FILE...`
+//! `cargo run --release --example flows -- [--quiet] FILE...`, and `-- --flood COUNT` for as many half-open connections.
 
 use std::time::Instant;
 
-use twinbed_core::capture::{self, Decompressed};
+use twinbed_core::capture::{self, Decompressed, Frame, LinkType, Origin};
 use twinbed_core::statistics::{Engine, Options, Row};
 
 fn main() {
@@ -12,6 +12,11 @@ fn main() {
     let quiet = arguments.first().is_some_and(|first| first == "--quiet");
     if quiet {
         arguments.remove(0);
+    }
+    if let [flag, count] = arguments.as_slice() {
+        if flag == "--flood" {
+            return flood(count.parse().expect("a number"));
+        }
     }
     for path in arguments {
         let start = Instant::now();
@@ -36,4 +41,28 @@ fn main() {
             eprintln!("notes {:?}, skipped {:?}", summary.notes, summary.skipped);
         }
     }
+}
+
+/// SYNs of as many connections.
+fn flood(count: u32) {
+    let mut engine = Engine::new(Options::default());
+    let mut rows = 0u64;
+    let mut sink = |row: Row| {
+        std::hint::black_box(&row);
+        rows += 1;
+    };
+    let start = Instant::now();
+    let mut data = [0u8; 40];
+    data[0] = 0x45;
+    data[3] = 40;
+    data[9] = 6;
+    data[32] = 0x50;
+    data[33] = 2;
+    for number in 0..count {
+        data[12..16].copy_from_slice(&number.to_be_bytes());
+        let frame = Frame { time_ns: Some(number.into()), original_bytes: 40, link: LinkType::RAW, data: &data };
+        engine.frame(&frame, &mut sink);
+    }
+    let summary = engine.finish(Origin::default(), &mut sink);
+    eprintln!("{count} SYNs, {rows} rows, {:?}, notes {:?}", start.elapsed(), summary.notes);
 }

@@ -7,6 +7,7 @@ mod acknowledgment;
 mod connection;
 mod direction;
 mod outstanding;
+mod repeats;
 mod row;
 mod samples;
 mod sent;

@@ -26,7 +26,8 @@ impl OutstandingSegment {
 pub(super) struct Outstanding {
     in_place: [OutstandingSegment; IN_PLACE],
     count: u32,
-    /// Once there, it holds all.
+    /// Once there, it holds all. A pointer alone, as most connections never have it.
+    #[allow(clippy::box_collection)]
     more: Option<Box<VecDeque<OutstandingSegment>>>,
 }
 

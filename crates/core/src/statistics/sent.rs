@@ -11,6 +11,8 @@ pub(super) struct Sent {
     /// The number that position 0 stands for: the first one seen.
     base: u32,
     has_base: bool,
+    /// A pointer alone, as most connections never have it.
+    #[allow(clippy::box_collection)]
     below: Option<Box<Vec<(i64, i64)>>>,
 }
 

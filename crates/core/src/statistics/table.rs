@@ -50,7 +50,7 @@ impl Table {
 
     /// Puts in a place, instead of `old` where that is given.
     pub fn put(&mut self, hash: u64, old: Option<u32>, place: u32) {
-        if (self.used + 1) * 2 > self.entries.len() {
+        if (self.used + 1) * 4 > self.entries.len() * 3 {
             self.grow();
         }
         let (tag, mask) = (Self::tag(hash), self.entries.len() - 1);
