@@ -229,15 +229,26 @@ class LogSummary(TypedDict):
     """Other packets and records that are in no row, by reason."""
     notes: dict[str, int]
     """Packets that are in a row, but odd."""
+    truncated: list[Truncated]
 
 def connection_log(
-    path: str | os.PathLike[str], *, tunnels: bool = False, ignore_checksums: bool = False, max_connections: int = 1_000_000
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    tunnels: bool = False,
+    ignore_checksums: bool = False,
+    port: int | None = None,
+    host: str | None = None,
+    from_ns: int | None = None,
+    until_ns: int | None = None,
+    max_connections: int = 1_000_000,
 ) -> tuple[pa.Table, LogSummary]:
     """One row per connection (TCP, UDP, ICMP) as Zeek's conn.log has it, in the order in which they ended.
 
-    The file may be compressed by gzip or Zstandard; `-` is standard input. With `tunnels`, packets inside IP-in-IP, GRE and
-    VXLAN count instead of those that carry them. Packets with a bad checksum are in no count unless `ignore_checksums` (Zeek's
-    -C). With `max_connections` at once, those silent the longest are logged as they are.
+    Files may be compressed by gzip or Zstandard, `-` is standard input, and several are one capture by their packets'
+    times. With `tunnels`, packets inside IP-in-IP, GRE and VXLAN count instead of those that carry them. Packets with a
+    bad checksum are in no count unless `ignore_checksums` (Zeek's -C). Only packets from `from_ns` and before `until_ns`
+    count, only connections with `port` and `host` at either end are rows. With `max_connections` at once, those silent
+    the longest are logged as they are.
 
     Columns: uid, start_s, start_ns, originator_address, originator_port, responder_address, responder_port, protocol (tcp,
     udp, icmp), ip_protocol, duration_s, duration_ns, originator_bytes, responder_bytes, state (S0 S1 SF REJ S2 S3 RSTO RSTR

@@ -22,7 +22,7 @@ READ = {"time": float, "interval": float, "count": int, "port": int}
 
 
 def tsv(capture: str, **options: bool) -> str:
-    table, _ = _core.connection_log(CAPTURES / capture, **options)
+    table, _ = _core.connection_log([CAPTURES / capture], **options)
     out = io.StringIO()
     zeek.write_tsv(table, out, lambda: NOW)
     return out.getvalue()
@@ -79,7 +79,7 @@ def test_cells_are_zeeks(capture, log, ignore_checksums):
 
 
 def test_json_has_the_same_rows():
-    table, _ = _core.connection_log(CAPTURES / "zeek-retransmit-timeout.pcapng")
+    table, _ = _core.connection_log([CAPTURES / "zeek-retransmit-timeout.pcapng"])
     out = io.StringIO()
     zeek.write_json(table, out)
     objects = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -97,13 +97,13 @@ def test_times_finer_than_zeeks_are_cut(tmp_path):
 
 
 def test_identifiers_are_stable_and_different():
-    first, second = (_core.connection_log(CAPTURES / "http-short.pcap")[0] for _ in range(2))
+    first, second = (_core.connection_log([CAPTURES / "http-short.pcap"])[0] for _ in range(2))
     assert first.equals(second)
     assert len(set(first["uid"].to_pylist())) == first.num_rows
 
 
 def test_offloaded_checksums_are_not_bad():
-    table, summary = _core.connection_log(GOLDEN / "checksums" / "veth-offload-on.pcap")
+    table, summary = _core.connection_log([GOLDEN / "checksums" / "veth-offload-on.pcap"])
     tcp = summary["checksums"]["tcp"]
     assert tcp["partial"] == 40 and tcp["bad"] == tcp["good"] == tcp["not_checked"] == 0
     assert summary["ignored_packets"] == 0
@@ -124,7 +124,7 @@ def test_offloaded_checksums_are_not_bad():
 
 def test_offload_changes_no_connection():
     def seen(which: str) -> list[tuple[object, ...]]:
-        table, _ = _core.connection_log(GOLDEN / "checksums" / f"veth-offload-{which}.pcap")
+        table, _ = _core.connection_log([GOLDEN / "checksums" / f"veth-offload-{which}.pcap"])
         columns = ("protocol", "originator_address", "responder_address", "originator_bytes", "responder_bytes", "state")
         found = [tuple(row[name] for name in columns) for row in table.to_pylist() if row["protocol"] != "icmp"]
         return sorted(found, key=str)
@@ -135,7 +135,7 @@ def test_offload_changes_no_connection():
 def test_nothing_in_it(tmp_path):
     empty = tmp_path / "empty.pcap"
     empty.write_bytes((CAPTURES / "zeek-get.pcap").read_bytes()[:24])
-    table, summary = _core.connection_log(empty)
+    table, summary = _core.connection_log([empty])
     assert table.num_rows == summary["connections"] == 0
     out = io.StringIO()
     zeek.write_tsv(table, out, lambda: NOW)
@@ -144,6 +144,6 @@ def test_nothing_in_it(tmp_path):
 
 def test_refusals(tmp_path):
     with pytest.raises(ValueError, match="max_connections is 0"):
-        _core.connection_log(CAPTURES / "zeek-get.pcap", max_connections=0)
+        _core.connection_log([CAPTURES / "zeek-get.pcap"], max_connections=0)
     with pytest.raises(FileNotFoundError):
-        _core.connection_log(tmp_path / "none.pcap")
+        _core.connection_log([tmp_path / "none.pcap"])

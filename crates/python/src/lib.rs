@@ -3,6 +3,7 @@
 mod arrow;
 mod artifact;
 mod capture;
+mod captures;
 mod datagrams;
 mod flows;
 mod http;

@@ -1,40 +1,74 @@
-//! `connection_log`: a capture into one row per connection as Zeek's conn.log has it, and a summary.
+//! `connection_log`: captures into one row per connection as Zeek's conn.log has it, and a summary.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::capture::{self, Counts, Frame, Origin};
-use twinbed_core::error::ReadError;
+use twinbed_core::capture::{Counts, Frame, Origin, Stop};
 use twinbed_core::log::{self, Log, Options, Row, Summary, Verdicts};
 
 use crate::arrow::{table_of, Columns};
-use crate::artifact::{named, open, wrong, Artifact};
+use crate::captures::{self, truncated, Ending};
 
 #[pyfunction]
-#[pyo3(signature = (path, *, tunnels=false, ignore_checksums=false, max_connections=1_000_000))]
+#[pyo3(signature = (paths, *, tunnels=false, ignore_checksums=false, port=None, host=None, from_ns=None, until_ns=None,
+    max_connections=1_000_000))]
+#[allow(clippy::too_many_arguments)]
 pub fn connection_log<'py>(
     py: Python<'py>,
-    path: PathBuf,
+    paths: Vec<PathBuf>,
     tunnels: bool,
     ignore_checksums: bool,
+    port: Option<u16>,
+    host: Option<&str>,
+    from_ns: Option<i64>,
+    until_ns: Option<i64>,
     max_connections: usize,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
     if max_connections == 0 {
         return Err(PyValueError::new_err("max_connections is 0, expected at least 1"));
     }
+    let host = host.map(|host| host.parse::<IpAddr>()).transpose();
+    let host = host.map_err(|_| PyValueError::new_err("host is no IP address"))?;
     let options = Options { tunnels, ignore_checksums, max_connections };
-    let (batches, summary) = py.detach(|| read(&path, options))?;
-    Ok((table_of(py, Ok(batches))?, summary_dict(py, &summary)?))
+    let wanted = Wanted { port, host, from_ns, until_ns };
+    let (batches, summary, stops) = py.detach(|| read(paths, options, wanted))?;
+    let dict = summary_dict(py, &summary)?;
+    dict.set_item("truncated", truncated(py, &stops)?)?;
+    Ok((table_of(py, Ok(batches))?, dict))
+}
+
+/// Which packets count, and which connections are rows.
+struct Wanted {
+    port: Option<u16>,
+    host: Option<IpAddr>,
+    from_ns: Option<i64>,
+    until_ns: Option<i64>,
+}
+
+impl Wanted {
+    /// A packet without a time is in every span.
+    fn counts(&self, frame: &Frame) -> bool {
+        frame.time_ns.is_none_or(|time| {
+            self.from_ns.is_none_or(|from| time >= from) && self.until_ns.is_none_or(|until| time < until)
+        })
+    }
+
+    fn is_row(&self, row: &Row) -> bool {
+        let port = |port| row.originator_port == port || row.responder_port == port;
+        let host = |host| row.originator_address == host || row.responder_address == host;
+        self.port.is_none_or(port) && self.host.is_none_or(host)
+    }
 }
 
 /// Rows become columns as soon as there are enough of them.
 struct Reading {
     log: Log,
+    wanted: Wanted,
     batches: Result<Vec<RecordBatch>, ArrowError>,
 }
 
@@ -43,6 +77,9 @@ impl Reading {
     const ROWS: usize = 2048;
 
     fn frame(&mut self, frame: &Frame) {
+        if !self.wanted.counts(frame) {
+            return;
+        }
         self.log.frame(frame);
         if self.log.waiting() >= Self::ROWS {
             self.take();
@@ -51,7 +88,9 @@ impl Reading {
 
     fn take(&mut self) {
         let Ok(batches) = &mut self.batches else { return };
-        for some in self.log.take().chunks(Self::ROWS) {
+        let mut taken = self.log.take();
+        taken.retain(|row| self.wanted.is_row(row));
+        for some in taken.chunks(Self::ROWS) {
             match rows(some) {
                 Ok(batch) => batches.push(batch),
                 Err(error) => {
@@ -76,20 +115,13 @@ impl Reading {
     }
 }
 
-fn read(path: &Path, options: Options) -> PyResult<(Vec<RecordBatch>, Summary)> {
-    let mut reading = Reading { log: Log::new(options), batches: Ok(Vec::new()) };
-    let origin = match open(path)? {
-        Artifact::Mapped(map) => {
-            capture::read_slice(&map, |frame| reading.frame(frame)).map_err(|error| wrong(path, &error))?
-        }
-        Artifact::Stream(file) => {
-            capture::read_stream(file, |frame| reading.frame(frame)).map_err(|error| match error {
-                ReadError::Io(error) => named(error, path),
-                ReadError::Format(error) => wrong(path, &error),
-            })?
-        }
-    };
-    reading.finish(origin).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+type Read = (Vec<RecordBatch>, Summary, Vec<(PathBuf, Stop)>);
+
+fn read(paths: Vec<PathBuf>, options: Options, wanted: Wanted) -> PyResult<Read> {
+    let mut reading = Reading { log: Log::new(options), wanted, batches: Ok(Vec::new()) };
+    let Ending { origin, stops } = captures::read(paths, |frame| reading.frame(frame))?;
+    let (batches, summary) = reading.finish(origin).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok((batches, summary, stops))
 }
 
 fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {

@@ -14,6 +14,8 @@ from twinbed.cli import captures
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from twinbed._core import ChecksumVerdicts
+
 STYLES = ["text", "zeek", "zeek-json", "csv", "json", "parquet"]
 
 
@@ -81,7 +83,7 @@ def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, Any]:
     }
     for name, column in (("packets", "packets"), ("bytes", "bytes")):
         shown |= {f"{name} {arrow}": row[f"{end}_{column}"] for arrow, end in ((">", "originator"), ("<", "responder"))}
-    return shown | {"missed": row["missed_bytes"]}
+    return shown | {"unseen": row["unseen_bytes"]}
 
 
 def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
@@ -93,7 +95,7 @@ def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
         text.detach()
 
 
-def _say_checksums(verdicts: Mapping[str, Mapping[str, int]], ignored: int) -> None:
+def _say_checksums(verdicts: Mapping[str, ChecksumVerdicts], ignored: int) -> None:
     """Bad and unfinished checksums, on standard error: they say what became of packets before the capture saw them."""
     bad = {protocol: found["bad"] for protocol, found in verdicts.items() if found["bad"]}
     partial = sum(found["partial"] for found in verdicts.values())

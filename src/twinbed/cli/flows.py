@@ -55,14 +55,18 @@ def command(
     reading["threads"] = threads or len(os.sched_getaffinity(0))
     with captures.refusals():
         if style == "parquet" and output is not None and str(output) != captures.STANDARD:
+            from pyarrow import parquet
+
             summary = _core.flows_to_parquet(paths, str(output), **reading)
+            rows = parquet.read_metadata(output).num_rows
         else:
             table, summary = _core.flows(paths, **reading)
+            rows = table.num_rows
             if style == "text":
                 _print(table, output, is_long)
             else:
                 captures.write(table, style, output)
-    return captures.ending(summary, summary["rows"], "TCP connections")
+    return captures.ending(summary, rows, "TCP connections")
 
 
 def _print(table: pa.Table, output: Path | None, is_long: bool) -> None:

@@ -47,9 +47,9 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     offset = summary["clock_offset_if_symmetric_s"]
     if offset is not None:
         click.echo(f"  the second clock is {offset * 1e6:+,.1f} µs of the first, if the path is alike both ways", err=True)
-    stops = [(file, side["stopped"]) for file, side in _sides(first, second, summary) if side["stopped"]]
-    for file, reason in stops:
-        click.echo(f"twinbed: {file}: {reason}", err=True)
+    stops = [(capture, side["stopped"]) for capture, side in _sides(first, second, summary) if side["stopped"]]
+    for capture, reason in stops:
+        click.echo(f"twinbed: {capture}: {reason}", err=True)
     return codes.INPUT_CUT if stops else codes.DONE
 
 

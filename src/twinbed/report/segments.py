@@ -36,7 +36,7 @@ def segment_sizes(tables: Tables) -> dict[str, Sizes]:
     found: dict[str, dict[str, dict[str, dict[int, int]]]] = {}
     for row in table.to_pylist():
         record = records.get(row["run"])
-        if record is None or not row["link"].startswith("client"):
+        if record is None or not row["segments"] or not row["link"].startswith("client"):
             continue
         cell = cell_title({factor: level for factor, level in record.levels.items() if factor != "testbed"})
         testbeds = found.setdefault(DIRECTIONS[row["direction"]], {}).setdefault(cell, {})

@@ -46,7 +46,7 @@ class Capture:
 def read(path: Path) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
     host, file = path.stem, str(path)
-    log, summary = _core.connection_log(file, ignore_checksums=True)
+    log, summary = _core.connection_log([file], ignore_checksums=True)
     flows, _ = _core.flows([file])
     directions, sizes, _ = _core.packetisation(file)
     exchanges, _ = _core.requests(file)

@@ -1,0 +1,70 @@
+//! Captures given as files, read as one in the order of their packets' times.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use twinbed_core::capture::{read_merged, Ended, Frame, Origin, Stop, Unreadable};
+use twinbed_core::error::ReadError;
+
+use crate::artifact::{named, open_stream, wrong, ArtifactError};
+
+/// What is known of captures beside their packets.
+pub struct Ending {
+    pub origin: Origin,
+    /// Captures that broke off.
+    pub stops: Vec<(PathBuf, Stop)>,
+}
+
+/// Hands the frames of all captures to `sink`. The order in which they are given changes nothing.
+pub fn read(mut paths: Vec<PathBuf>, sink: impl FnMut(&Frame)) -> PyResult<Ending> {
+    if paths.is_empty() {
+        return Err(PyValueError::new_err("no capture given"));
+    }
+    paths.sort();
+    let readers = paths.iter().map(|path| open_stream(path)).collect::<PyResult<Vec<_>>>()?;
+    let ended = read_merged(readers, sink).map_err(|unreadable| refused(&paths, unreadable))?;
+    Ok(ending(paths, ended))
+}
+
+/// Adds up what is known of each.
+pub fn ending(paths: Vec<PathBuf>, ended: Vec<Ended>) -> Ending {
+    let mut origin = Origin::default();
+    let mut stops = Vec::new();
+    for (path, Ended { origin: of_one, stop }) in paths.into_iter().zip(ended) {
+        origin.interfaces += of_one.interfaces;
+        if let Some(dropped) = of_one.dropped_packets {
+            origin.dropped_packets = Some(origin.dropped_packets.unwrap_or(0).saturating_add(dropped));
+        }
+        for (reason, count) in of_one.skipped {
+            *origin.skipped.entry(reason).or_default() += count;
+        }
+        stops.extend(stop.map(|stop| (path, stop)));
+    }
+    Ending { origin, stops }
+}
+
+pub fn refused(paths: &[PathBuf], Unreadable { which, error }: Unreadable) -> PyErr {
+    let path = paths.get(which).map_or(Path::new("-"), PathBuf::as_path);
+    match error {
+        ReadError::Format(error) => wrong(path, &error),
+        ReadError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+            ArtifactError::new_err(format!("{}: compressed data: {error}", path.display()))
+        }
+        ReadError::Io(error) => named(error, path),
+    }
+}
+
+/// The value of `truncated` in a summary.
+pub fn truncated<'py>(py: Python<'py>, stops: &[(PathBuf, Stop)]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let truncated = stops.iter().map(|(path, stop)| {
+        let dict = PyDict::new(py);
+        dict.set_item("file", path.display().to_string())?;
+        dict.set_item("byte", stop.byte)?;
+        dict.set_item("reason", &stop.reason)?;
+        Ok(dict)
+    });
+    truncated.collect()
+}
