@@ -50,12 +50,25 @@ def read(path: Path) -> Capture:
     flows, _ = _core.flows([file])
     directions, sizes, _ = _core.packetisation(file)
     exchanges, _ = _core.requests(file)
-    tables = {"connections": log, "flows": flows, "packetisation": directions, "segment_sizes": sizes, "exchanges": exchanges}
+    tables = {
+        "connections": log,
+        "flows": flows,
+        "packetisation": directions,
+        "segment_sizes": _by_size(sizes),
+        "exchanges": exchanges,
+    }
     said = path.with_name(f"{host}.tcpdump.err")
     counters = tcpdump.ended(said.read_bytes()) if said.exists() else None
     cautions = [*_drops(host, summary["packets"], counters), *_checksums(host, summary["checksums"])]
     cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {_words(why)}") for why, count in summary["skipped"].items()]
     return Capture(path, tables, summary["packets"], cautions, counters)
+
+
+def _by_size(sizes: pa.Table) -> pa.Table:
+    """Of the link as a whole: connections' own sizes would be more rows than the connections."""
+    keys = ["direction", "least_payload_bytes", "most_payload_bytes"]
+    summed = sizes.group_by(keys).aggregate([("segments", "sum"), ("wire_packets", "sum")])
+    return summed.rename_columns([*keys, "segments", "wire_packets"]).sort_by([(key, "ascending") for key in keys])
 
 
 def _words(reason: str) -> str:
