@@ -1,4 +1,4 @@
-"""The commands that read captures: what they print and write, and how they refuse. Counts are tcptrace's, tshark's or Zeek's."""
+"""The commands that read captures: what they print and write, how they refuse. Counts are tcptrace's, tshark's or Zeek's."""
 
 from __future__ import annotations
 
