@@ -70,11 +70,22 @@ def tcptrace_rows(capture: Path) -> list[dict[str, object]]:
         if capture.read_bytes()[:4] == _PCAPNG:
             plain = Path(folder) / "capture.pcap"
             _said("editcap", "-F", "pcap", str(capture), str(plain))
-        table = [line for line in _said(*_COMMAND, "--csv", str(plain)).splitlines() if line.strip() and line[0] != "#"]
-        whole = _connections(_said(*_COMMAND, str(plain)))
-    if not table:
+        return _rows(_said(*_COMMAND, "--csv", str(plain)), _said(*_COMMAND, str(plain)), capture)
+
+
+def stored_rows(capture: Path) -> list[dict[str, object]]:
+    """As ``tcptrace_rows``, of what tcptrace said when the capture was made."""
+    said = (Path(f"{capture}.tcptrace.{ending}").read_text(errors="replace") for ending in ("csv", "txt"))
+    return _rows(*said, capture)
+
+
+def _rows(table: str, text: str, capture: Path) -> list[dict[str, object]]:
+    """The rows of ``--csv``, each with what the text has besides."""
+    printed = [line for line in table.splitlines() if line.strip() and line[0] != "#"]
+    whole = _connections(text)
+    if not printed:
         return []
-    header, *lines = [[cell.strip() for cell in line.rstrip(",\n ").split(",")] for line in table]
+    header, *lines = [[cell.strip() for cell in line.rstrip(",\n ").split(",")] for line in printed]
     if len(lines) != len(whole) or any(len(line) != len(header) for line in lines):
         raise ValueError(f"{capture}: tcptrace's table and its text do not hold the same connections")
     rows = []

@@ -95,11 +95,11 @@ impl Direction {
             && segment.payload_bytes == 0
             && segment.acknowledgment == self.compared_acknowledgment
             && window == self.compared_window
-            && peer.is_established
+            && peer.had_in_flight
             && peer.ends_at(position);
         if peer.syns > 0 && segment.acknowledgment == peer.syn_number.wrapping_add(1) {
             // tcptrace takes the sample made last for the handshake's.
-            peer.acknowledged.handshake_ns = peer.acknowledged.last_ns;
+            peer.acknowledged.handshake_ns = if peer.syns > 1 { -1 } else { peer.acknowledged.last_ns };
         }
         if is_duplicate {
             peer.acknowledged.duplicates += 1;
@@ -116,8 +116,13 @@ impl Direction {
     #[inline]
     fn ends_at(&self, position: i64) -> bool {
         let Acknowledged { has_end, end, .. } = self.acknowledged;
-        has_end
-            && (end == position || position < end && self.sent.contains(position - 1) && !self.sent.contains(position))
+        has_end && (end == position || position < end && self.ends_below(position))
+    }
+
+    #[cold]
+    fn ends_below(&self, position: i64) -> bool {
+        let is_acknowledged = |at| self.sent.contains(at) && self.outstanding.find(at).is_none();
+        is_acknowledged(position - 1) && !is_acknowledged(position)
     }
 
     /// An ACK of exactly this segment of this side.
@@ -125,6 +130,7 @@ impl Direction {
     fn sample(&mut self, segment: &OutstandingSegment, below_sent_ns: i64, time_ns: i64) {
         if below_sent_ns > segment.sent_ns {
             // Something before it was sent again after it, and held up its ACK.
+            self.acknowledged.last_ns = -1;
             self.rare().post_loss_acks += 1;
             return;
         }

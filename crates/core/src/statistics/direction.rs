@@ -84,8 +84,8 @@ pub(super) struct Direction {
     pub offers_sack: bool,
     /// The last window was not 0. None counts as 0, as tcptrace has it.
     pub window_is_open: bool,
-    /// A packet that is neither SYN nor RST has been sent.
-    pub is_established: bool,
+    /// Some sample of what is in flight was not 0.
+    pub had_in_flight: bool,
     pub has_acknowledged: bool,
     /// An ACK of this side says that the other's first data arrived.
     pub ends_initial_window: bool,
@@ -134,7 +134,6 @@ impl Direction {
             // What was acknowledged before this is another stream's.
             peer.has_acknowledged = false;
             peer.compared_acknowledgment = arrival.segment.sequence;
-            self.is_established &= self.syns > 1 || self.data_packets > 0;
         } else if !(self.offers_scale && peer.offers_scale) {
             // Both must offer it (RFC 7323, 2.2).
             self.window_scale = 0;
@@ -168,9 +167,8 @@ impl Direction {
         if !rst {
             if ack || !syn {
                 self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
-                self.compared_window = window;
             }
-            self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
+            self.compared_window = window;
             if ack {
                 // Not the SYN alone is acknowledged.
                 self.ends_initial_window |= peer.syns == 0 || segment.acknowledgment != peer.syn_number.wrapping_add(1);
@@ -318,6 +316,7 @@ impl Direction {
         } else {
             i64::from(payload_bytes)
         };
+        self.had_in_flight |= bytes != 0;
         self.in_flight.sample(bytes, time_ns);
     }
 

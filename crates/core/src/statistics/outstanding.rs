@@ -79,6 +79,18 @@ impl Outstanding {
         found.filter(|segment| position < segment.end())
     }
 
+    /// As [`Outstanding::at`], to look at.
+    pub fn find(&self, position: i64) -> Option<&OutstandingSegment> {
+        let found = match &self.more {
+            Some(more) => {
+                let after = more.partition_point(|segment| segment.start <= position);
+                more.get(after.checked_sub(1)?)
+            }
+            None => self.in_place[..self.count as usize].iter().rfind(|segment| segment.start <= position),
+        };
+        found.filter(|segment| position < segment.end())
+    }
+
     /// Hands on the segments with numbers from `start` to `end`.
     #[cold]
     pub fn each_within(&mut self, start: i64, end: i64, sink: impl FnMut(&mut OutstandingSegment)) {
