@@ -70,6 +70,8 @@ impl Direction {
         let segment = arrival.segment;
         let position = peer.sent.position(segment.acknowledgment);
         let mut is_new = false;
+        // Where a quarter begins, tcptrace finds no segment that ends.
+        let may_end = !peer.sent.quarters().begins(position);
         // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
         let mut sent_ns = NEVER;
         while let Some(taken) = peer.outstanding.take_below(position) {
@@ -83,7 +85,7 @@ impl Direction {
             acknowledged.sent_ns = acknowledged.sent_ns.max(taken.sent_ns);
             acknowledged.end = if acknowledged.has_end { acknowledged.end.max(taken.end()) } else { taken.end() };
             acknowledged.has_end = true;
-            if taken.end() == position {
+            if taken.end() == position && may_end {
                 is_new = true;
                 peer.sample(&taken, below_ns, arrival.time_ns);
             } else {
@@ -96,10 +98,11 @@ impl Direction {
             && segment.acknowledgment == self.compared_acknowledgment
             && window == self.compared_window
             && peer.had_in_flight
+            && may_end
             && peer.ends_at(position);
-        if peer.syns > 0 && segment.acknowledgment == peer.syn_number.wrapping_add(1) {
-            // tcptrace takes the sample made last for the handshake's.
-            peer.acknowledged.handshake_ns = if peer.syns > 1 { -1 } else { peer.acknowledged.last_ns };
+        if peer.syns == 1 && segment.acknowledgment == peer.syn_number.wrapping_add(1) {
+            // tcptrace takes the sample made last for the handshake's, until the SYN is sent again.
+            peer.acknowledged.handshake_ns = peer.acknowledged.last_ns;
         }
         if is_duplicate {
             peer.acknowledged.duplicates += 1;

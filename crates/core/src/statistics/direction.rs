@@ -309,9 +309,10 @@ impl Direction {
 
     #[inline]
     fn sample_in_flight(&mut self, peer: &Direction, end: i64, payload_bytes: u32, time_ns: i64) {
-        let bytes = if peer.has_acknowledged {
+        // An acknowledgment of number 0 tells tcptrace nothing.
+        let bytes = if peer.has_acknowledged && peer.acknowledged_number != 0 {
             end - self.sent.position(peer.acknowledged_number) + 1
-        } else if self.syns > 0 {
+        } else if self.syns > 0 && !peer.has_acknowledged {
             end - self.syn_position + 1
         } else {
             i64::from(payload_bytes)

@@ -39,6 +39,11 @@ impl Quarters {
         (self.base.wrapping_add(position as u32) / Self::LENGTH) as u8
     }
 
+    #[inline]
+    pub fn begins(&self, position: i64) -> bool {
+        self.base.wrapping_add(position as u32).is_multiple_of(Self::LENGTH)
+    }
+
     /// Numbers from a position to its quarter's end.
     #[inline]
     pub fn left(&self, position: i64) -> i64 {
