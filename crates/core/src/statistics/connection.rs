@@ -109,18 +109,36 @@ impl Live {
         number < own.syn_number || number > peer.last_acknowledgment.wrapping_add(peer.last_window)
     }
 
+    /// Counts a packet; gives by how many places on the heap the connection has grown.
     #[inline]
-    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) {
+    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) -> isize {
         self.last_number = number;
         self.last_ns = arrival.time_ns;
         self.has_times &= has_time;
         let from_a = sender_is_low == self.a_is_low;
         match (&mut self.b, from_a) {
-            (Some(b), true) => self.a.packet(b, arrival),
-            (Some(b), false) => b.packet(&mut self.a, arrival),
+            (Some(b), true) => self.a.counted(b, arrival),
+            (Some(b), false) => b.counted(&mut self.a, arrival),
             // What a's packet does to b is nothing, as long as b has sent nothing.
-            (None, true) => self.a.packet(&mut Direction::default(), arrival),
-            (b @ None, false) => b.insert(Box::default()).packet(&mut self.a, arrival),
+            (None, true) => self.a.counted(&mut Direction::default(), arrival),
+            (b @ None, false) => b.insert(Box::default()).counted(&mut self.a, arrival),
+        }
+    }
+
+    pub fn sides(&self) -> impl Iterator<Item = &Direction> {
+        std::iter::once(&self.a).chain(self.b.as_deref())
+    }
+
+    /// Places on the heap for segments and gaps.
+    pub fn places(&self) -> usize {
+        self.sides().map(Direction::places).sum()
+    }
+
+    /// Gives up the segments and gaps that are on the heap.
+    pub fn forget(&mut self) {
+        for side in std::iter::once(&mut self.a).chain(self.b.as_deref_mut()) {
+            side.outstanding.forget();
+            side.sent.forget();
         }
     }
 

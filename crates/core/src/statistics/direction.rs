@@ -116,6 +116,21 @@ impl Direction {
         self.rare.get_or_insert_with(Box::default)
     }
 
+    /// Places on the heap for segments and gaps.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.outstanding.places() + self.sent.places()
+    }
+
+    /// As [`Direction::packet`]; gives by how many places on the heap this side has grown. The other side only shrinks
+    /// by whole connections: what it takes out leaves its places.
+    #[inline]
+    pub fn counted(&mut self, peer: &mut Direction, arrival: &Arrival) -> isize {
+        let before = self.places();
+        self.packet(peer, arrival);
+        self.places() as isize - before as isize
+    }
+
     /// Counts a packet of this side; `peer` is the other.
     #[inline]
     pub fn packet(&mut self, peer: &mut Direction, arrival: &Arrival) {

@@ -14,6 +14,9 @@ mod sent;
 mod table;
 mod window;
 
+#[cfg(test)]
+mod hostile_tests;
+
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
@@ -60,6 +63,10 @@ impl Options {
     }
 }
 
+/// Places for unacknowledged segments (24 bytes each) and gaps (16) on the heap, of all connections together. Beyond it
+/// connections silent longest give up theirs, until half is free.
+const MAX_PLACES: usize = 1 << 22;
+
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
@@ -74,6 +81,8 @@ pub struct Engine {
     /// Time of the last frame.
     end_ns: i64,
     fragments: Owners,
+    places: usize,
+    max_places: usize,
     protocols: [u64; 256],
     summary: Summary,
 }
@@ -89,6 +98,8 @@ impl Engine {
             last: 0,
             end_ns: 0,
             fragments: Owners::default(),
+            places: 0,
+            max_places: MAX_PLACES,
             protocols: [0; 256],
             summary: Summary::default(),
         }
@@ -188,7 +199,43 @@ impl Engine {
                 self.fragments.remember(datagram, (at, sender_is_low));
             }
         }
-        self.live[at as usize].packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
+        let has_time = frame.time_ns.is_some();
+        let grown = self.live[at as usize].packet(&arrival, sender_is_low, self.summary.packets, has_time);
+        self.places = self.places.saturating_add_signed(grown);
+        if self.places > self.max_places {
+            self.relieve();
+        }
+    }
+
+    /// Connections give up what they hold on the heap, those silent longest first, until half of the places are free.
+    #[cold]
+    fn relieve(&mut self) {
+        let held = (0u32..).zip(&self.live).filter(|(_, live)| live.places() > 0);
+        let mut order: Vec<(u64, u32)> = held.map(|(at, live)| (live.last_number, at)).collect();
+        order.sort_unstable();
+        for (_, at) in order {
+            if self.places <= self.max_places / 2 {
+                return;
+            }
+            let live = &mut self.live[at as usize];
+            self.places = self.places.saturating_sub(live.places());
+            live.forget();
+        }
+    }
+
+    /// A connection's row, and in the notes which of its sides not everything was held of.
+    fn close(&mut self, live: Live, end_ns: i64, sink: &mut impl FnMut(Row)) {
+        let forgotten = live.sides().filter(|side| side.outstanding.has_forgotten).count();
+        let filled = live.sides().filter(|side| side.sent.has_filled).count();
+        for (what, count) in [
+            ("sides_with_unacknowledged_segments_forgotten", forgotten),
+            ("sides_with_sequence_gaps_taken_for_sent", filled),
+        ] {
+            if count > 0 {
+                self.note(what, count as u64);
+            }
+        }
+        sink(live.finish(end_ns));
     }
 
     #[inline]
@@ -255,7 +302,8 @@ impl Engine {
             let live = std::mem::take(&mut self.live[at as usize]);
             self.index.remove(self.hasher.hash_one(live.endpoints), at);
             self.vacant.push(at);
-            sink(live.finish(end_ns));
+            self.places = self.places.saturating_sub(live.places());
+            self.close(live, end_ns, sink);
         }
         self.vacant.sort_unstable_by(|one, other| other.cmp(one));
         // They tell of places that are others' now.
@@ -282,15 +330,13 @@ impl Engine {
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
         let end_ns = self.end_ns;
-        if self.vacant.is_empty() {
-            // Never evicted: places are in the order of first packets.
-            self.live.into_iter().for_each(|live| sink(live.finish(end_ns)));
-        } else {
-            let mut live = std::mem::take(&mut self.live);
+        let mut live = std::mem::take(&mut self.live);
+        // Where none was evicted, places are in the order of first packets.
+        if !self.vacant.is_empty() {
             live.retain(|live| live.first_number > 0);
             live.sort_unstable_by_key(|live| live.first_number);
-            live.into_iter().for_each(|live| sink(live.finish(end_ns)));
         }
+        live.into_iter().for_each(|live| self.close(live, end_ns, sink));
         let mut summary = self.summary;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;
