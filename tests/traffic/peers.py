@@ -20,8 +20,9 @@ _PCAPNG = b"\x0a\x0d\x0d\x0a"
 
 Cell = str | bool | int | None
 Row = Mapping[str, object]
-Documented = Mapping[str, Callable[[object, object], bool]]
-"""Column without its direction -> whether (ours, theirs) is the difference that is documented for it."""
+Documented = Mapping[str, Callable[[object, object, Row, str], bool]]
+"""Column without its direction -> whether (ours, theirs) is the difference that is documented for it, by the rest of their row;
+last comes the column's direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def differences(ours: Sequence[Row], theirs: Sequence[Row], documented: Document
                 found.append(f"connection {number}: no column {column}")
             elif not _agree(own[column], printed, column, peer):
                 excuse = documented.get(base)
-                if excuse is None or not excuse(own[column], printed):
+                if excuse is None or not excuse(own[column], printed, peer, column[len(base) :]):
                     said = printed.value if isinstance(printed, Printed) else printed
                     found.append(f"connection {number}: {column} is {own[column]}, tcptrace prints {said}")
     return found

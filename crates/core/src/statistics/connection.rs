@@ -287,10 +287,11 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
 #[cfg(test)]
 mod tests {
     use super::{Direction, Live};
+    use crate::statistics::direction::Rare;
 
     /// docs/flows.md says what a connection costs.
     #[test]
     fn a_connection_costs_what_the_manual_says() {
-        assert_eq!((size_of::<Live>(), size_of::<Direction>()), (608, 520));
+        assert_eq!((size_of::<Live>(), size_of::<Direction>(), size_of::<Rare>()), (608, 520, 160));
     }
 }

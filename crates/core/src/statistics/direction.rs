@@ -365,8 +365,9 @@ impl Direction {
         }
         rare.sack_packets += 1;
         rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
-        let overlaps_second =
-            sack.second.is_some_and(|(low, high)| (start..end).contains(&low) || (low..high).contains(&start));
+        let overlaps_second = sack.second.is_some_and(|(low, high)| {
+            (start..end).contains(&low) || (low..high).contains(&start) || start >= low && end <= high
+        });
         rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
     }
 }
