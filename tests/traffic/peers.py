@@ -76,8 +76,8 @@ def tcptrace_rows(capture: Path) -> list[dict[str, object]]:
 
 def stored_rows(capture: Path) -> list[dict[str, object]]:
     """As ``tcptrace_rows``, of what tcptrace said when the capture was made."""
-    said = (Path(f"{capture}.tcptrace.{ending}").read_text(errors="replace") for ending in ("csv", "txt"))
-    return _rows(*said, capture)
+    table, text = (Path(f"{capture}.tcptrace.{ending}").read_text(errors="replace") for ending in ("csv", "txt"))
+    return _rows(table, text, capture)
 
 
 def _rows(table: str, text: str, capture: Path) -> list[dict[str, object]]:
