@@ -26,16 +26,20 @@ impl Datagram {
     }
 }
 
-/// A connection's number, and whether the sender is its key's low end.
-type Owner = (u32, bool);
-
-/// One place for each hash: the newer datagram takes it.
-#[derive(Debug, Default)]
-pub(crate) struct Owners {
+/// One place for each hash: the newer datagram takes it. An owner is a connection's number, and whether the sender is its
+/// key's low end, unless a module says otherwise.
+#[derive(Debug)]
+pub(crate) struct Owners<Owner = (u32, bool)> {
     places: Vec<Option<(Datagram, Owner)>>,
 }
 
-impl Owners {
+impl<Owner> Default for Owners<Owner> {
+    fn default() -> Self {
+        Owners { places: Vec::new() }
+    }
+}
+
+impl<Owner: Copy> Owners<Owner> {
     pub fn remember(&mut self, datagram: Datagram, owner: Owner) {
         self.places.resize(REMEMBERED, None);
         self.places[datagram.place()] = Some((datagram, owner));

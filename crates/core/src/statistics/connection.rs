@@ -1,5 +1,6 @@
 //! One connection: its endpoints, its times, whether a packet still belongs to it, and its row.
 
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
 use super::direction::{Arrival, Direction};
@@ -14,7 +15,7 @@ const MAX_IDLE_NS: i64 = 240_000_000_000;
 const SIZE_BIAS: f64 = 0.001;
 
 /// Both endpoints in one order for both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Endpoints {
     /// Upper and lower half of the low end's address, then the high end's.
     addresses: [u64; 4],
@@ -23,15 +24,23 @@ pub(super) struct Endpoints {
     is_v6: bool,
 }
 
+/// Word by word, which costs less than the bytes of an array.
+impl Hash for Endpoints {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.addresses.iter().for_each(|half| hasher.write_u64(*half));
+        hasher.write_u64(u64::from(self.low_port) << 32 | u64::from(self.high_port) << 8 | u64::from(self.is_v6));
+    }
+}
+
 impl Endpoints {
     /// The endpoints, and whether the source is the low one.
     #[inline]
     pub fn of(addresses: &Addresses, source_port: u16, destination_port: u16) -> (Self, bool) {
         let halves = |address: u128| [(address >> 64) as u64, address as u64];
-        let (source, destination, is_v6) = match *addresses {
-            Addresses::V4 { source, destination } => ([0, u64::from(source)], [0, u64::from(destination)], false),
-            Addresses::V6 { source, destination } => (halves(source), halves(destination), true),
-        };
+        let is_v6 = addresses.is_v6();
+        let (source, destination) = addresses.numbers();
+        let (source, destination) = (halves(source), halves(destination));
         let source_is_low = (source, source_port) <= (destination, destination_port);
         let ((low, low_port), (high, high_port)) = if source_is_low {
             ((source, source_port), (destination, destination_port))
@@ -57,28 +66,37 @@ pub(super) struct Live {
     /// Who sent the first packet.
     a_is_low: bool,
     has_times: bool,
+    /// Among the closed ones.
+    pub is_in_line: bool,
     /// Of the first and the last packet in the capture, from 1; 0 where no connection is.
     pub first_number: u64,
     pub last_number: u64,
     first_ns: i64,
     last_ns: i64,
     a: Direction,
-    /// Not there while only a SYN of a has been seen, so that a half-open connection stays small.
-    b: Option<Box<Direction>>,
+    /// Of another connection, which was here before, as long as it has sent nothing.
+    b: Direction,
+    has_b: bool,
 }
 
 impl Live {
-    pub fn new(endpoints: Endpoints, a_is_low: bool, number: u64, time_ns: Option<i64>) -> Self {
-        Live {
-            endpoints,
-            a_is_low,
-            has_times: true,
-            first_number: number,
-            last_number: number,
-            first_ns: time_ns.unwrap_or(0),
-            last_ns: time_ns.unwrap_or(0),
-            ..Live::default()
-        }
+    /// Begins a connection, where another one may have been.
+    pub fn begin(&mut self, endpoints: Endpoints, a_is_low: bool, number: u64, time_ns: Option<i64>) {
+        self.endpoints = endpoints;
+        self.a_is_low = a_is_low;
+        self.has_times = true;
+        self.is_in_line = false;
+        (self.first_number, self.last_number) = (number, number);
+        self.first_ns = time_ns.unwrap_or(0);
+        self.last_ns = self.first_ns;
+        self.a = Direction::default();
+        self.has_b = false;
+    }
+
+    /// The side that answers, if it has sent anything.
+    #[inline]
+    fn b(&self) -> Option<&Direction> {
+        self.has_b.then_some(&self.b)
     }
 
     /// Whether a packet of its endpoints begins another connection.
@@ -93,7 +111,7 @@ impl Live {
     /// A FIN or a RST has been seen.
     pub fn is_closed(&self) -> bool {
         let closes = |side: &Direction| side.fins > 0 || side.rare.as_ref().is_some_and(|rare| rare.resets > 0);
-        closes(&self.a) || self.b.as_deref().is_some_and(closes)
+        closes(&self.a) || self.b().is_some_and(closes)
     }
 
     /// After a FIN, a RST or the sender's second SYN: its number is outside what it could still send. Compared without regard to wrapping, and
@@ -101,7 +119,7 @@ impl Live {
     #[cold]
     fn is_news(&self, number: u32, sender_is_low: bool) -> bool {
         let none = Direction::default();
-        let b = self.b.as_deref().unwrap_or(&none);
+        let b = self.b().unwrap_or(&none);
         let (own, peer) = if sender_is_low == self.a_is_low { (&self.a, b) } else { (b, &self.a) };
         if !self.is_closed() && (own.syns < 2 || number == own.syn_number) {
             return false;
@@ -109,33 +127,64 @@ impl Live {
         number < own.syn_number || number > peer.last_acknowledgment.wrapping_add(peer.last_window)
     }
 
+    /// Counts a packet; gives by how many places on the heap the connection has grown.
     #[inline]
-    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) {
+    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) -> isize {
         self.last_number = number;
         self.last_ns = arrival.time_ns;
         self.has_times &= has_time;
         let from_a = sender_is_low == self.a_is_low;
-        match (&mut self.b, from_a) {
-            (Some(b), true) => self.a.packet(b, arrival),
-            (Some(b), false) => b.packet(&mut self.a, arrival),
+        if !from_a {
+            self.begin_b();
+            self.b.counted(&mut self.a, arrival)
+        } else if self.has_b {
+            self.a.counted(&mut self.b, arrival)
+        } else {
             // What a's packet does to b is nothing, as long as b has sent nothing.
-            (None, true) => self.a.packet(&mut Direction::default(), arrival),
-            (b @ None, false) => b.insert(Box::default()).packet(&mut self.a, arrival),
+            self.a.counted(&mut Direction::default(), arrival)
+        }
+    }
+
+    pub fn sides(&self) -> impl Iterator<Item = &Direction> {
+        std::iter::once(&self.a).chain(self.b())
+    }
+
+    /// Places on the heap for segments and gaps.
+    pub fn places(&self) -> usize {
+        self.sides().map(Direction::places).sum()
+    }
+
+    /// Gives up the segments and gaps that are on the heap.
+    pub fn forget(&mut self) {
+        for side in [&mut self.a, &mut self.b] {
+            side.outstanding.forget();
+            side.sent.forget();
+        }
+    }
+
+    #[inline]
+    fn begin_b(&mut self) {
+        if !self.has_b {
+            self.has_b = true;
+            self.b = Direction::default();
         }
     }
 
     /// A later fragment: its bytes are the sender's, its header was in another packet.
     pub fn fragment(&mut self, ip_bytes: u32, frame_bytes: u32, sender_is_low: bool) {
         let from_a = sender_is_low == self.a_is_low;
-        let side = if from_a { &mut self.a } else { self.b.get_or_insert_with(Box::default) };
+        if !from_a {
+            self.begin_b();
+        }
+        let side = if from_a { &mut self.a } else { &mut self.b };
         side.ip_bytes += u64::from(ip_bytes);
         side.frame_bytes += u64::from(frame_bytes);
     }
 
     /// The row; the capture ended at `capture_end_ns`, and an open connection was idle until then.
-    pub fn finish(self, capture_end_ns: i64) -> Row {
+    pub fn finish(&self, capture_end_ns: i64) -> Row {
         let none = Direction::default();
-        let b = self.b.as_deref().unwrap_or(&none);
+        let b = self.b().unwrap_or(&none);
         let a = &self.a;
         let resets = |side: &Direction| side.rare.as_ref().map_or(0, |rare| rare.resets);
         let sides = |count: fn(&Direction) -> u32| u8::from(count(a) > 0) + u8::from(count(b) > 0);
@@ -269,10 +318,11 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
 #[cfg(test)]
 mod tests {
     use super::{Direction, Live};
+    use crate::statistics::direction::Rare;
 
     /// docs/flows.md says what a connection costs.
     #[test]
     fn a_connection_costs_what_the_manual_says() {
-        assert_eq!((size_of::<Live>(), size_of::<Direction>()), (608, 520));
+        assert_eq!((size_of::<Live>(), size_of::<Direction>(), size_of::<Rare>()), (1120, 520, 160));
     }
 }

@@ -4,15 +4,20 @@
 //! of fragmented datagrams the first fragment counts as the packet, later ones add their bytes.
 
 mod acknowledgment;
+mod closed;
 mod connection;
 mod direction;
 mod outstanding;
+mod pair;
 mod repeats;
 mod row;
 mod samples;
 mod sent;
 mod table;
 mod window;
+
+#[cfg(test)]
+mod hostile_tests;
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -22,17 +27,19 @@ pub use row::{Completeness, Row, Side};
 use crate::capture::{Frame, Origin};
 use crate::flow::fragments::{Datagram, Owners};
 use crate::flow::Summary;
-use crate::wire::tcp::{self, Segment};
+use crate::wire::tcp::{self, Segment, FIN, RST};
 use crate::wire::{self, Dissected, Packet, Transport};
+use closed::Closed;
 use connection::{Endpoints, Live};
 use direction::Arrival;
+use pair::Pair;
 use table::Table;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
     pub tunnels: bool,
-    /// Connections held at a time; at more, those idle longest are finished early, closed ones first.
+    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are at two fifths of it.
     pub max_connections: usize,
     /// Only connections with this port, this host on either side.
     pub port: Option<u16>,
@@ -60,20 +67,31 @@ impl Options {
     }
 }
 
+/// Places for unacknowledged segments (24 bytes each) and gaps (16) on the heap, of all connections together. Beyond it
+/// connections silent longest give up theirs, until half is free.
+const MAX_PLACES: usize = 1 << 22;
+
+/// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
+const CLOSED_AT_A_TIME: usize = 64;
+
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
     live: Vec<Live>,
     /// Places in `live` that hold no connection.
     vacant: Vec<u32>,
+    closed: Closed,
     /// The latest connection of each pair of endpoints.
     index: Table,
     hasher: foldhash::fast::RandomState,
-    /// What the last packet belonged to: the next one often does too.
-    last: u32,
+    /// What the last packet belonged to, with its endpoints if they are IPv4: the next one often does too.
+    last: (Pair, u32),
     /// Time of the last frame.
     end_ns: i64,
-    fragments: Owners,
+    /// A connection's place, whether the low end sent, and the connection's first packet: the place may be another's by then.
+    fragments: Owners<(u32, bool, u64)>,
+    places: usize,
+    max_places: usize,
     protocols: [u64; 256],
     summary: Summary,
 }
@@ -84,11 +102,14 @@ impl Engine {
             options,
             live: Vec::new(),
             vacant: Vec::new(),
+            closed: Closed::default(),
             index: Table::default(),
             hasher: foldhash::fast::RandomState::default(),
-            last: 0,
+            last: (Pair::default(), 0),
             end_ns: 0,
             fragments: Owners::default(),
+            places: 0,
+            max_places: MAX_PLACES,
             protocols: [0; 256],
             summary: Summary::default(),
         }
@@ -162,8 +183,6 @@ impl Engine {
         if !self.is_asked_for(packet, segment) {
             return self.skip("not_the_port_or_host_asked_for");
         }
-        let (endpoints, sender_is_low) =
-            Endpoints::of(&packet.addresses, segment.source_port, segment.destination_port);
         let transport = packet.transport_data(frame.data);
         let arrival = Arrival {
             segment,
@@ -174,21 +193,62 @@ impl Engine {
             frame_bytes: frame.original_bytes,
             ip_id: packet.ip_id,
         };
-        let found = self.find(&endpoints);
+        let pair = Pair::of(&packet.addresses, segment.source_port, segment.destination_port);
+        let (found, sender_is_low) = match pair {
+            Some((pair, source_is_low)) if pair == self.last.0 => (Some(self.last.1), source_is_low),
+            _ => self.find(packet, segment),
+        };
         let at = match found {
             Some(at) if !self.live[at as usize].is_over_for(&arrival, sender_is_low) => at,
-            old => {
-                let number = self.summary.packets;
-                self.open(Live::new(endpoints, sender_is_low, number, frame.time_ns), old, sink)
-            }
+            old => self.open(frame, packet, segment, old, sink),
         };
-        self.last = at;
+        self.last = (pair.map_or_else(Pair::default, |(pair, _)| pair), at);
         if packet.fragment_id.is_some() {
             if let Some(datagram) = Datagram::of(packet) {
-                self.fragments.remember(datagram, (at, sender_is_low));
+                self.fragments.remember(datagram, (at, sender_is_low, self.live[at as usize].first_number));
             }
         }
-        self.live[at as usize].packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
+        let live = &mut self.live[at as usize];
+        let grown = live.packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
+        if segment.has(FIN | RST) {
+            self.closed.push(at, live);
+        }
+        self.places = self.places.saturating_add_signed(grown);
+        if self.places > self.max_places {
+            self.relieve();
+        }
+    }
+
+    /// Connections give up what they hold on the heap, those silent longest first, until half of the places are free.
+    #[cold]
+    fn relieve(&mut self) {
+        let held = (0u32..).zip(&self.live).filter(|(_, live)| live.places() > 0);
+        let mut order: Vec<(u64, u32)> = held.map(|(at, live)| (live.last_number, at)).collect();
+        order.sort_unstable();
+        for (_, at) in order {
+            if self.places <= self.max_places / 2 {
+                return;
+            }
+            let live = &mut self.live[at as usize];
+            self.places = self.places.saturating_sub(live.places());
+            live.forget();
+        }
+    }
+
+    /// Finishes the connection at a place; the notes tell of which sides not everything was held.
+    fn close(&mut self, at: u32, sink: &mut impl FnMut(Row)) {
+        let live = &self.live[at as usize];
+        let forgotten = live.sides().filter(|side| side.outstanding.has_forgotten).count();
+        let filled = live.sides().filter(|side| side.sent.has_filled).count();
+        sink(live.finish(self.end_ns));
+        for (what, count) in [
+            ("sides_with_unacknowledged_segments_forgotten", forgotten),
+            ("sides_with_sequence_gaps_taken_for_sent", filled),
+        ] {
+            if count > 0 {
+                self.note(what, count as u64);
+            }
+        }
     }
 
     #[inline]
@@ -202,64 +262,90 @@ impl Engine {
             })
     }
 
-    #[inline]
-    fn find(&self, endpoints: &Endpoints) -> Option<u32> {
-        if let Some(last) = self.live.get(self.last as usize) {
-            // A connection that others of its endpoints followed is not the latest any more, but then it is not last.
-            if last.endpoints == *endpoints {
-                return Some(self.last);
-            }
-        }
+    /// The latest connection of a segment's endpoints, and whether the sender is the low one.
+    fn find(&self, packet: &Packet, segment: &Segment) -> (Option<u32>, bool) {
+        let (endpoints, sender_is_low) =
+            Endpoints::of(&packet.addresses, segment.source_port, segment.destination_port);
         let hash = self.hasher.hash_one(endpoints);
-        self.index.find(hash, |place| self.live[place as usize].endpoints == *endpoints)
+        (self.index.find(hash, |place| self.live[place as usize].endpoints == endpoints), sender_is_low)
     }
 
-    fn open(&mut self, live: Live, old: Option<u32>, sink: &mut impl FnMut(Row)) -> u32 {
-        let (endpoints, mut old) = (live.endpoints, old);
-        if self.live.len() - self.vacant.len() >= self.options.max_connections.max(1) {
-            self.evict(sink);
+    /// Begins a connection, which is the latest of its endpoints from now on, after the one at `old`.
+    fn open(
+        &mut self,
+        frame: &Frame,
+        packet: &Packet,
+        segment: &Segment,
+        old: Option<u32>,
+        sink: &mut impl FnMut(Row),
+    ) -> u32 {
+        let (endpoints, sender_is_low) =
+            Endpoints::of(&packet.addresses, segment.source_port, segment.destination_port);
+        let at = self.place(&endpoints, old, sink);
+        self.live[at as usize].begin(endpoints, sender_is_low, self.summary.packets, frame.time_ns);
+        at
+    }
+
+    /// A place for a connection of these endpoints.
+    fn place(&mut self, endpoints: &Endpoints, mut old: Option<u32>, sink: &mut impl FnMut(Row)) -> u32 {
+        if self.vacant.is_empty() {
+            self.make_room(sink);
             old = old.filter(|&at| self.live[at as usize].first_number > 0);
         }
-        let at = match self.vacant.pop() {
-            Some(at) => {
-                self.live[at as usize] = live;
-                at
-            }
-            None => {
-                self.live.push(live);
-                (self.live.len() - 1) as u32
-            }
-        };
+        let at = self.vacant.pop().unwrap_or_else(|| {
+            self.live.push(Live::default());
+            (self.live.len() - 1) as u32
+        });
         self.index.put(self.hasher.hash_one(endpoints), old, at);
         at
     }
 
-    /// Finishes an eighth of the connections: closed ones, then those whose last packet is longest ago.
+    /// Finishes connections, if too many are held to go on.
+    fn make_room(&mut self, sink: &mut impl FnMut(Row)) {
+        let most = self.options.max_connections.max(1);
+        let mut places = Vec::new();
+        if self.live.len() >= most.div_ceil(5) * 2 {
+            places = self.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.summary.packets, &self.live);
+        }
+        if places.is_empty() && self.live.len() >= most {
+            places = self.idle();
+            let open = places.iter().filter(|&&at| !self.live[at as usize].is_closed()).count();
+            self.note("open_connections_finished_early", open as u64);
+        }
+        if !places.is_empty() {
+            self.evict(places, sink);
+        }
+    }
+
+    /// An eighth of the connections: those whose last packet is longest ago.
     #[cold]
-    fn evict(&mut self, sink: &mut impl FnMut(Row)) {
-        let mut order: Vec<(bool, u64, u32)> = (0u32..)
-            .zip(&self.live)
-            .filter(|(_, live)| live.first_number > 0)
-            .map(|(at, live)| (!live.is_closed(), live.last_number, at))
-            .collect();
+    fn idle(&self) -> Vec<u32> {
+        let mut order: Vec<(u64, u32)> = self.live.iter().map(|live| live.last_number).zip(0u32..).collect();
         let count = (order.len() / 8).max(1);
         if count < order.len() {
             order.select_nth_unstable(count);
             order.truncate(count);
         }
-        let open = order.iter().filter(|(is_open, ..)| *is_open).count() as u64;
-        self.note("open_connections_finished_early", open);
-        let end_ns = self.end_ns;
-        order.sort_unstable_by_key(|&(_, _, at)| self.live[at as usize].first_number);
-        for (_, _, at) in order {
-            let live = std::mem::take(&mut self.live[at as usize]);
-            self.index.remove(self.hasher.hash_one(live.endpoints), at);
-            self.vacant.push(at);
-            sink(live.finish(end_ns));
+        order.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Finishes the connections at these places.
+    #[cold]
+    fn evict(&mut self, mut places: Vec<u32>, sink: &mut impl FnMut(Row)) {
+        places.sort_unstable_by_key(|&at| self.live[at as usize].first_number);
+        let hashes: Vec<u64> =
+            places.iter().map(|&at| self.hasher.hash_one(self.live[at as usize].endpoints)).collect();
+        self.index.fetch(&hashes);
+        for (&at, hash) in places.iter().zip(hashes) {
+            self.index.remove(hash, at);
+            self.close(at, sink);
+            let live = &mut self.live[at as usize];
+            self.places = self.places.saturating_sub(live.places());
+            live.forget();
+            live.first_number = 0;
         }
-        self.vacant.sort_unstable_by(|one, other| other.cmp(one));
-        // They tell of places that are others' now.
-        self.fragments = Owners::default();
+        places.sort_unstable_by(|one, other| other.cmp(one));
+        self.vacant = places;
     }
 
     /// The capture's last frame is at this time, where other engines got part of it. Before [`Engine::finish`].
@@ -269,8 +355,9 @@ impl Engine {
 
     #[cold]
     fn fragment(&mut self, frame: &Frame, packet: &Packet) {
-        match Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram)) {
-            Some((at, sender_is_low)) => {
+        let owner = Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram));
+        match owner.filter(|&(at, _, first_number)| self.live[at as usize].first_number == first_number) {
+            Some((at, sender_is_low, _)) => {
                 self.live[at as usize].fragment(packet.ip_bytes, frame.original_bytes, sender_is_low);
                 self.note("ip_fragment_joined", 1);
             }
@@ -281,16 +368,11 @@ impl Engine {
     /// Hands the remaining rows to `sink`, in the order of their first packets, and closes the books; `origin` is
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
-        let end_ns = self.end_ns;
-        if self.vacant.is_empty() {
-            // Never evicted: places are in the order of first packets.
-            self.live.into_iter().for_each(|live| sink(live.finish(end_ns)));
-        } else {
-            let mut live = std::mem::take(&mut self.live);
-            live.retain(|live| live.first_number > 0);
-            live.sort_unstable_by_key(|live| live.first_number);
-            live.into_iter().for_each(|live| sink(live.finish(end_ns)));
-        }
+        let first = self.live.iter().map(|live| live.first_number);
+        let mut order: Vec<(u64, u32)> = first.zip(0u32..).filter(|(first, _)| *first > 0).collect();
+        // Mostly in order already, which this sort makes use of.
+        order.sort();
+        order.into_iter().for_each(|(_, at)| self.close(at, sink));
         let mut summary = self.summary;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;

@@ -36,20 +36,21 @@ impl Samples {
         u64::from(self.count)
     }
 
-    fn of_some(&self, value: f64) -> Option<f64> {
-        (self.count > 0).then_some(value)
+    #[inline]
+    fn of_some(&self, value: impl FnOnce() -> f64) -> Option<f64> {
+        (self.count > 0).then(value)
     }
 
     pub fn min(&self) -> Option<f64> {
-        self.of_some(self.min_ns as f64 / 1e9)
+        self.of_some(|| self.min_ns as f64 / 1e9)
     }
 
     pub fn max(&self) -> Option<f64> {
-        self.of_some(self.max_ns as f64 / 1e9)
+        self.of_some(|| self.max_ns as f64 / 1e9)
     }
 
     pub fn mean(&self) -> Option<f64> {
-        self.of_some(self.sum_ns as f64 / 1e9 / (f64::from(self.count) + MEAN_BIAS))
+        self.of_some(|| self.sum_ns as f64 / 1e9 / (f64::from(self.count) + MEAN_BIAS))
     }
 
     /// Of the sample; from three times on, as tcptrace.

@@ -1,115 +1,144 @@
-//! Finds a connection's place by the hash of its endpoints: open addressing, 8 bytes an entry.
+//! Finds a connection's place by the hash of its endpoints: open addressing, 9 bytes an entry.
+//!
+//! Most that is looked up is a connection's first packet, which is not there: one byte an entry says so, and all of
+//! these bytes stay in a core's cache where the entries do not.
 
-/// An entry is a place and the upper half of its hash.
+/// An entry is a place and its hash, in 32 bits.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     tag: u32,
     place: u32,
 }
 
-const EMPTY: Entry = Entry { tag: 0, place: u32::MAX };
+const NO_ENTRY: Entry = Entry { tag: 0, place: u32::MAX };
+
+/// What a byte says of its entry: other values are of a tag, which it has.
+const EMPTY: u8 = 0;
+/// No entry any more, but others lie behind it.
+const REMOVED: u8 = 1;
 
 #[derive(Debug)]
 pub(super) struct Table {
+    marks: Vec<u8>,
     entries: Vec<Entry>,
+    /// Not empty: removed ones too.
     used: usize,
+    held: usize,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Table { entries: vec![EMPTY; 1024], used: 0 }
+        Table::of_size(1024)
     }
 }
 
 impl Table {
-    fn start(tag: u32, mask: usize) -> usize {
-        // The tag alone places an entry, so that growing needs no keys.
-        (u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
+    /// `size` is a power of two.
+    fn of_size(size: usize) -> Self {
+        Table { marks: vec![EMPTY; size], entries: vec![NO_ENTRY; size], used: 0, held: 0 }
+    }
+
+    fn mask(&self) -> usize {
+        self.marks.len() - 1
     }
 
     fn tag(hash: u64) -> u32 {
         (hash >> 32) as u32 ^ hash as u32
     }
 
+    /// Where to begin, and the mark. The tag alone gives both, so that growing needs no keys.
+    #[inline]
+    fn start(tag: u32) -> (usize, u8) {
+        let spread = u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((spread >> 32) as usize, (spread >> 24) as u8 | 2)
+    }
+
     /// The place with this hash for which `is_it` holds.
     #[inline]
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        let (tag, mask) = (Self::tag(hash), self.entries.len() - 1);
-        let mut at = Self::start(tag, mask);
+        let (tag, mask) = (Self::tag(hash), self.mask());
+        let (start, mark) = Self::start(tag);
+        let mut at = start & mask;
         loop {
-            let entry = self.entries[at];
-            if entry.place == EMPTY.place {
-                return None;
-            }
-            if entry.tag == tag && is_it(entry.place) {
-                return Some(entry.place);
+            match self.marks[at] {
+                EMPTY => return None,
+                found if found == mark => {
+                    let entry = self.entries[at];
+                    if entry.tag == tag && is_it(entry.place) {
+                        return Some(entry.place);
+                    }
+                }
+                _ => {}
             }
             at = (at + 1) & mask;
+        }
+    }
+
+    /// Loads what is about to be looked for into the core's cache: all at the same time, where one after the other would
+    /// wait for each.
+    pub fn fetch(&self, hashes: &[u64]) {
+        let first = |hash: &u64| Self::start(Self::tag(*hash)).0 & self.mask();
+        let loaded =
+            hashes.iter().map(first).fold(0, |sum, at| sum ^ self.entries[at].place ^ u32::from(self.marks[at]));
+        std::hint::black_box(loaded);
+    }
+
+    /// Where a place is entered.
+    fn entry_of(&self, hash: u64, place: u32) -> Option<usize> {
+        let (start, mark) = Self::start(Self::tag(hash));
+        let mut at = start & self.mask();
+        loop {
+            match self.marks[at] {
+                EMPTY => return None,
+                found if found == mark && self.entries[at].place == place => return Some(at),
+                _ => at = (at + 1) & self.mask(),
+            }
         }
     }
 
     /// Puts in a place, instead of `old` where that is given.
     pub fn put(&mut self, hash: u64, old: Option<u32>, place: u32) {
-        if (self.used + 1) * 4 > self.entries.len() * 3 {
-            self.grow();
+        if let Some(at) = old.and_then(|old| self.entry_of(hash, old)) {
+            self.entries[at].place = place;
+            return;
         }
-        let (tag, mask) = (Self::tag(hash), self.entries.len() - 1);
-        let mut at = Self::start(tag, mask);
-        loop {
-            let entry = &mut self.entries[at];
-            if entry.place == EMPTY.place {
-                *entry = Entry { tag, place };
-                self.used += 1;
-                return;
+        if (self.used + 1) * 4 > self.marks.len() * 3 {
+            // Room is made where much was removed, too.
+            let size = if self.held * 2 > self.marks.len() { self.marks.len() * 2 } else { self.marks.len() };
+            let former = std::mem::replace(self, Table::of_size(size));
+            for (entry, mark) in former.entries.into_iter().zip(former.marks) {
+                if mark > REMOVED {
+                    self.add(entry);
+                }
             }
-            if Some(entry.place) == old {
-                entry.place = place;
-                return;
-            }
-            at = (at + 1) & mask;
         }
+        self.add(Entry { tag: Self::tag(hash), place });
+    }
+
+    fn add(&mut self, entry: Entry) {
+        let (start, mark) = Self::start(entry.tag);
+        let mut at = start & self.mask();
+        while self.marks[at] > REMOVED {
+            at = (at + 1) & self.mask();
+        }
+        self.used += usize::from(self.marks[at] == EMPTY);
+        self.held += 1;
+        self.marks[at] = mark;
+        self.entries[at] = entry;
     }
 
     /// Takes a place out, if it is there.
     pub fn remove(&mut self, hash: u64, place: u32) {
-        let mask = self.entries.len() - 1;
-        let mut hole = Self::start(Self::tag(hash), mask);
-        while self.entries[hole].place != place {
-            if self.entries[hole].place == EMPTY.place {
-                return;
+        let Some(mut at) = self.entry_of(hash, place) else { return };
+        self.held -= 1;
+        self.marks[at] = REMOVED;
+        // With nothing behind them, removed entries are empty ones.
+        if self.marks[(at + 1) & self.mask()] == EMPTY {
+            while self.marks[at] == REMOVED {
+                self.marks[at] = EMPTY;
+                self.used -= 1;
+                at = at.wrapping_sub(1) & self.mask();
             }
-            hole = (hole + 1) & mask;
-        }
-        self.used -= 1;
-        // Entries after the hole move up, unless that would put them before where they start.
-        let mut at = hole;
-        loop {
-            at = (at + 1) & mask;
-            let entry = self.entries[at];
-            if entry.place == EMPTY.place {
-                break;
-            }
-            let start = Self::start(entry.tag, mask);
-            if (at.wrapping_sub(start) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.entries[hole] = entry;
-                hole = at;
-            }
-        }
-        self.entries[hole] = EMPTY;
-    }
-
-    fn grow(&mut self) {
-        let entries = vec![EMPTY; self.entries.len() * 2];
-        let mask = entries.len() - 1;
-        for entry in std::mem::replace(&mut self.entries, entries) {
-            if entry.place == EMPTY.place {
-                continue;
-            }
-            let mut at = Self::start(entry.tag, mask);
-            while self.entries[at].place != EMPTY.place {
-                at = (at + 1) & mask;
-            }
-            self.entries[at] = entry;
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod ppp;
 pub mod tcp;
 pub mod tunnel;
 pub mod udp;
+mod usual;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -124,6 +125,16 @@ pub(crate) struct Inner<'a> {
 /// Reads a frame's headers, up to the outermost IP packet's transport.
 #[inline]
 pub fn dissect(frame: &Frame) -> Dissected {
+    if frame.link == LinkType::ETHERNET {
+        if let Some(packet) = usual::read(frame.data, frame.original_bytes) {
+            return Dissected::Ip(packet);
+        }
+    }
+    dissect_layers(frame)
+}
+
+/// As [`dissect`], layer by layer.
+fn dissect_layers(frame: &Frame) -> Dissected {
     let mut dissected = dissect_link(frame.link, frame.data, frame.original_bytes);
     if let Dissected::Ip(packet) = &mut dissected {
         // The layers hand on what is left of the data, so what is left tells where it began.
