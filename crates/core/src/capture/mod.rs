@@ -26,6 +26,13 @@ pub const MAX_CAPTURED_BYTES: u32 = 1 << 24;
 /// Reasons with counts, for what was read but not used as it stands.
 pub type Counts = BTreeMap<&'static str, u64>;
 
+/// Adds counts to those of the same reasons.
+pub fn add(counts: &mut Counts, more: Counts) {
+    for (reason, count) in more {
+        *counts.entry(reason).or_default() += count;
+    }
+}
+
 /// The number of a link-layer header type (LINKTYPE_...).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);

@@ -23,7 +23,7 @@ pub use jitter::JitterEstimate;
 pub use sequence::{SequenceCounts, MAX_GAPS};
 pub use stream::{Carried, HeaderStatistics, Unread};
 
-use crate::capture::{Counts, Decoder, Frame, Step, Window};
+use crate::capture::{self, Counts, Decoder, Frame, Step, Window};
 use crate::error::{Error, ReadError};
 use crate::flow::fragments::{Datagram as FragmentKey, Owners};
 use crate::flow::Key;
@@ -145,7 +145,7 @@ impl Engine {
 
     fn frame(&mut self, frame: &Frame) {
         self.found.packets += 1;
-        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let dissected = wire::dissect_within(frame, self.options.tunnels);
         let outcome = match &dissected {
             Dissected::Ip(packet) if packet.protocol == udp::PROTOCOL => match &packet.transport {
                 Transport::Udp(datagram) => self.datagram(frame, packet, datagram),
@@ -218,9 +218,7 @@ impl Engine {
 
     fn finish(self, skipped: Counts, stopped: Option<Error>) -> Streams {
         let mut found = self.found;
-        for (reason, count) in skipped {
-            *found.skipped.entry(reason).or_default() += count;
-        }
+        capture::add(&mut found.skipped, skipped);
         found.stopped = stopped;
         for (number, flow) in (0u64..).zip(&self.flows) {
             let (low, high) = flow.key.ends();

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::io::Read;
 
 use super::packet::Seen;
-use crate::capture::{Counts, Decoder, Step, Window};
+use crate::capture::{self, Counts, Decoder, Step, Window};
 use crate::error::{Error, ReadError};
+use crate::flow::widen;
 
 /// What is known of a capture as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,10 +65,7 @@ impl<R: Read> Source<R> {
             let needed = match decoder.step(self.window.bytes()) {
                 Ok(Step::Frame { consumed, frame }) => {
                     self.facts.packets += 1;
-                    if let Some(time) = frame.time_ns {
-                        self.facts.first_ns = Some(self.facts.first_ns.map_or(time, |first| first.min(time)));
-                        self.facts.last_ns = Some(self.facts.last_ns.map_or(time, |last| last.max(time)));
-                    }
+                    widen(&mut self.facts.first_ns, &mut self.facts.last_ns, frame.time_ns);
                     let seen = Seen::of(&frame, self.mtu, self.tunnels);
                     self.window.consume(consumed);
                     match seen {
@@ -101,9 +99,7 @@ impl<R: Read> Source<R> {
             None => decoder.end(self.window.bytes())?,
         };
         self.facts.dropped_packets = origin.dropped_packets;
-        for (reason, count) in origin.skipped {
-            *self.facts.skipped.entry(reason).or_default() += count;
-        }
+        capture::add(&mut self.facts.skipped, origin.skipped);
         self.facts.stopped = stopped;
         Ok(())
     }
