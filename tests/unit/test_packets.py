@@ -133,7 +133,7 @@ def test_connections_say_on_which_link_they_were_seen():
 
 
 def test_unfinished_checksums_are_the_only_caution_of_good_captures():
-    """tshark with checksum validation: 180 of client's 240 frames have a wrong TCP checksum, all of them the pseudo-header's sum."""
+    """tshark that validates: 180 of client's 240 frames have a wrong TCP checksum, all of them the pseudo-header's sum."""
     for case in ("small", "large"):
         assert {caution.kind for caution in extracted(GOLDEN / case).cautions} == {Kind.CHECKSUM_OFFLOAD}
     first = extracted(GOLDEN / "small").cautions[0]

@@ -1,81 +1,139 @@
 //! What each fuzz target does with its bytes. `tests/fuzz_smoke.rs` runs the same on stable Rust.
 #![allow(dead_code, reason = "each target uses one")]
 
+use std::io::Read;
+
+use twinbed_core::capture::{read_merged, read_slice, read_stream, Decompressed};
 use twinbed_core::datagrams::{streams, Headers, Options as UdpOptions, Width};
-use twinbed_core::flow::{connections, connections_from, Options};
 use twinbed_core::http::{ab as ab_report, ab_requests, wrk as wrk_report};
+use twinbed_core::log;
 use twinbed_core::packetisation::packetisation;
 use twinbed_core::pair::{match_captures, Options as PairOptions};
 use twinbed_core::proc::{kernel_log, Counters};
 use twinbed_core::request::requests;
+use twinbed_core::statistics::{Engine, Options, Row};
 
-/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, and each packet is in
-/// one exchange at most.
-fn packets(data: &[u8]) {
-    if let Ok(found) = packetisation(data, &Default::default()) {
-        for side in found.connections.iter().flat_map(|row| [&row.originator, &row.responder]) {
-            let (counts, disorder) = (&side.counts, &side.disorder);
-            assert!(counts.wire_packets >= counts.packets && counts.wire_data_packets >= counts.data_segments);
-            let late = disorder.retransmitted_packets + disorder.recovered_packets + disorder.reordered_packets;
-            assert!(late <= counts.wire_data_packets && side.bursts.packets <= counts.wire_data_packets);
-        }
-    }
-    if let Ok(found) = requests(data, &Default::default()) {
-        let packets: u64 = found.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
-        assert!(packets <= found.summary.packets);
-        assert!(found.exchanges.iter().all(|row| (row.connection as usize) < found.connections.len()));
-    }
+/// Link types that frames are read of.
+const LINKS: [u8; 8] = [1, 113, 20, 101, 0, 9, 228, 50];
+
+/// `data` as it is, and as the packets of a pcap file: whole records, and as one packet of a link type that the first byte says.
+fn captures(data: &[u8]) -> [Vec<u8>; 3] {
+    let link = LINKS[usize::from(data.first().copied().unwrap_or_default()) % LINKS.len()];
+    // 20 stands for 276 = 256 + 20: Linux's cooked header, version 2.
+    let header = [&PCAP_HEADER[..], &[link, u8::from(link == 20), 0, 0]].concat();
+    let packet = data.get(1..).unwrap_or_default();
+    let length = (packet.len() as u32).to_le_bytes();
+    let record = [&[0; 8], &length[..], &length[..], packet].concat();
+    [data.to_vec(), [&header[..], data].concat(), [header, record].concat()]
 }
 
-/// Rows must not claim more than the capture has, and a stream must give what a slice gives.
-fn capture(data: &[u8]) {
-    packets(data);
-    let options = Options::default();
-    let whole = connections(data, &options);
-    match (&whole, connections_from(data, &options)) {
-        (Ok(capture), Ok(streamed)) => {
-            assert_eq!(*capture, streamed);
-            let packets: u64 =
-                capture.connections.iter().map(|row| row.originator.packets + row.responder.packets).sum();
-            assert!(packets <= capture.summary.packets);
-            for row in &capture.connections {
-                assert!(row.originator.packets + row.responder.packets > 0);
-                assert!(row.duration_s().is_none_or(|duration_s| duration_s >= 0.0));
-                for side in [&row.originator, &row.responder] {
-                    assert!(side.unique_payload_bytes + side.retransmitted_bytes <= side.payload_bytes);
-                    assert!(side.payload_bytes <= side.bytes && side.wire_packets >= side.packets);
-                }
-            }
-        }
-        (Err(error), Err(_)) => assert!(!error.to_string().is_empty()),
-        (one, other) => panic!("slice {one:?}, stream {other:?}"),
+const PCAP_HEADER: [u8; 20] = *b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0";
+
+/// Frames as a stream gives them are those that a slice gives, and they lie in the file.
+fn reads_alike(data: &[u8]) {
+    let (mut bytes, mut frames) = (0u64, Vec::new());
+    let whole = read_slice(data, |frame| {
+        bytes += frame.data.len() as u64;
+        frames.push((frame.time_ns, frame.original_bytes, frame.data.len()));
+    });
+    assert!(bytes <= data.len() as u64);
+    let mut again = Vec::new();
+    let stream =
+        read_stream(Trickle(data), |frame| again.push((frame.time_ns, frame.original_bytes, frame.data.len())));
+    assert_eq!(frames, again);
+    assert_eq!(whole.is_ok(), stream.is_ok());
+    let mut merged = 0;
+    let ended = read_merged([data, data], |_| merged += 1);
+    assert!(ended.is_err() || merged == 2 * frames.len());
+}
+
+/// Gives a few bytes at a time.
+struct Trickle<'a>(&'a [u8]);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.0.len().min(buffer.len()).min(7);
+        buffer[..count].copy_from_slice(&self.0[..count]);
+        self.0 = &self.0[count..];
+        Ok(count)
     }
 }
 
 /// Any bytes, and the same with a pcap header in front.
 pub fn pcap(data: &[u8]) {
-    capture(data);
-    let mut file = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0".to_vec();
-    file.extend(match data.first().map(|first| first % 6) {
-        Some(1) => [113, 0, 0, 0],
-        Some(2) => [20, 1, 0, 0],
-        Some(3) => [101, 0, 0, 0],
-        Some(4) => [0, 0, 0, 0],
-        Some(5) => [228, 0, 0, 0],
-        _ => [1, 0, 0, 0],
-    });
-    file.extend(data);
-    capture(&file);
+    for capture in captures(data) {
+        reads_alike(&capture);
+    }
 }
 
 /// Any bytes, and the same with a section and an interface in front.
 pub fn pcapng(data: &[u8]) {
-    capture(data);
+    reads_alike(data);
     let mut file =
         b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x1c\0\0\0".to_vec();
     file.extend(b"\x01\0\0\0\x14\0\0\0\x01\0\0\0\0\0\x04\0\x14\0\0\0");
     file.extend(data);
-    capture(&file);
+    reads_alike(&file);
+}
+
+/// A bomb must not be unpacked into memory: what is read goes by.
+pub fn compressed(data: &[u8]) {
+    const MOST: u64 = 1 << 24;
+    let Ok(reader) = Decompressed::new(data) else { return };
+    let _ = read_stream(reader.take(MOST), |_| {});
+}
+
+/// Packets are in one row at most, and what was sent again was sent.
+pub fn statistics(data: &[u8]) {
+    for capture in captures(data) {
+        for options in [Options::default(), Options { tunnels: true, max_connections: 2, ..Options::default() }] {
+            let mut rows: Vec<Row> = Vec::new();
+            let mut engine = Engine::new(options);
+            let mut sink = |row| rows.push(row);
+            let Ok(origin) = read_slice(&capture, |frame| engine.frame(frame, &mut sink)) else { continue };
+            let summary = engine.finish(origin, &mut sink);
+            assert!(rows.iter().map(|row| row.total_packets).sum::<u64>() <= summary.packets);
+            for row in &rows {
+                assert!(row.total_packets > 0 && row.a.total_packets + row.b.total_packets == row.total_packets);
+                for side in [&row.a, &row.b] {
+                    assert!(side.actual_data_pkts <= side.total_packets && side.rexmt_data_pkts <= side.total_packets);
+                    assert!(side.rtt_min <= side.rtt_max && side.min_segm_size <= side.max_segm_size);
+                }
+            }
+        }
+    }
+}
+
+/// Packets are in one row at most.
+pub fn connections(data: &[u8]) {
+    for capture in captures(data) {
+        for ignore_checksums in [false, true] {
+            let options = log::Options { ignore_checksums, tunnels: !ignore_checksums, ..log::Options::default() };
+            let Ok(found) = log::connections(&capture, &options) else { continue };
+            let packets: u64 = found.rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
+            assert!(packets <= found.summary.packets && found.rows.len() as u64 == found.summary.connections);
+        }
+    }
+}
+
+/// What is on the wire is no less than what was captured, nothing is sent again more often than sent, and each packet is in
+/// one exchange at most.
+pub fn packets(data: &[u8]) {
+    for capture in captures(data) {
+        if let Ok(found) = packetisation(&capture, &Default::default()) {
+            for side in found.connections.iter().flat_map(|row| [&row.originator, &row.responder]) {
+                let (counts, disorder) = (&side.counts, &side.disorder);
+                assert!(counts.wire_packets >= counts.packets && counts.wire_data_packets >= counts.data_segments);
+                let late = disorder.retransmitted_packets + disorder.recovered_packets + disorder.reordered_packets;
+                assert!(late <= counts.wire_data_packets && side.bursts.packets <= counts.wire_data_packets);
+            }
+        }
+        if let Ok(found) = requests(&capture, &Default::default()) {
+            let packets: u64 = found.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
+            assert!(packets <= found.summary.packets);
+            assert!(found.exchanges.iter().all(|row| (row.connection as usize) < found.connections.len()));
+        }
+    }
 }
 
 const RAW_IP_HEADER: [u8; 24] = *b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x65\0\0\0";

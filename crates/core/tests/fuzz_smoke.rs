@@ -3,6 +3,7 @@
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
+use std::io::Write;
 use std::path::Path;
 
 /// xorshift64*
@@ -71,13 +72,45 @@ fn run(seeds: &[Vec<u8>], rounds: usize, target: fn(&[u8])) {
 
 const CAPTURES: &str = "../../tests/golden/captures";
 
+const KINDS: &str = "../../tests/golden/tcp";
+
+/// Captures, and their records without the file header: targets put one in front.
+fn capture_seeds(folder: &str) -> Vec<Vec<u8>> {
+    let whole = seeds(folder, |name| name.ends_with(".pcap"));
+    let bodies = whole.iter().map(|seed| seed[24..].to_vec()).collect::<Vec<_>>();
+    [whole, bodies].concat()
+}
+
 #[test]
 fn pcap() {
-    let seeds = seeds(CAPTURES, |name| name.ends_with(".pcap"));
-    run(&seeds, 3000, targets::pcap);
-    // Without the file header: the target puts one in front, of a link type that the first byte chooses.
-    let bodies: Vec<Vec<u8>> = seeds.iter().map(|seed| seed[24..].to_vec()).collect();
-    run(&bodies, 3000, targets::pcap);
+    run(&capture_seeds(CAPTURES), 3000, targets::pcap);
+}
+
+#[test]
+fn compressed() {
+    let plain = seeds(CAPTURES, |name| name.ends_with(".pcap"));
+    let gzip = |seed: &Vec<u8>| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(seed).and_then(|()| encoder.finish()).expect("memory to compress into")
+    };
+    let zstandard = |seed: &Vec<u8>| zstd::encode_all(&seed[..], 1).expect("memory to compress into");
+    let seeds: Vec<Vec<u8>> = plain.iter().map(gzip).chain(plain.iter().map(zstandard)).collect();
+    run(&seeds, 1000, targets::compressed);
+}
+
+#[test]
+fn statistics() {
+    run(&capture_seeds(KINDS), 2000, targets::statistics);
+}
+
+#[test]
+fn connections() {
+    run(&capture_seeds(KINDS), 2000, targets::connections);
+}
+
+#[test]
+fn packets() {
+    run(&capture_seeds(KINDS), 2000, targets::packets);
 }
 
 #[test]

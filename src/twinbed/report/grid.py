@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from twinbed.model.result import Comparison, Estimate
-from twinbed.report.quantities import Scaling, plus_minus, scaling
+from twinbed.report.quantities import Scaling, number, plus_minus, scaling
 from twinbed.report.words import cell_title
 
 
@@ -19,6 +19,7 @@ class Row:
     reference: str
     comparisons: tuple[Comparison | None, ...]
     means: tuple[str, ...]
+    scale: Scaling
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def grid(comparisons: Sequence[Comparison]) -> Grid:
         scale = scaling(one.unit, [one.reference_estimate.mean, *(each.estimate.mean for each in of.values())])
         found = tuple(of.get(name) for name in testbeds)
         means = tuple("" if each is None else mean(each.estimate, scale) for each in found)
-        rows.append(Row(cell, mean(one.reference_estimate, scale), found, means))
+        rows.append(Row(cell, mean(one.reference_estimate, scale), found, means, scale))
     return Grid(comparisons[0].reference, testbeds, tuple(rows))
 
 
@@ -48,3 +49,11 @@ def mean(found: Estimate, scale: Scaling) -> str:
         return "no values"
     half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
     return f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip()
+
+
+def spread(found: Estimate, scale: Scaling) -> str:
+    """``n = 5, sd 0.18``: replicates, and their standard deviation to two digits in the unit of the mean."""
+    if not found.stdev:
+        return f"n = {found.n}"
+    deviation = found.stdev / scale.factor
+    return f"n = {found.n}, sd {number(deviation, deviation)}"

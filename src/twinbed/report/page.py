@@ -11,10 +11,10 @@ from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report import plots, segments
-from twinbed.report.grid import grid
+from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
-from twinbed.report.quantities import number, ratio, scaling, share
+from twinbed.report.quantities import Scaling, number, ratio, scaling, share
 from twinbed.report.words import (
     LAYERS,
     SYMBOLS,
@@ -215,26 +215,29 @@ def _metric_table(comparisons: Sequence[Comparison]) -> str:
     rows = []
     for row in found.rows:
         one = next(each for each in row.comparisons if each is not None)
-        cells = [f'<td class="number" data-label="{escape(names[0])}">{_mean(row.reference, one.reference_estimate)}</td>']
-        cells += [_compared(each, mean) for each, mean in zip(row.comparisons, row.means, strict=True)]
+        cells = [
+            f'<td class="number" data-label="{escape(names[0])}">{_mean(row.reference, one.reference_estimate, row.scale)}</td>'
+        ]
+        cells += [_compared(each, mean, row.scale) for each, mean in zip(row.comparisons, row.means, strict=True)]
         rows.append(f'<tr><th scope="row">{escape(row.cell)}</th>{"".join(cells)}</tr>')
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
-    caption = f"Mean ± {share(round(level, 4))} interval; ratio to {found.reference} with its interval."
+    interval = share(round(level, 4))
+    caption = f"Mean ± {interval} interval, standard deviation (sd), and the ratio to {found.reference} with its interval."
     return (
         f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption>'
         f'<thead><tr><th scope="col">Cell</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
 
 
-def _mean(text: str, found: Estimate) -> str:
-    return f'<span>{escape(text)}</span><span class="ratio">n = {found.n}</span>'
+def _mean(text: str, found: Estimate, scale: Scaling) -> str:
+    return f'<span>{escape(text)}</span><span class="ratio">{escape(spread(found, scale))}</span>'
 
 
-def _compared(each: Comparison | None, mean: str) -> str:
+def _compared(each: Comparison | None, mean: str, scale: Scaling) -> str:
     if each is None:
         return "<td></td>"
     return (
-        f'<td class="number" data-label="{escape(each.testbed)}">{_mean(mean, each.estimate)}'
+        f'<td class="number" data-label="{escape(each.testbed)}">{_mean(mean, each.estimate, scale)}'
         f'<span class="ratio">{escape(_ratio(each))}</span>'
         f'<span title="{escape(explanation(each))}">{verdict_mark(each.verdict)}</span></td>'
     )
