@@ -22,7 +22,7 @@ def test_tables_and_summaries() -> None:
     assert summary["dropped_packets"] is None
     log, logged = _core.connection_log([path])
     assert log.num_rows == logged["connections"] == table.num_rows
-    assert {name: logged[name] for name in logged if name in summary} == {name: summary[name] for name in summary if name in logged}
+    assert all(logged[name] == summary[name] for name in set(logged) & set(summary))
 
 
 def test_mtu_decides_what_is_super() -> None:
