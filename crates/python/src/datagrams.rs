@@ -129,6 +129,6 @@ fn summary<'py>(py: Python<'py>, found: &Streams) -> PyResult<Bound<'py, PyDict>
     dict.set_item("unread", unread)?;
     dict.set_item("skipped", &found.skipped)?;
     dict.set_item("notes", &found.notes)?;
-    dict.set_item("stopped", found.stopped.as_ref().map(ToString::to_string))?;
+    dict.set_item("stopped", found.stopped.as_ref().map(|stop| &stop.reason))?;
     Ok(dict)
 }

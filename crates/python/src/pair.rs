@@ -120,6 +120,6 @@ fn facts<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDi
     dict.set_item("last_ns", facts.last_ns)?;
     dict.set_item("skipped", &facts.skipped)?;
     dict.set_item("dropped_packets", facts.dropped_packets)?;
-    dict.set_item("stopped", facts.stopped.as_ref().map(ToString::to_string))?;
+    dict.set_item("stopped", facts.stopped.as_ref().map(|stop| &stop.reason))?;
     Ok(dict)
 }
