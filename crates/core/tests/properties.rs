@@ -3,10 +3,8 @@
 mod engines;
 mod made;
 
-use std::io::Read;
-
 use engines::{read, try_read};
-use made::{pcap, pcapng_section, tcp, Clock, Packet, Tcp, MICROSECONDS};
+use made::{pcap, pcapng_section, tcp, Clock, Packet, Pieces, Tcp, MICROSECONDS};
 use proptest::prelude::*;
 
 const ETHERNET: u32 = 1;
@@ -39,24 +37,6 @@ fn any_packets() -> impl Strategy<Value = Vec<Packet>> {
     })
 }
 
-/// Gives what it has in pieces.
-struct Pieces<'a> {
-    bytes: &'a [u8],
-    sizes: Vec<usize>,
-    at: usize,
-}
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.sizes[self.at % self.sizes.len()].min(self.bytes.len()).min(buffer.len());
-        self.at += 1;
-        let (piece, rest) = self.bytes.split_at(size);
-        buffer[..size].copy_from_slice(piece);
-        self.bytes = rest;
-        Ok(size)
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -71,7 +51,7 @@ proptest! {
         } else {
             pcap(&packets, false, false, ETHERNET)
         };
-        let pieces = Pieces { bytes: &file, sizes, at: 0 };
+        let pieces = Pieces::new(&file, sizes);
         prop_assert_eq!(read(&file), engines::read_stream(pieces).expect("a capture"));
     }
 
