@@ -31,9 +31,9 @@ COMMANDS: Mapping[str, Lazy] = {
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
     "compare": Lazy("twinbed.cli.compare", "command", "The verdict on each testbed against the reference."),
     "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
-    "flows": Lazy("twinbed.cli.flows", "command", "Statistics of every TCP connection of captures, as tcptrace's."),
-    "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as Zeek's conn.log has them."),
-    "match": Lazy("twinbed.cli.match", "command", "Two captures of one path, packet by packet: loss, delay, splits."),
+    "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
+    "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),
+    "match": Lazy("twinbed.cli.match", "command", "Two captures of one path: loss, delay, splits, joins."),
     "image": Lazy("twinbed.cli.image", "image", "The root file system and guest kernel that every testbed runs."),
     "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
 }
