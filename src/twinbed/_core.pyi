@@ -28,10 +28,6 @@ class CaptureSummary(TypedDict):
     protocols: dict[str, int]
     """IP packets by transport: tcp, udp, icmp, ..., ip_protocol_N."""
     non_ip_packets: int
-    super_packets: int
-    """Packets whose IP length is above the MTU: captured before segmentation or after merging."""
-    wire_packets: int
-    """Packets on the wire that all packets stand for."""
     interfaces: int
     dropped_packets: int | None
     """As a pcapng file says; a pcap file cannot."""
@@ -39,24 +35,6 @@ class CaptureSummary(TypedDict):
     """Packets and records that are in no row, by reason (last_record_cut_off, tcp_header_cut_off, ...)."""
     notes: dict[str, int]
     """Packets that are in a row, but odd."""
-
-def connections(
-    path: str | os.PathLike[str], *, mtu: int = 1500, udp_timeout_s: float = 60.0, tunnels: bool = False
-) -> tuple[pa.Table, CaptureSummary]:
-    """One row per connection of a pcap or pcapng file, in the order of their first packets.
-
-    The file may be compressed by gzip or Zstandard; `-` is standard input. With `tunnels`, packets inside IP-in-IP, GRE and
-    VXLAN count instead of those that carry them.
-
-    Columns: protocol, originator_address, originator_port, responder_address, responder_port, start_s, start_ns,
-    duration_s, complete, reset, and for `originator_` and `responder_` each: packets, bytes (IP), frame_bytes,
-    payload_bytes, unique_payload_bytes, retransmitted_segments, retransmitted_bytes, retransmitted_syn_fin,
-    out_of_order_segments, pure_acks, data_segments, max_segment_bytes, syn_segments, fin_segments, rst_segments,
-    keep_alive_segments, zero_window_probes, super_packets, wire_packets. Those of TCP alone are null for UDP.
-
-    tcptrace's "rexmt data pkts" is retransmitted_segments; its "rexmt data bytes" is retransmitted_bytes +
-    retransmitted_syn_fin.
-    """
 
 class UdpSummary(TypedDict):
     packets: int

@@ -1,8 +1,10 @@
-"""Random TCP captures: plausible connections with loss, repeats, reordering, probes and port reuse, and some packets that no host would send.
+"""Random TCP captures: plausible connections with loss, repeats, reordering, probes and port reuse, and some packets that no
+host would send.
 
 write(seed, path) writes one; the same seed gives the same file.
 """
 
+import pathlib
 import random
 import struct
 
@@ -39,9 +41,11 @@ class Pair:
     def restart(self):
         rng = self.rng
         near = [0, 2**30, 2**31, 3 * 2**30]
-        isn = lambda: (
-            (rng.choice(near) - rng.randrange(0, 6000)) % 2**32 if rng.random() < self.style["near"] else rng.randrange(2**32)
-        )
+
+        def isn():
+            is_near = rng.random() < self.style["near"]
+            return (rng.choice(near) - rng.randrange(0, 6000)) % 2**32 if is_near else rng.randrange(2**32)
+
         self.isn = [isn(), isn()]
         self.next = [self.isn[0] + 1, self.isn[1] + 1]
         self.low = self.next[::-1]  # acknowledged of the other side
@@ -266,7 +270,7 @@ def write(seed, path):
     # Interleaved, each stream in its own order.
     packets = []
     heads = [0] * len(streams)
-    while any(head < len(stream) for head, stream in zip(heads, streams)):
+    while any(head < len(stream) for head, stream in zip(heads, streams, strict=True)):
         at = rng.choice([i for i, stream in enumerate(streams) if heads[i] < len(stream)])
         packets.append(streams[at][heads[at]])
         heads[at] += 1
@@ -282,7 +286,7 @@ def write(seed, path):
     backwards = rng.choice([0, 0, 0, 0.05])
     gap = rng.choice([0, 0, 0, 0.01])
     snap = rng.choice([None, None, 96, 70, 200])
-    with open(path, "wb") as file:
+    with pathlib.Path(path).open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for pair, packet in packets:
             time_us += int(rng.expovariate(1 / scale))

@@ -14,16 +14,76 @@ import tempfile
 import captures
 
 # tcptrace's name: ours, how it is printed (docs/flows.md has what is not followed)
-COUNTS = """total_packets resets_sent ack_pkts_sent pure_acks_sent sack_pkts_sent dsack_pkts_sent max_sack_blks/ack
-unique_bytes_sent actual_data_pkts actual_data_bytes rexmt_data_pkts rexmt_data_bytes zwnd_probe_pkts zwnd_probe_bytes
-outoforder_pkts pushed_data_pkts adv_wind_scale sacks_sent urgent_data_pkts urgent_data_bytes zero_win_adv truncated_data
-truncated_packets hardware_dups RTT_samples RTT_full_sz_smpls post-loss_acks ambiguous_acks segs_cum_acked duplicate_acks
-triple_dupacks max_#_retrans mss_requested max_segm_size min_segm_size max_win_adv min_win_adv initial_window_bytes
-initial_window_pkts ttl_stream_length missed_data max_owin min_non-zero_owin""".split()
-CUT = "avg_segm_size avg_win_adv avg_owin".split()
-MILLISECONDS = """idletime_max RTT_min RTT_max RTT_avg RTT_stdev RTT_from_3WHS RTT_full_sz_min RTT_full_sz_max RTT_full_sz_avg
-RTT_full_sz_stdev RTT_min_(last) RTT_max_(last) RTT_avg_(last) RTT_sdv_(last) min_retr_time max_retr_time avg_retr_time
-sdv_retr_time""".split()
+COUNTS = [
+    "total_packets",
+    "resets_sent",
+    "ack_pkts_sent",
+    "pure_acks_sent",
+    "sack_pkts_sent",
+    "dsack_pkts_sent",
+    "max_sack_blks/ack",
+    "unique_bytes_sent",
+    "actual_data_pkts",
+    "actual_data_bytes",
+    "rexmt_data_pkts",
+    "rexmt_data_bytes",
+    "zwnd_probe_pkts",
+    "zwnd_probe_bytes",
+    "outoforder_pkts",
+    "pushed_data_pkts",
+    "adv_wind_scale",
+    "sacks_sent",
+    "urgent_data_pkts",
+    "urgent_data_bytes",
+    "zero_win_adv",
+    "truncated_data",
+    "truncated_packets",
+    "hardware_dups",
+    "RTT_samples",
+    "RTT_full_sz_smpls",
+    "post-loss_acks",
+    "ambiguous_acks",
+    "segs_cum_acked",
+    "duplicate_acks",
+    "triple_dupacks",
+    "max_#_retrans",
+    "mss_requested",
+    "max_segm_size",
+    "min_segm_size",
+    "max_win_adv",
+    "min_win_adv",
+    "initial_window_bytes",
+    "initial_window_pkts",
+    "ttl_stream_length",
+    "missed_data",
+    "max_owin",
+    "min_non-zero_owin",
+]
+CUT = [
+    "avg_segm_size",
+    "avg_win_adv",
+    "avg_owin",
+]
+MILLISECONDS = [
+    "idletime_max",
+    "RTT_min",
+    "RTT_max",
+    "RTT_avg",
+    "RTT_stdev",
+    "RTT_from_3WHS",
+    "RTT_full_sz_min",
+    "RTT_full_sz_max",
+    "RTT_full_sz_avg",
+    "RTT_full_sz_stdev",
+    "RTT_min_(last)",
+    "RTT_max_(last)",
+    "RTT_avg_(last)",
+    "RTT_sdv_(last)",
+    "min_retr_time",
+    "max_retr_time",
+    "avg_retr_time",
+    "sdv_retr_time",
+]
 OTHERS = {"data_xmit_time": 3, "throughput": 0}
 
 
@@ -69,7 +129,7 @@ def their_rows(path):
     text = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False).stdout
     lines = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if "," in line and line[0] != "#"]
     head = [name.replace("RTT full_sz", "RTT_full_sz") for name in lines[0]] if lines else []
-    return [dict(zip(head, line)) for line in lines[1:] if len(line) > 10]
+    return [dict(zip(head, line, strict=False)) for line in lines[1:] if len(line) > 10]
 
 
 def differences(program, path):
@@ -77,8 +137,8 @@ def differences(program, path):
     if len(ours) != len(theirs):
         yield "connections", len(ours), len(theirs)
         return
-    for sides, row in zip(ours, theirs):
-        for side, way in zip(sides, ("a2b", "b2a")):
+    for sides, row in zip(ours, theirs, strict=True):
+        for side, way in zip(sides, ("a2b", "b2a"), strict=True):
             wrapped = any(int(row[f"{name}_{way}"]) > 2**31 for name in ("max_owin", "min_non-zero_owin", "avg_owin"))
             for column in [*COUNTS, *CUT, *MILLISECONDS, *OTHERS]:
                 if "owin" in column and wrapped:
@@ -111,9 +171,9 @@ def main(program, *arguments):
             files, agreeing = files + 1, agreeing + (not found)
             for column, own, their in found:
                 wrong[column].append((str(path), own, their))
-    print(f"{agreeing} of {files} captures agree in every column")
+    sys.stdout.write(f"{agreeing} of {files} captures agree in every column\n")
     for column, found in sorted(wrong.items(), key=lambda item: -len(item[1])):
-        print(f"  {column}: {len(found)}, first {found[0]}")
+        sys.stdout.write(f"  {column}: {len(found)}, first {found[0]}\n")
     return 0 if agreeing == files else 1
 
 

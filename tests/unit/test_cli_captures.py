@@ -40,8 +40,8 @@ def shown(capfdbinary):
 
 
 def tcptrace(capture: Path) -> list[dict[str, str]]:
-    """The rows of tcptrace's own output, as stored beside the capture."""
-    text = capture.with_name(capture.name + ".tcptrace.csv").read_text()
+    """The rows of tcptrace's own output, as stored in golden/flows."""
+    text = (capture.parents[1] / "flows" / f"{capture.name}.tcptrace.csv").read_text()
     rows = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [{name.strip(): value.strip() for name, value in row.items() if name} for row in csv.DictReader(rows)]
 

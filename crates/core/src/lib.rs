@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`capture`] | pcap and pcapng bytes | frames with time, link type and original length |
 //! | [`wire`] | one frame | its IP packet, TCP segment or UDP datagram |
-//! | [`flow`] | frames | one row per connection, and a summary of the capture |
+//! | [`flow`] | packets | whose they are, and a summary of the capture: what the readers of connections share |
 //! | [`datagrams`] | frames | one row per direction of a UDP flow, with what iperf3 writes into it |
 //! | [`pair`] | two captures of the same traffic | what was lost, delayed, split and merged between them |
 //! | [`packetisation`] | frames | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |

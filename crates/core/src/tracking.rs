@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 
 use crate::flow::{Key, Protocol};
+use crate::packetisation::{SegmentLimits, WirePackets};
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 use crate::wire::{udp::Datagram, Packet};
 
@@ -28,7 +29,7 @@ pub(crate) struct Followed<T> {
     last_ns: Option<i64>,
     pub originator_is_low: bool,
     /// From the SYNs' options.
-    pub max_segment: [Option<u16>; 2],
+    max_segment: [Option<u16>; 2],
     syn: [Option<u32>; 2],
     first_sequence: [Option<u32>; 2],
     fin: [bool; 2],
@@ -37,12 +38,18 @@ pub(crate) struct Followed<T> {
 }
 
 impl<T> Followed<T> {
-    /// The largest payload that SYNs of both ends allow, options not yet taken off.
-    pub fn min_max_segment(&self) -> Option<u16> {
-        match self.max_segment {
-            [Some(high), Some(low)] => Some(high.min(low)),
-            [high, low] => high.or(low),
-        }
+    /// What a segment of this connection stands for on a link with this MTU.
+    #[inline]
+    pub fn wire_packets(&self, packet: &Packet, segment: &Segment, sender_is_low: bool, mtu: u32) -> WirePackets {
+        let limits = SegmentLimits {
+            mtu,
+            receiver: self.max_segment[usize::from(!sender_is_low)],
+            smaller: match self.max_segment {
+                [Some(high), Some(low)] => Some(high.min(low)),
+                [high, low] => high.or(low),
+            },
+        };
+        WirePackets::of_segment(segment.payload_bytes, segment.header_bytes.into(), packet.ip_bytes, &limits)
     }
 
     pub fn has_fin(&self, from_low: bool) -> bool {

@@ -2,7 +2,7 @@
 
 mod made;
 
-use made::{pcap, tcp, Packet, Tcp};
+use made::{pcap, tcp, Packet, Pieces, Tcp};
 use proptest::prelude::*;
 use twinbed_core::capture::{read_slice, Origin};
 use twinbed_core::log::{connections, connections_from, Capture, Log, Options};
@@ -42,19 +42,6 @@ fn any_packets() -> impl Strategy<Value = Vec<Packet>> {
     })
 }
 
-/// Gives its bytes in small pieces.
-struct Pieces<'a>(&'a [u8], usize);
-
-impl std::io::Read for Pieces<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.1.min(self.0.len()).min(buffer.len());
-        let (piece, rest) = self.0.split_at(size);
-        buffer[..size].copy_from_slice(piece);
-        self.0 = rest;
-        Ok(size)
-    }
-}
-
 fn whole(packets: &[Packet], options: &Options) -> Capture {
     connections(&pcap(packets, false, false, ETHERNET), options).expect("a capture")
 }
@@ -79,7 +66,7 @@ proptest! {
         prop_assert_eq!(&rows, &expected.rows);
         prop_assert_eq!(&rest.summary, &expected.summary);
         let file = pcap(&packets, false, false, ETHERNET);
-        prop_assert_eq!(connections_from(Pieces(&file, piece), &options).expect("a capture"), expected);
+        prop_assert_eq!(connections_from(Pieces::new(&file, [piece]), &options).expect("a capture"), expected);
     }
 
     #[test]

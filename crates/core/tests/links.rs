@@ -1,13 +1,25 @@
 //! One IP packet under every link-layer header, and lengths that headers leave open.
 
+mod engines;
 mod made;
 
+use engines::Capture;
 use made::{pcap, tcp, Packet};
-use twinbed_core::flow::{connections, Capture, Options};
+use twinbed_core::packetisation::packetisation;
 
 fn read(data: Vec<u8>, original_bytes: u32, link: u32) -> Capture {
     let packets = [Packet { time_us: 1_700_000_000_000_000, data, original_bytes }];
-    connections(&pcap(&packets, false, false, link), &Options::default()).expect("a capture")
+    engines::read(&pcap(&packets, false, false, link))
+}
+
+/// Frame, IP and payload bytes of the one packet, on which both engines agree.
+fn lengths(capture: &Capture) -> [u64; 3] {
+    let counted = capture.counted();
+    assert_eq!(counted, capture.logged());
+    assert_eq!(counted.len(), 1);
+    let [packets, lengths @ ..] = counted.into_values().next().expect("one direction");
+    assert_eq!(packets, 1);
+    lengths
 }
 
 fn under(header: &[u8], link: u32) -> Capture {
@@ -36,17 +48,19 @@ fn every_link_header() {
         (vec![], 228),
     ];
     for (header, link) in cases {
-        let Capture { connections: rows, summary } = under(&header, link);
-        assert_eq!((rows.len(), summary.non_ip_packets), (1, 0), "link type {link}, {header:?}");
-        let side = &rows[0].originator;
-        assert_eq!((side.bytes, side.payload_bytes), (140, 100), "link type {link}, {header:?}");
-        assert_eq!(side.frame_bytes, 140 + header.len() as u64);
+        let capture = under(&header, link);
+        assert_eq!(lengths(&capture), [140 + header.len() as u64, 140, 100], "link type {link}, {header:?}");
+        let Capture { summary, log_summary, .. } = capture;
+        assert_eq!((summary.non_ip_packets, log_summary.non_ip_packets), (0, 0));
         assert!(summary.skipped.is_empty() && summary.notes.is_empty());
+        assert!(log_summary.skipped.is_empty() && log_summary.notes.is_empty());
     }
-    let arp = under(&ethernet(&[8, 6]), 1).summary;
-    assert_eq!((arp.non_ip_packets, arp.wire_packets), (1, 1));
-    let wifi = under(&[], 105).summary;
-    assert_eq!(wifi.skipped.get("link_type_not_read"), Some(&1));
+    let arp = under(&ethernet(&[8, 6]), 1);
+    assert_eq!((arp.summary.non_ip_packets, arp.log_summary.non_ip_packets), (1, 1));
+    let wifi = under(&[], 105);
+    for skipped in [wifi.summary.skipped, wifi.log_summary.skipped] {
+        assert_eq!(skipped.get("link_type_not_read"), Some(&1));
+    }
 }
 
 /// Frames are padded to 60 bytes; the IP length says what is data.
@@ -55,8 +69,8 @@ fn padding_is_not_payload() {
     let mut data = tcp(true, "A", 1, 1, 0).frame();
     data.resize(60, 0);
     let capture = read(data, 60, 1);
-    let side = &capture.connections[0].originator;
-    assert_eq!((side.payload_bytes, side.bytes, side.frame_bytes, side.pure_acks), (0, 40, 60, 1));
+    assert_eq!(lengths(&capture), [60, 40, 0]);
+    assert_eq!(capture.flows[0].a.pure_acks_sent, 1);
 }
 
 fn ipv6(payload_length: u16, next_header: u8, rest: &[u8]) -> Vec<u8> {
@@ -77,24 +91,55 @@ fn tcp_header() -> Vec<u8> {
 #[test]
 fn ipv6_above_64_kib() {
     let data = ipv6(0, 6, &tcp_header());
-    let rows = read(data, 14 + 40 + 20 + 150_000, 1).connections;
-    assert_eq!((rows[0].originator.payload_bytes, rows[0].originator.bytes), (150_000, 150_060));
+    assert_eq!(lengths(&read(data, 14 + 40 + 20 + 150_000, 1)), [150_074, 150_060, 150_000]);
     let option = [&[6, 0, 0xc2, 4][..], &(8u32 + 20 + 150_000).to_be_bytes()].concat();
     let data = ipv6(0, 0, &[option, tcp_header()].concat());
-    let rows = read(data, 14 + 40 + 8 + 20 + 150_000, 1).connections;
-    assert_eq!((rows[0].originator.payload_bytes, rows[0].originator.bytes), (150_000, 150_068));
+    assert_eq!(lengths(&read(data, 14 + 40 + 8 + 20 + 150_000, 1)), [150_082, 150_068, 150_000]);
+}
+
+/// Linux writes a total length of 0 above 64 KiB.
+#[test]
+fn a_total_length_of_zero_is_the_frames() {
+    let mut data = tcp(false, "A", 501, 101, 10).frame();
+    data[16..18].copy_from_slice(&[0, 0]);
+    let packets = [Packet { time_us: 1, original_bytes: 14 + 40 + 100_000, data }];
+    let file = pcap(&packets, false, false, 1);
+    assert_eq!(lengths(&engines::read(&file)), [100_054, 100_040, 100_000]);
+    let cut = packetisation(&file, &Default::default()).expect("a capture");
+    // 100,000 / 1460 = 68.5
+    assert_eq!(cut.connections[0].originator.counts.wire_packets, 69);
+}
+
+#[test]
+fn a_snap_length_changes_no_length() {
+    let whole = made::segments(&[tcp(true, "A", 101, 501, 700), tcp(false, "A", 501, 801, 1460)]);
+    let counted = |snap: usize| {
+        let mut cut = whole.clone();
+        cut.iter_mut().for_each(|packet| packet.data.truncate(snap));
+        engines::read(&pcap(&cut, false, false, 1))
+    };
+    let (all, headers) = (counted(2000), counted(54));
+    assert_eq!(all.counted(), headers.counted());
+    assert_eq!((all.counted(), headers.counted()), (all.logged(), headers.logged()));
+    assert_eq!((headers.flows[0].a.truncated_data, headers.flows[0].b.truncated_packets), (700, 1));
+    let less = counted(40);
+    for skipped in [less.summary.skipped, less.log_summary.skipped] {
+        assert_eq!(skipped.get("tcp_header_cut_off"), Some(&2));
+    }
 }
 
 #[test]
 fn fragments_without_a_transport_header() {
     let first = ipv6(8 + 20 + 16, 44, &[&[6, 0, 0, 1, 0, 0, 0, 9][..], &tcp_header(), &[0; 16]].concat());
     let length = first.len() as u32;
-    assert_eq!(read(first, length, 1).connections[0].originator.payload_bytes, 16);
+    assert_eq!(lengths(&read(first, length, 1))[2], 16);
     let later = ipv6(8 + 20, 44, &[&[6, 0, 0, 0x28, 0, 0, 0, 9][..], &tcp_header()].concat());
     let length = later.len() as u32;
     let capture = read(later, length, 1);
-    assert!(capture.connections.is_empty());
-    assert_eq!(capture.summary.skipped.get("ip_fragment_without_transport_header"), Some(&1));
+    assert!(capture.flows.is_empty() && capture.log.is_empty());
+    for skipped in [&capture.summary.skipped, &capture.log_summary.skipped] {
+        assert_eq!(skipped.get("ip_fragment_without_transport_header"), Some(&1));
+    }
     assert_eq!(capture.summary.protocols.get(&6), Some(&1));
 }
 
@@ -104,6 +149,8 @@ fn lengths_beyond_the_frame_are_noted() {
     let mut data = tcp(true, "A", 1, 1, 10).frame();
     data[16..18].copy_from_slice(&1000u16.to_be_bytes());
     let capture = read(data, 64, 1);
-    assert_eq!(capture.connections[0].originator.payload_bytes, 960);
-    assert_eq!(capture.summary.notes.get("ip_length_above_frame_length"), Some(&1));
+    assert_eq!(lengths(&capture), [64, 1000, 960]);
+    for notes in [&capture.summary.notes, &capture.log_summary.notes] {
+        assert_eq!(notes.get("ip_length_above_frame_length"), Some(&1));
+    }
 }

@@ -5,7 +5,7 @@ mod made;
 
 use std::path::{Path, PathBuf};
 
-use made::{pcap, segments, tcp, udp, Packet};
+use made::{pcap, segments, tcp, udp, Packet, Pieces};
 use proptest::prelude::*;
 use twinbed_core::packetisation::{packetisation, packetisation_from, Direction, Options, Packetisation};
 
@@ -260,24 +260,10 @@ proptest! {
             bytes[at] = byte;
         }
         let whole = packetisation(&bytes, &Options::default());
-        let pieces = made_pieces(&bytes, chunk);
+        let pieces = Pieces::new(&bytes, [chunk]);
         match (whole, packetisation_from(pieces, &Options::default())) {
             (Ok(whole), Ok(parts)) => prop_assert_eq!(whole, parts),
             (whole, parts) => prop_assert!(whole.is_err() && parts.is_err()),
         }
     }
-}
-
-/// Reads of at most `chunk` bytes.
-fn made_pieces(bytes: &[u8], chunk: usize) -> impl std::io::Read + '_ {
-    struct Pieces<'a>(&'a [u8], usize);
-    impl std::io::Read for Pieces<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let count = self.1.min(self.0.len()).min(buffer.len());
-            buffer[..count].copy_from_slice(&self.0[..count]);
-            self.0 = &self.0[count..];
-            Ok(count)
-        }
-    }
-    Pieces(bytes, chunk)
 }

@@ -1,12 +1,14 @@
 //! Compressed captures, PPP, tunnels, fragments: by etherparse's packets in headers written by hand from the RFCs.
 
+mod engines;
 mod made;
 
 use std::io::{Cursor, Read, Write};
 
+use engines::{read, read_within, try_read, Capture};
 use made::{paced, pcap, segments, tcp, udp, Packet};
 use twinbed_core::capture::{Compression, Decompressed};
-use twinbed_core::flow::{connections, connections_from, Capture, Options};
+use twinbed_core::datagrams::streams;
 
 const ETHERNET: u32 = 1;
 
@@ -26,13 +28,13 @@ fn zstandard(bytes: &[u8]) -> Vec<u8> {
 
 fn from_stream(bytes: Vec<u8>) -> Capture {
     let reader = Decompressed::new(Cursor::new(bytes)).expect("a stream");
-    connections_from(reader, &Options::default()).expect("a capture")
+    engines::read_stream(reader).expect("a capture")
 }
 
 #[test]
 fn compression_changes_nothing() {
     let file = pcap(&frames(), false, false, ETHERNET);
-    let expected = connections(&file, &Options::default()).expect("a capture");
+    let expected = read(&file);
     let (first, second) = file.split_at(file.len() / 2);
     let in_two = |packed: fn(&[u8]) -> Vec<u8>| [packed(first), packed(second)].concat();
     for packed in [file.clone(), gzip(&file), zstandard(&file), in_two(gzip), in_two(zstandard)] {
@@ -59,8 +61,16 @@ fn a_cut_compressed_stream_is_an_error_and_no_panic() {
 
 fn one(data: Vec<u8>, link: u32, tunnels: bool) -> Capture {
     let packet = Packet { time_us: 1, original_bytes: data.len() as u32, data };
-    let options = Options { tunnels, ..Options::default() };
-    connections(&pcap(&[packet], false, false, link), &options).expect("a capture")
+    read_within(&pcap(&[packet], false, false, link), tunnels).expect("a capture")
+}
+
+/// The payload of the one TCP packet, on which both engines agree.
+fn payload_bytes(capture: &Capture) -> u64 {
+    let counted = capture.counted();
+    assert_eq!(counted, capture.logged());
+    let found: Vec<_> = counted.into_values().collect();
+    assert_eq!((found.len(), found[0][0]), (1, 1));
+    found[0][3]
 }
 
 /// The IP packet in an Ethernet frame.
@@ -81,13 +91,14 @@ fn ppp_in_all_its_forms() {
     ];
     for (header, link) in headers {
         let capture = one([header, ip(&frame)].concat(), link, false);
-        assert_eq!(capture.connections[0].originator.payload_bytes, 9, "{header:?}");
+        assert_eq!(payload_bytes(&capture), 9, "{header:?}");
     }
     // PPPoE: version and type, code, session, length; LCP is no IP.
     let mut pppoe = frame[..12].to_vec();
     pppoe.extend([0x88, 0x64, 0x11, 0, 0, 1, 0, 51, 0, 0x21]);
-    assert_eq!(one([&pppoe, ip(&frame)].concat(), ETHERNET, false).connections[0].originator.payload_bytes, 9);
-    assert_eq!(one(vec![0xff, 3, 0xc0, 0x21, 1], 9, false).summary.non_ip_packets, 1);
+    assert_eq!(payload_bytes(&one([&pppoe, ip(&frame)].concat(), ETHERNET, false)), 9);
+    let lcp = one(vec![0xff, 3, 0xc0, 0x21, 1], 9, false);
+    assert_eq!((lcp.summary.non_ip_packets, lcp.log_summary.non_ip_packets), (1, 1));
     for cut in 0..3 {
         let capture = one(vec![0xff, 3, 0][..cut].to_vec(), 9, false);
         assert_eq!(capture.summary.skipped.values().sum::<u64>() + capture.summary.non_ip_packets, 1);
@@ -128,9 +139,8 @@ fn tunnels_are_looked_into_when_asked() {
     ];
     for data in carried {
         let inside = one(data.clone(), ETHERNET, true);
-        assert_eq!(inside.connections.len(), 1);
-        let row = &inside.connections[0];
-        assert_eq!((row.originator.payload_bytes, row.originator_port), (9, 40000));
+        assert_eq!((payload_bytes(&inside), inside.flows[0].a.port), (9, 40000));
+        assert!(inside.log[0].is_tunnelled);
         assert_eq!(inside.summary.protocols.get(&6), Some(&1));
         let outside = one(data.clone(), ETHERNET, false);
         assert!(!outside.summary.protocols.contains_key(&6));
@@ -139,7 +149,7 @@ fn tunnels_are_looked_into_when_asked() {
         }
     }
     // GRE version 1 (PPTP) and a UDP port that is not VXLAN's stay closed.
-    assert!(one(gre([0, 1], [8, 0], 0, ip(&frame)), ETHERNET, true).connections.is_empty());
+    assert!(one(gre([0, 1], [8, 0], 0, ip(&frame)), ETHERNET, true).flows.is_empty());
 }
 
 /// A datagram of `bytes` payload in fragments of 16.
@@ -159,25 +169,34 @@ fn fragments(id: u16) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// For the log a datagram is one packet, for the streams each fragment is.
 #[test]
 fn fragments_are_joined_to_their_first() {
-    let read = |frames: Vec<Vec<u8>>| {
-        connections(&pcap(&paced(frames), false, false, ETHERNET), &Options::default()).expect("a capture")
-    };
-    let capture = read(fragments(7));
-    assert_eq!(capture.connections.len(), 1);
-    let counts = &capture.connections[0].originator;
-    assert_eq!((counts.packets, counts.bytes, counts.payload_bytes), (3, 60 + 48, 40));
-    assert_eq!(capture.summary.notes.get("ip_fragment_joined"), Some(&2));
+    let file = |frames: Vec<Vec<u8>>| pcap(&paced(frames), false, false, ETHERNET);
+    let whole = file(fragments(7));
+    let capture = read(&whole);
+    assert_eq!(capture.log.len(), 1);
+    let counts = &capture.log[0].originator;
+    assert_eq!((counts.packets, counts.ip_bytes, counts.payload_bytes), (1, 20 + 48, 40));
+    assert_eq!(capture.log_summary.notes.get("ip_fragment_joined"), Some(&2));
+    let found = streams(&whole[..], &Default::default()).expect("a capture");
+    let carried = &found.rows[0].carried;
+    assert_eq!((found.rows.len(), carried.packets, carried.bytes, carried.payload_bytes), (1, 3, 60 + 48, 40));
+    assert_eq!(found.notes.get("ip_fragment_joined"), Some(&2));
     // The first one not seen, and another datagram's fragments.
-    let capture = read([&fragments(7)[..1], &fragments(8)[1..]].concat());
-    assert_eq!(capture.connections[0].originator.packets, 1);
-    assert_eq!(capture.summary.skipped.get("ip_fragment_without_transport_header"), Some(&2));
+    let mixed = file([&fragments(7)[..1], &fragments(8)[1..]].concat());
+    let capture = read(&mixed);
+    assert_eq!(capture.log[0].originator.payload_bytes, 8);
+    let found = streams(&mixed[..], &Default::default()).expect("a capture");
+    assert_eq!(found.rows[0].carried.packets, 1);
+    for skipped in [&capture.log_summary.skipped, &found.skipped] {
+        assert_eq!(skipped.get("ip_fragment_without_transport_header"), Some(&2));
+    }
 }
 
 #[test]
 fn what_is_no_capture_is_told_by_what_it_looks_like() {
-    let said = |bytes: &[u8]| connections(bytes, &Options::default()).expect_err("no capture").to_string();
+    let said = |bytes: &[u8]| try_read(bytes).expect_err("no capture").to_string();
     for (bytes, what) in [
         (&b"PK\x03\x04rest"[..], "a ZIP archive"),
         (b"hello, world, how are you", "text"),

@@ -4,7 +4,7 @@ mod made;
 
 use std::path::{Path, PathBuf};
 
-use made::{pcap, segments, tcp, Packet, Tcp};
+use made::{pcap, segments, tcp, Packet, Pieces, Tcp};
 use proptest::prelude::*;
 use twinbed_core::request::{requests, requests_from, Delimited, Exchange, Options, Requests};
 
@@ -225,18 +225,6 @@ fn what_is_not_http_has_no_row() {
     assert_eq!((rows.exchanges.len(), rows.summary.other_connections), (0, 1));
 }
 
-/// Reads of at most so many bytes.
-struct Pieces<'a>(&'a [u8], usize);
-
-impl std::io::Read for Pieces<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.1.min(self.0.len()).min(buffer.len());
-        buffer[..count].copy_from_slice(&self.0[..count]);
-        self.0 = &self.0[count..];
-        Ok(count)
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -277,7 +265,7 @@ proptest! {
             let at = 24 + at % (bytes.len() - 24);
             bytes[at] = byte;
         }
-        match (requests(&bytes, &Options::default()), requests_from(Pieces(&bytes, chunk), &Options::default())) {
+        match (requests(&bytes, &Options::default()), requests_from(Pieces::new(&bytes, [chunk]), &Options::default())) {
             (Ok(whole), Ok(parts)) => prop_assert_eq!(whole, parts),
             (whole, parts) => prop_assert!(whole.is_err() && parts.is_err()),
         }

@@ -1,5 +1,8 @@
 //! However a capture reaches the engine, its rows are the same; and the engine's memory is bounded.
 
+mod made;
+
+use made::Pieces;
 use proptest::prelude::*;
 use twinbed_core::capture::{self, Frame, LinkType, Origin};
 use twinbed_core::statistics::{Engine, Options, Row};
@@ -7,7 +10,7 @@ use twinbed_core::statistics::{Engine, Options, Row};
 /// A packet: pair of endpoints, side, flags, numbers near to a base, payload, window, microseconds after the last.
 type Made = (u8, bool, u8, u16, u16, u8, u16, u32);
 
-fn made() -> impl Strategy<Value = Made> {
+fn any_packet() -> impl Strategy<Value = Made> {
     (0u8..4, any::<bool>(), 0u8..64, 0u16..400, 0u16..400, 0u8..80, 0u16..3, 0u32..90_000_000)
 }
 
@@ -74,23 +77,11 @@ fn pcap(packets: &[(i64, Vec<u8>)]) -> Vec<u8> {
     file
 }
 
-/// Reads at most so many bytes at a time.
-struct Drops<'a>(&'a [u8], usize);
-
-impl std::io::Read for Drops<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.0.len().min(self.1).min(buffer.len());
-        buffer[..count].copy_from_slice(&self.0[..count]);
-        self.0 = &self.0[count..];
-        Ok(count)
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn shards_give_the_rows_of_the_whole(made in prop::collection::vec(made(), 1..80)) {
+    fn shards_give_the_rows_of_the_whole(made in prop::collection::vec(any_packet(), 1..80)) {
         let packets = packets(&made);
         let whole = without_numbers(run(&packets, |_| true, Options::default()));
         let mut sharded = run(&packets, |port| port % 2 == 0, Options::default());
@@ -100,7 +91,7 @@ proptest! {
 
     #[test]
     fn the_streams_chunks_and_a_capture_in_two_parts_change_nothing(
-        made in prop::collection::vec(made(), 1..60), chunk in 1usize..100, cut in any::<prop::sample::Index>()
+        made in prop::collection::vec(any_packet(), 1..60), chunk in 1usize..100, cut in any::<prop::sample::Index>()
     ) {
         let packets = packets(&made);
         let whole = run(&packets, |_| true, Options::default());
@@ -111,7 +102,7 @@ proptest! {
             let mut rows = Vec::new();
             let mut origin = Origin::default();
             for part in &parts {
-                origin = capture::read_stream(Drops(part, chunk), |frame| engine.frame(frame, &mut |row| rows.push(row)))
+                origin = capture::read_stream(Pieces::new(part, [chunk]), |frame| engine.frame(frame, &mut |row| rows.push(row)))
                     .expect("a capture");
             }
             engine.finish(origin, &mut |row| rows.push(row));
@@ -120,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn few_connections_held_lose_no_packet(made in prop::collection::vec(made(), 1..80), held in 1usize..4) {
+    fn few_connections_held_lose_no_packet(made in prop::collection::vec(any_packet(), 1..80), held in 1usize..4) {
         let packets = packets(&made);
         let options = Options { max_connections: held, ..Options::default() };
         let rows = run(&packets, |_| true, options.clone());

@@ -114,6 +114,13 @@ fn agrees(ours: &Printed, theirs: &str) -> bool {
     }
 }
 
+/// tcptrace writes microseconds without leading zeros: 1389719042.4547 is 1389719042.004547.
+fn printed_ns(time: &str) -> i64 {
+    let (seconds, microseconds) = time.split_once('.').expect("a time");
+    let number = |text: &str| text.parse::<i64>().expect("a number");
+    number(seconds) * 1_000_000_000 + number(microseconds) * 1_000
+}
+
 /// docs/flows.md, "Where tcptrace is not followed": capture, column.
 const DIFFERENT: [(&str, &str); 4] = [
     ("zeek-fin_retransmission.pcap", "ttl_stream_length"),
@@ -153,6 +160,11 @@ fn every_column_is_as_tcptrace_prints_it() {
             lines.map(|line| head.iter().copied().zip(line.split(',')).collect()).collect();
         assert_eq!(rows.len(), theirs.len(), "{name}: connections");
         for (at, (row, theirs)) in rows.iter().zip(&theirs).enumerate() {
+            assert_eq!(
+                row.first_ns.map(|ns| ns / 1_000 * 1_000),
+                Some(printed_ns(theirs["first_packet"])),
+                "{name} {at}"
+            );
             for (side, way, letter) in [(&row.a, "a2b", "a"), (&row.b, "b2a", "b")] {
                 assert_eq!(side.port.to_string(), theirs[format!("port_{letter}").as_str()], "{name}");
                 let cell = |column: &str| theirs[format!("{column}_{way}").as_str()];

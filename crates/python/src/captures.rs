@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::capture::{read_merged, Ended, Frame, Origin, Stop, Unreadable};
+use twinbed_core::capture::{self, read_merged, Ended, Frame, Origin, Stop, Unreadable};
 use twinbed_core::error::ReadError;
 
 use crate::artifact::{named, open_stream, wrong, ArtifactError};
@@ -38,9 +38,7 @@ pub fn ending(paths: Vec<PathBuf>, ended: Vec<Ended>) -> Ending {
         if let Some(dropped) = of_one.dropped_packets {
             origin.dropped_packets = Some(origin.dropped_packets.unwrap_or(0).saturating_add(dropped));
         }
-        for (reason, count) in of_one.skipped {
-            *origin.skipped.entry(reason).or_default() += count;
-        }
+        capture::add(&mut origin.skipped, of_one.skipped);
         stops.extend(stop.map(|stop| (path, stop)));
     }
     Ending { origin, stops }

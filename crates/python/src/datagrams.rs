@@ -15,6 +15,7 @@ use twinbed_core::delays::Spread;
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{open, unreadable, with_reader};
+use crate::capture::seconds;
 
 #[pyfunction]
 #[pyo3(signature = (path, *, headers="auto", udp_timeout_s=60.0, tunnels=false))]
@@ -51,10 +52,9 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let mut columns = Columns::default();
     columns.integer("flow", rows.iter().map(|row| row.flow as i64));
     columns.ends(rows.iter().map(|row| (row.source, row.destination)));
-    let seconds = |ns: i64| ns as f64 / 1e9;
-    columns.optional_real("start_s", rows.iter().map(|row| row.carried.first_ns.map(seconds)));
+    columns.optional_real("start_s", rows.iter().map(|row| seconds(row.carried.first_ns)));
     columns.optional_integer("start_ns", rows.iter().map(|row| row.carried.first_ns));
-    let duration = |row: &Row| Some(seconds(row.carried.last_ns?.saturating_sub(row.carried.first_ns?)));
+    let duration = |row: &Row| seconds(Some(row.carried.last_ns?.saturating_sub(row.carried.first_ns?)));
     columns.optional_real("duration_s", rows.iter().map(duration));
     columns.integer("packets", rows.iter().map(|row| row.carried.packets as i64));
     columns.integer("bytes", rows.iter().map(|row| row.carried.bytes as i64));
@@ -79,7 +79,7 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
         columns.optional_real(name, rows.iter().map(|row| Some(value(statistics(row)?.jitter.as_ref()?))));
     }
     for (name, value) in DELAY {
-        let value = |row: &Row| Some(seconds(value(statistics(row)?.delay.as_ref()?)));
+        let value = |row: &Row| seconds(Some(value(statistics(row)?.delay.as_ref()?)));
         columns.optional_real(name, rows.iter().map(value));
     }
     columns.batch()
@@ -129,6 +129,6 @@ fn summary<'py>(py: Python<'py>, found: &Streams) -> PyResult<Bound<'py, PyDict>
     dict.set_item("unread", unread)?;
     dict.set_item("skipped", &found.skipped)?;
     dict.set_item("notes", &found.notes)?;
-    dict.set_item("stopped", found.stopped.as_ref().map(ToString::to_string))?;
+    dict.set_item("stopped", found.stopped.as_ref().map(|stop| &stop.reason))?;
     Ok(dict)
 }

@@ -18,7 +18,6 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ArtifactError", module.py().get_type::<artifact::ArtifactError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_function(wrap_pyfunction!(capture::connections, module)?)?;
     module.add_function(wrap_pyfunction!(datagrams::udp_streams, module)?)?;
     module.add_function(wrap_pyfunction!(pair::match_captures, module)?)?;
     module.add_function(wrap_pyfunction!(log::connection_log, module)?)?;

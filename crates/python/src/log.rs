@@ -8,10 +8,11 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::capture::{Counts, Frame, Origin, Stop};
+use twinbed_core::capture::{Frame, Origin, Stop};
 use twinbed_core::log::{self, Log, Options, Row, Summary, Verdicts};
 
 use crate::arrow::{table_of, Columns};
+use crate::capture::seconds;
 use crate::captures::{self, truncated, Ending};
 
 #[pyfunction]
@@ -130,9 +131,8 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let addresses =
         |address: fn(&Row) -> IpAddr| -> Vec<String> { rows.iter().map(|row| address(row).to_string()).collect() };
     let integer = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let seconds = |ns: i64| ns as f64 / 1e9;
     columns.text("uid", texts(Row::uid).iter().map(String::as_str));
-    columns.optional_real("start_s", rows.iter().map(|row| row.start_ns.map(seconds)));
+    columns.optional_real("start_s", rows.iter().map(|row| seconds(row.start_ns)));
     columns.optional_integer("start_ns", rows.iter().map(|row| row.start_ns));
     columns.text("originator_address", addresses(|row| row.originator_address).iter().map(String::as_str));
     columns.port("originator_port", rows.iter().map(|row| row.originator_port));
@@ -140,7 +140,7 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     columns.port("responder_port", rows.iter().map(|row| row.responder_port));
     columns.text("protocol", rows.iter().map(|row| row.protocol.name()));
     columns.integer("ip_protocol", rows.iter().map(|row| i64::from(row.ip_protocol)));
-    columns.optional_real("duration_s", rows.iter().map(|row| row.duration_ns.map(seconds)));
+    columns.optional_real("duration_s", rows.iter().map(|row| seconds(row.duration_ns)));
     columns.optional_integer("duration_ns", rows.iter().map(|row| row.duration_ns));
     columns.optional_integer("originator_bytes", rows.iter().map(|row| row.originator_bytes.map(integer)));
     columns.optional_integer("responder_bytes", rows.iter().map(|row| row.responder_bytes.map(integer)));
@@ -171,7 +171,6 @@ const COUNTS: [Count; 4] = [
 ];
 
 fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
-    let seconds = |ns: Option<i64>| ns.map(|ns| ns as f64 / 1e9);
     let dict = PyDict::new(py);
     dict.set_item("packets", summary.packets)?;
     dict.set_item("bytes", summary.bytes)?;
@@ -194,8 +193,8 @@ fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, 
     dict.set_item("ignored_packets", summary.ignored_packets)?;
     dict.set_item("interfaces", summary.interfaces)?;
     dict.set_item("dropped_packets", summary.dropped_packets)?;
-    dict.set_item("skipped", counts_dict(py, &summary.skipped)?)?;
-    dict.set_item("notes", counts_dict(py, &summary.notes)?)?;
+    dict.set_item("skipped", &summary.skipped)?;
+    dict.set_item("notes", &summary.notes)?;
     Ok(dict)
 }
 
@@ -205,13 +204,5 @@ fn verdicts_dict(py: Python<'_>, verdicts: Verdicts) -> PyResult<Bound<'_, PyDic
     dict.set_item("bad", verdicts.bad)?;
     dict.set_item("partial", verdicts.partial)?;
     dict.set_item("not_checked", verdicts.not_checked)?;
-    Ok(dict)
-}
-
-fn counts_dict<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (reason, count) in counts {
-        dict.set_item(reason, count)?;
-    }
     Ok(dict)
 }

@@ -14,7 +14,8 @@ use twinbed_core::request::{self, Exchange, Requests, Way};
 use twinbed_core::Error;
 
 use crate::arrow::{table, Columns};
-use crate::artifact::{named, open, wrong, Artifact};
+use crate::artifact::{open, unreadable, wrong, Artifact};
+use crate::capture::{check_mtu, seconds};
 
 type Tables<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyDict>);
 
@@ -70,13 +71,6 @@ pub fn requests(
     Ok((table(py, columns.batch())?, summary))
 }
 
-fn check_mtu(mtu: u32) -> PyResult<()> {
-    match mtu {
-        0 => Err(PyValueError::new_err("mtu is 0, expected at least 1")),
-        _ => Ok(()),
-    }
-}
-
 fn read<T>(
     path: &Path,
     slice: impl FnOnce(&[u8]) -> Result<T, Error>,
@@ -84,10 +78,7 @@ fn read<T>(
 ) -> PyResult<T> {
     match open(path)? {
         Artifact::Mapped(map) => slice(&map).map_err(|error| wrong(path, &error)),
-        Artifact::Stream(file) => stream(file).map_err(|error| match error {
-            ReadError::Io(error) => named(error, path),
-            ReadError::Format(error) => wrong(path, &error),
-        }),
+        Artifact::Stream(file) => stream(file).map_err(|error| unreadable(error, path)),
     }
 }
 
@@ -95,15 +86,7 @@ fn read<T>(
 fn end(summary: &Bound<'_, PyDict>, finished_early: u64, dropped: Option<u64>, skipped: &Counts) -> PyResult<()> {
     summary.set_item("connections_finished_early", finished_early)?;
     summary.set_item("dropped_packets", dropped)?;
-    let reasons = PyDict::new(summary.py());
-    for (reason, count) in skipped {
-        reasons.set_item(reason, count)?;
-    }
-    summary.set_item("skipped", reasons)
-}
-
-fn seconds(ns: Option<i64>) -> Option<f64> {
-    ns.map(|ns| ns as f64 / 1e9)
+    summary.set_item("skipped", skipped)
 }
 
 /// A row for each direction, the originator's first.

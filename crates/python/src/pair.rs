@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::delays::Spread;
@@ -12,7 +11,7 @@ use twinbed_core::pair::{self, Amount, CaptureFacts, Options, Pairing, Row};
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{open, unreadable, with_reader};
-use crate::capture::protocol_name;
+use crate::capture::{check_mtu, protocol_name, seconds};
 
 #[pyfunction]
 #[pyo3(signature = (sender_side, receiver_side, *, mtu=1500, tunnels=false))]
@@ -23,9 +22,7 @@ pub fn match_captures<'py>(
     mtu: u32,
     tunnels: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
-    if mtu == 0 {
-        return Err(PyValueError::new_err("mtu is 0, expected at least 1"));
-    }
+    check_mtu(mtu)?;
     let options = Options { mtu, tunnels };
     let (batch, pairing) = py.detach(|| {
         let (first, second) = (open(&sender_side)?, open(&receiver_side)?);
@@ -102,7 +99,6 @@ const DELAY: [Delay; 7] = [
 ];
 
 fn summary<'py>(py: Python<'py>, pairing: &Pairing) -> PyResult<Bound<'py, PyDict>> {
-    let seconds = |ns: Option<i64>| ns.map(|ns| ns as f64 / 1e9);
     let dict = PyDict::new(py);
     dict.set_item("sender_side", facts(py, &pairing.first)?)?;
     dict.set_item("receiver_side", facts(py, &pairing.second)?)?;
@@ -124,6 +120,6 @@ fn facts<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyDi
     dict.set_item("last_ns", facts.last_ns)?;
     dict.set_item("skipped", &facts.skipped)?;
     dict.set_item("dropped_packets", facts.dropped_packets)?;
-    dict.set_item("stopped", facts.stopped.as_ref().map(ToString::to_string))?;
+    dict.set_item("stopped", facts.stopped.as_ref().map(|stop| &stop.reason))?;
     Ok(dict)
 }

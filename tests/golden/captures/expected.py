@@ -1,7 +1,5 @@
-"""Writes what the real tcptrace and tshark say of each capture here, to hold crates/core against.
+"""Writes what the real tshark says of each capture here, to hold crates/core against. (tcptrace: ../flows/expected.py.)
 
-NAME.tcptrace.csv  `tcptrace -l -n --csv` (Debian 6.6.7), as printed, without comments and spaces. pcapng files are converted by
-                   `editcap -F pcap` first; files that tcptrace cannot read (Linux cooked v2, mixed links) have none.
 NAME.tshark.tsv    sums over `tshark -T fields` (Debian 4.0) by tcp.stream and direction: packets, frame.len, IP length,
                    tcp.len, and SYN, FIN, RST flags. One capture's packets without tcp.len (headers cut) are left out.
 
@@ -11,7 +9,6 @@ Run it in this folder when a capture is added: python3 expected.py
 import collections
 import pathlib
 import subprocess
-import tempfile
 
 FIELDS = [
     "tcp.stream",
@@ -31,27 +28,11 @@ FIELDS = [
 ]
 
 
-def run(*argv):
-    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
-
-
-def tcptrace(path):
-    with tempfile.TemporaryDirectory() as folder:
-        plain = f"{folder}/capture.pcap"
-        if path.suffix == ".pcapng":
-            # Fails for a file of several link types, which tcptrace cannot read either.
-            run("editcap", "-F", "pcap", str(path), plain)
-        else:
-            plain = str(path)
-        lines = run("tcptrace", "-l", "-n", "--csv", plain).splitlines()
-    rows = [",".join(cell.strip() for cell in line.split(",")) for line in lines if line and not line.startswith("#")]
-    return [row for row in rows if row.strip(",")]
-
-
 def tshark(path):
     options = [argument for field in FIELDS for argument in ("-e", field)]
     # One layer of each: the outermost.
-    text = run("tshark", "-r", str(path), "-Y", "tcp.len", "-T", "fields", "-E", "occurrence=f", *options)
+    command = ["tshark", "-r", str(path), "-Y", "tcp.len", "-T", "fields", "-E", "occurrence=f", *options]
+    text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     sums = collections.defaultdict(lambda: [0] * 7)
     for line in text.splitlines():
         stream, v4, v6, port, to_v4, to_v6, to_port, frame, ip, plen, length, syn, fin, rst = line.split("\t")
@@ -65,6 +46,5 @@ def tshark(path):
 
 
 for capture in sorted(pathlib.Path().glob("*.pcap*")):
-    for name, rows in (("tcptrace.csv", tcptrace(capture)), ("tshark.tsv", tshark(capture))):
-        if len(rows) > 1:
-            pathlib.Path(f"{capture.name}.{name}").write_text("\n".join(rows) + "\n")
+    if capture.suffix in (".pcap", ".pcapng") and len(rows := tshark(capture)) > 1:
+        pathlib.Path(f"{capture.name}.tshark.tsv").write_text("\n".join(rows) + "\n")

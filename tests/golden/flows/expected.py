@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, "../../differential")
-import captures  # noqa: E402
+import captures
 
 # The first forty from 100000 on that are below 12 kB, whatever they hold.
 WANTED, FIRST, MAX_BYTES = 40, 100_000, 12_000

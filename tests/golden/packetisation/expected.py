@@ -1,8 +1,9 @@
-"""Expected values of the captures here, from tshark: writes NAME.tshark.tsv for each NAME.pcap, NAME.http.tsv where it has heads.
+"""Expected values of the captures here, from tshark: writes NAME.tshark.tsv for each NAME.pcap, and NAME.http.tsv where it has
+heads.
 
 Columns of tshark.tsv: stream, source address, source port, frames, frames with payload, TCP payload bytes, highest
-tcp.analysis.bytes_in_flight, frames of tcp.analysis.retransmission. Of http.tsv: response's frame, http.time (empty where tshark
-finds none), code; http.time is to the response's first segment, because streams are not put together.
+tcp.analysis.bytes_in_flight, frames of tcp.analysis.retransmission. Of http.tsv: response's frame, http.time (empty where
+tshark finds none), code; http.time is to the response's first segment, because streams are not put together.
 """
 
 import subprocess

@@ -11,9 +11,12 @@ mod likeness;
 mod merge;
 mod pcap;
 mod pcapng;
+mod source;
 
 pub use compressed::{Compression, Decompressed};
-pub use merge::{read_batches, read_merged, Batch, Ended, Stop, Unreadable};
+pub use merge::{read_batches, read_merged, Batch, Unreadable};
+pub(crate) use source::Source;
+pub use source::{read_until_stop, Ended, Stop};
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -25,6 +28,13 @@ pub const MAX_CAPTURED_BYTES: u32 = 1 << 24;
 
 /// Reasons with counts, for what was read but not used as it stands.
 pub type Counts = BTreeMap<&'static str, u64>;
+
+/// Adds counts to those of the same reasons.
+pub fn add(counts: &mut Counts, more: Counts) {
+    for (reason, count) in more {
+        *counts.entry(reason).or_default() += count;
+    }
+}
 
 /// The number of a link-layer header type (LINKTYPE_...).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,20 +156,13 @@ impl Decoder {
     }
 
     /// Says that no bytes follow `rest`. A cut-off last record is counted; a file without a header is an error.
-    pub fn finish(self, rest: &[u8]) -> Result<Origin> {
-        let (mut origin, cut_off) = self.end(rest)?;
-        if cut_off.is_some() {
-            *origin.skipped.entry("last_record_cut_off").or_default() += 1;
-        }
-        Ok(origin)
-    }
-
-    /// As [`Decoder::finish`], with the cut-off record as the error that it is.
-    pub fn end(mut self, rest: &[u8]) -> Result<(Origin, Option<Error>)> {
+    pub fn finish(mut self, rest: &[u8]) -> Result<Origin> {
         match self.cut_off(rest)? {
-            Some(error) if self.is_headless() => Err(error),
-            cut_off => Ok((self.origin, cut_off)),
+            Some(error) if self.is_headless() => return Err(error),
+            Some(_) => *self.origin.skipped.entry("last_record_cut_off").or_default() += 1,
+            None => {}
         }
+        Ok(self.origin)
     }
 
     /// What is wrong where no bytes follow `rest`, of which [`Decoder::step`] asked for more.

@@ -23,8 +23,8 @@ pub use jitter::JitterEstimate;
 pub use sequence::{SequenceCounts, MAX_GAPS};
 pub use stream::{Carried, HeaderStatistics, Unread};
 
-use crate::capture::{Counts, Decoder, Frame, Step, Window};
-use crate::error::{Error, ReadError};
+use crate::capture::{self, Counts, Ended, Frame, Stop};
+use crate::error::ReadError;
 use crate::flow::fragments::{Datagram as FragmentKey, Owners};
 use crate::flow::Key;
 use crate::wire::udp::{self, Datagram};
@@ -85,34 +85,14 @@ pub struct Streams {
     /// Packets that are in a row, but odd.
     pub notes: Counts,
     /// Why reading ended before the end of the file.
-    pub stopped: Option<Error>,
+    pub stopped: Option<Stop>,
 }
 
 /// Reads a capture; a file that is none is an error, one that is damaged further on gives the rows up to there.
 pub fn streams(reader: impl Read, options: &Options) -> Result<Streams, ReadError> {
-    let mut decoder = Decoder::new();
-    let mut window = Window::new(reader);
     let mut engine = Engine::new(options.clone());
-    loop {
-        let needed = match decoder.step(window.bytes()) {
-            Ok(Step::Frame { consumed, frame }) => {
-                engine.frame(&frame);
-                window.consume(consumed);
-                continue;
-            }
-            Ok(Step::Other { consumed }) => {
-                window.consume(consumed);
-                continue;
-            }
-            Ok(Step::More { needed, .. }) => needed,
-            Err(error) if decoder.is_headless() => return Err(error.into()),
-            Err(error) => return Ok(engine.finish(decoder.into_origin().skipped, Some(error))),
-        };
-        if !window.fill(needed)? {
-            let (origin, cut_off) = decoder.end(window.bytes())?;
-            return Ok(engine.finish(origin.skipped, cut_off));
-        }
-    }
+    let ended = capture::read_until_stop(reader, |frame| engine.frame(frame))?;
+    Ok(engine.finish(ended))
 }
 
 struct Flow {
@@ -145,7 +125,7 @@ impl Engine {
 
     fn frame(&mut self, frame: &Frame) {
         self.found.packets += 1;
-        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let dissected = wire::dissect_within(frame, self.options.tunnels);
         let outcome = match &dissected {
             Dissected::Ip(packet) if packet.protocol == udp::PROTOCOL => match &packet.transport {
                 Transport::Udp(datagram) => self.datagram(frame, packet, datagram),
@@ -216,12 +196,10 @@ impl Engine {
         Some(at as u32)
     }
 
-    fn finish(self, skipped: Counts, stopped: Option<Error>) -> Streams {
+    fn finish(self, ended: Ended) -> Streams {
         let mut found = self.found;
-        for (reason, count) in skipped {
-            *found.skipped.entry(reason).or_default() += count;
-        }
-        found.stopped = stopped;
+        capture::add(&mut found.skipped, ended.origin.skipped);
+        found.stopped = ended.stop;
         for (number, flow) in (0u64..).zip(&self.flows) {
             let (low, high) = flow.key.ends();
             for is_low in [flow.first_is_low, !flow.first_is_low] {

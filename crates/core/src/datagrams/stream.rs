@@ -5,6 +5,7 @@ use super::jitter::{Jitter, JitterEstimate};
 use super::sequence::{Sequence, SequenceCounts};
 use super::Headers;
 use crate::delays::{Delays, Spread};
+use crate::flow::widen;
 
 /// Datagrams without a header up to this are borne until the rest is known.
 const BORNE: u64 = 1000;
@@ -99,10 +100,7 @@ impl Stream {
         carried.packets += 1;
         carried.bytes += u64::from(ip_bytes);
         carried.payload_bytes += u64::from(payload_bytes);
-        if let Some(time) = time_ns {
-            carried.first_ns = Some(carried.first_ns.map_or(time, |first| first.min(time)));
-            carried.last_ns = Some(carried.last_ns.map_or(time, |last| last.max(time)));
-        }
+        widen(&mut carried.first_ns, &mut carried.last_ns, time_ns);
     }
 
     /// Whether anything but greetings went this way.

@@ -10,26 +10,8 @@ use super::timers::{
     UDP_INACTIVITY_TIMEOUT,
 };
 use super::transition::{advance, flag_letter};
-use crate::flow::Key;
+use crate::flow::{Key, Protocol};
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Protocol {
-    Tcp,
-    Udp,
-    /// Of either IP version.
-    Icmp,
-}
-
-impl Protocol {
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Tcp => "tcp",
-            Protocol::Udp => "udp",
-            Protocol::Icmp => "icmp",
-        }
-    }
-}
 
 /// A finished connection.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod uid;
 
 use std::io::Read;
 
-pub use connection::{Protocol, Row};
+pub use connection::Row;
 pub use history::History;
 pub use side::Counts;
 pub use state::{ConnectionState, State};
@@ -28,7 +28,8 @@ pub use summary::{Checksums, Summary, Verdicts};
 
 use crate::capture::{self, Frame, Origin};
 use crate::error::{ReadError, Result};
-use crate::flow::{fragments, Key};
+pub use crate::flow::Protocol;
+use crate::flow::{fragments, widen, Key};
 use crate::wire::checksum::{self, Verdict, ICMP, ICMPV6};
 use crate::wire::tcp::{self, Segment, ACK, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
@@ -100,13 +101,10 @@ impl Log {
         summary.packets += 1;
         summary.bytes += u64::from(frame.original_bytes);
         summary.captured_bytes += frame.data.len() as u64;
-        if let Some(time) = frame.time_ns {
-            summary.first_ns = Some(summary.first_ns.map_or(time, |first| first.min(time)));
-            summary.last_ns = Some(summary.last_ns.map_or(time, |last| last.max(time)));
-            if time > self.now_ns {
-                self.now_ns = time;
-                self.table.sweep(time, |live| self.rows.push(live.finish()));
-            }
+        widen(&mut summary.first_ns, &mut summary.last_ns, frame.time_ns);
+        if let Some(time) = frame.time_ns.filter(|time| *time > self.now_ns) {
+            self.now_ns = time;
+            self.table.sweep(time, |live| self.rows.push(live.finish()));
         }
         match &wire::dissect(frame) {
             Dissected::Ip(outer) if self.options.tunnels => {
@@ -328,9 +326,7 @@ impl Log {
         summary.evicted_connections = self.table.evicted;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;
-        for (reason, count) in origin.skipped {
-            *summary.skipped.entry(reason).or_default() += count;
-        }
+        capture::add(&mut summary.skipped, origin.skipped);
         Capture { rows: self.rows, summary }
     }
 }

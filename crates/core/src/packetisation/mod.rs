@@ -33,7 +33,7 @@ pub use wire_packets::{SegmentLimits, WirePackets};
 
 use crate::capture::{self, Counts, Frame, Origin};
 use crate::error::{ReadError, Result};
-use crate::flow::Protocol;
+use crate::flow::{widen, Protocol};
 use crate::tracking::{Followed, Table};
 use crate::wire::tcp::{Segment, ACK, SYN};
 use crate::wire::udp::Datagram;
@@ -178,10 +178,7 @@ impl Handshake {
 impl Live {
     #[inline]
     fn at(&mut self, time_ns: Option<i64>) {
-        if let Some(time) = time_ns {
-            self.start_ns = Some(self.start_ns.map_or(time, |start| start.min(time)));
-            self.end_ns = Some(self.end_ns.map_or(time, |end| end.max(time)));
-        }
+        widen(&mut self.start_ns, &mut self.end_ns, time_ns);
     }
 }
 
@@ -200,7 +197,7 @@ impl Analyzer {
     #[inline]
     pub fn frame(&mut self, frame: &Frame) {
         self.done.summary.packets += 1;
-        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let dissected = wire::dissect_within(frame, self.options.tunnels);
         let reason = match &dissected {
             Dissected::Ip(packet) => match &packet.transport {
                 Transport::Tcp(segment) => return self.segment(frame, packet, segment),
@@ -220,13 +217,7 @@ impl Analyzer {
         let done = &mut self.done;
         let (followed, sender_is_low) =
             self.table.segment(done.summary.packets, packet, segment, |followed| done.take(followed));
-        let limits = SegmentLimits {
-            mtu: self.options.mtu,
-            receiver: followed.max_segment[usize::from(!sender_is_low)],
-            smaller: followed.min_max_segment(),
-        };
-        let wire =
-            WirePackets::of_segment(segment.payload_bytes, u32::from(segment.header_bytes), packet.ip_bytes, &limits);
+        let wire = followed.wire_packets(packet, segment, sender_is_low, self.options.mtu);
         let live = &mut followed.state;
         live.at(frame.time_ns);
         live.handshake.segment(segment, sender_is_low, frame.time_ns);
@@ -271,9 +262,7 @@ impl Analyzer {
         // A connection's sizes are in order and together: a stable sort keeps them so.
         done.sizes.sort_by_key(|row| row.first_packet);
         done.summary.dropped_packets = origin.dropped_packets;
-        for (reason, count) in origin.skipped {
-            *done.summary.skipped.entry(reason).or_default() += count;
-        }
+        capture::add(&mut done.summary.skipped, origin.skipped);
         done
     }
 }

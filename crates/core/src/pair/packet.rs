@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash};
 
 use crate::capture::Frame;
 use crate::flow::Key;
-use crate::wire::tcp::{Segment, FIN, SYN};
+use crate::wire::tcp::{self, Segment, FIN, SYN};
 use crate::wire::udp;
 use crate::wire::{self, Dissected, Packet, Transport};
 
@@ -50,8 +50,7 @@ pub(super) struct Seen {
 impl Seen {
     /// The reason, where a frame cannot be matched.
     pub fn of(frame: &Frame, mtu: u32, tunnels: bool) -> Result<Seen, &'static str> {
-        let dissected = if tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
-        let packet = match dissected {
+        let packet = match wire::dissect_within(frame, tunnels) {
             Dissected::Ip(packet) => packet,
             Dissected::NonIp => return Err("not_ip"),
             Dissected::Unusable { reason } => return Err(reason),
@@ -81,8 +80,7 @@ impl Seen {
 fn segment_identity(packet: &Packet, segment: &Segment, content: &[u8]) -> Identity {
     let (has_syn, has_fin) = (segment.has(SYN), segment.has(FIN));
     let numbers = segment.payload_bytes.saturating_add(u32::from(has_syn)).saturating_add(u32::from(has_fin));
-    let options = content.get(20..content.len().min(usize::from(segment.header_bytes))).unwrap_or_default();
-    let stamp = timestamp(options);
+    let stamp = tcp::timestamp(tcp::captured_options(content, segment));
     if numbers > 0 {
         return Identity::Range(Range { start: segment.sequence, numbers, has_syn, stamp, ip_id: packet.ip_id });
     }
@@ -97,38 +95,4 @@ fn whole(packet: &Packet, payload: &[u8], payload_bytes: u32) -> Identity {
 
 fn hash(value: impl Hash) -> u64 {
     foldhash::fast::FixedState::default().hash_one(value)
-}
-
-/// The sender's value of the timestamp option.
-fn timestamp(mut options: &[u8]) -> Option<u32> {
-    const END: u8 = 0;
-    const NO_OPERATION: u8 = 1;
-    const TIMESTAMP: u8 = 8;
-    loop {
-        match *options.first()? {
-            END => return None,
-            NO_OPERATION => options = options.get(1..)?,
-            kind => {
-                let length = usize::from(*options.get(1)?);
-                if kind == TIMESTAMP && length == 10 {
-                    return options.get(2..)?.first_chunk().copied().map(u32::from_be_bytes);
-                }
-                options = options.get(length.max(2)..)?;
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_timestamp() {
-        assert_eq!(timestamp(&[1, 1, 8, 10, 0, 0, 1, 2, 9, 9, 9, 9]), Some(258));
-        assert_eq!(timestamp(&[2, 4, 5, 180, 4, 2, 8, 10, 1, 0, 0, 0, 0, 0, 0, 0]), Some(1 << 24));
-        assert_eq!(timestamp(&[1, 1, 8, 10, 0, 0]), None);
-        assert_eq!(timestamp(&[3, 0, 3, 0, 0]), None);
-        assert_eq!(timestamp(&[]), None);
-    }
 }

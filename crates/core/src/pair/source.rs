@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::io::Read;
 
 use super::packet::Seen;
-use crate::capture::{Counts, Decoder, Step, Window};
-use crate::error::{Error, ReadError};
+use crate::capture::{self, Counts, Stop};
+use crate::error::ReadError;
+use crate::flow::widen;
 
 /// What is known of a capture as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,13 +20,12 @@ pub struct CaptureFacts {
     /// As the capture file says; `None` where it does not.
     pub dropped_packets: Option<u64>,
     /// Why reading ended before the end of the file.
-    pub stopped: Option<Error>,
+    pub stopped: Option<Stop>,
 }
 
 pub(super) struct Source<R> {
-    window: Window<R>,
     /// `None` after the end.
-    decoder: Option<Decoder>,
+    capture: Option<capture::Source<R>>,
     ahead: VecDeque<Seen>,
     mtu: u32,
     tunnels: bool,
@@ -34,8 +34,8 @@ pub(super) struct Source<R> {
 
 impl<R: Read> Source<R> {
     pub fn new(reader: R, mtu: u32, tunnels: bool) -> Self {
-        let (window, decoder) = (Window::new(reader), Some(Decoder::new()));
-        Source { window, decoder, ahead: VecDeque::new(), mtu, tunnels, facts: CaptureFacts::default() }
+        let capture = Some(capture::Source::new(reader));
+        Source { capture, ahead: VecDeque::new(), mtu, tunnels, facts: CaptureFacts::default() }
     }
 
     /// Reads up to `packets` packets ahead and shows them.
@@ -59,52 +59,26 @@ impl<R: Read> Source<R> {
     }
 
     fn read(&mut self) -> Result<Option<Seen>, ReadError> {
-        loop {
-            let Some(decoder) = &mut self.decoder else { return Ok(None) };
-            let needed = match decoder.step(self.window.bytes()) {
-                Ok(Step::Frame { consumed, frame }) => {
-                    self.facts.packets += 1;
-                    if let Some(time) = frame.time_ns {
-                        self.facts.first_ns = Some(self.facts.first_ns.map_or(time, |first| first.min(time)));
-                        self.facts.last_ns = Some(self.facts.last_ns.map_or(time, |last| last.max(time)));
-                    }
-                    let seen = Seen::of(&frame, self.mtu, self.tunnels);
-                    self.window.consume(consumed);
-                    match seen {
-                        Ok(seen) => return Ok(Some(seen)),
-                        Err(reason) => *self.facts.skipped.entry(reason).or_default() += 1,
-                    }
-                    continue;
-                }
-                Ok(Step::Other { consumed }) => {
-                    self.window.consume(consumed);
-                    continue;
-                }
-                Ok(Step::More { needed, .. }) => needed,
-                Err(error) if decoder.is_headless() => return Err(error.into()),
-                Err(error) => {
-                    self.end(Some(error))?;
-                    return Ok(None);
-                }
-            };
-            if !self.window.fill(needed)? {
-                self.end(None)?;
-                return Ok(None);
+        while let Some(capture) = &mut self.capture {
+            if !capture.advance()? {
+                self.end();
+                break;
+            }
+            let Some(frame) = capture.frame() else { continue };
+            self.facts.packets += 1;
+            widen(&mut self.facts.first_ns, &mut self.facts.last_ns, frame.time_ns);
+            match Seen::of(&frame, self.mtu, self.tunnels) {
+                Ok(seen) => return Ok(Some(seen)),
+                Err(reason) => *self.facts.skipped.entry(reason).or_default() += 1,
             }
         }
+        Ok(None)
     }
 
-    fn end(&mut self, wrong: Option<Error>) -> Result<(), ReadError> {
-        let Some(decoder) = self.decoder.take() else { return Ok(()) };
-        let (origin, stopped) = match wrong {
-            Some(error) => (decoder.into_origin(), Some(error)),
-            None => decoder.end(self.window.bytes())?,
-        };
-        self.facts.dropped_packets = origin.dropped_packets;
-        for (reason, count) in origin.skipped {
-            *self.facts.skipped.entry(reason).or_default() += count;
-        }
-        self.facts.stopped = stopped;
-        Ok(())
+    fn end(&mut self) {
+        let Some(ended) = self.capture.take().map(capture::Source::into_ended) else { return };
+        self.facts.dropped_packets = ended.origin.dropped_packets;
+        capture::add(&mut self.facts.skipped, ended.origin.skipped);
+        self.facts.stopped = ended.stop;
     }
 }

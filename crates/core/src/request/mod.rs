@@ -26,7 +26,6 @@ pub use exchange::{Delimited, Exchange, Way};
 use crate::capture::{self, Counts, Frame, Origin};
 use crate::error::{ReadError, Result};
 use crate::flow::Key;
-use crate::packetisation::{SegmentLimits, WirePackets};
 use crate::tracking::{Followed, Table};
 use crate::wire::tcp::{Segment, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
@@ -137,7 +136,7 @@ impl Analyzer {
     #[inline]
     pub fn frame(&mut self, frame: &Frame) {
         self.done.summary.packets += 1;
-        let dissected = if self.options.tunnels { wire::dissect_inner(frame) } else { wire::dissect(frame) };
+        let dissected = wire::dissect_within(frame, self.options.tunnels);
         let reason = match &dissected {
             Dissected::Ip(packet) => match &packet.transport {
                 Transport::Tcp(segment) => return self.segment(frame, packet, segment),
@@ -212,23 +211,15 @@ impl Analyzer {
         self.table.finish(|followed| done.take(followed, &mut self.spare));
         done.sort();
         done.summary.dropped_packets = origin.dropped_packets;
-        for (reason, count) in origin.skipped {
-            *done.summary.skipped.entry(reason).or_default() += count;
-        }
+        capture::add(&mut done.summary.skipped, origin.skipped);
         done
     }
 }
 
 fn way(packet: &Packet, segment: &Segment, mtu: u32, followed: &Followed<Live>, sender_is_low: bool) -> Way {
-    let limits = SegmentLimits {
-        mtu,
-        receiver: followed.max_segment[usize::from(!sender_is_low)],
-        smaller: followed.min_max_segment(),
-    };
-    let header_bytes = u32::from(segment.header_bytes);
     Way {
         packets: 1,
-        wire_packets: WirePackets::of_segment(segment.payload_bytes, header_bytes, packet.ip_bytes, &limits).count,
+        wire_packets: followed.wire_packets(packet, segment, sender_is_low, mtu).count,
         bytes: u64::from(packet.ip_bytes),
         payload_bytes: u64::from(segment.payload_bytes),
     }

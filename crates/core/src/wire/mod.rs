@@ -143,6 +143,16 @@ fn dissect_layers(frame: &Frame) -> Dissected {
     dissected
 }
 
+/// [`dissect`], or [`dissect_inner`] where tunnels are to be looked into.
+#[inline]
+pub fn dissect_within(frame: &Frame, tunnels: bool) -> Dissected {
+    if tunnels {
+        dissect_inner(frame)
+    } else {
+        dissect(frame)
+    }
+}
+
 /// As [`dissect`], and into tunnels: the innermost IP packet that could be read counts.
 pub fn dissect_inner(frame: &Frame) -> Dissected {
     match dissect(frame) {

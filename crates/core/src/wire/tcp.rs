@@ -160,18 +160,37 @@ fn each_option(mut options: &[u8], mut sink: impl FnMut(u8, &[u8])) {
     }
 }
 
-fn max_segment_option(mut options: &[u8]) -> Option<u16> {
-    loop {
-        match *options.first()? {
-            END => return None,
-            NO_OPERATION => options = &options[1..],
-            kind => {
-                let length = usize::from(*options.get(1)?);
-                if kind == MAX_SEGMENT && length == 4 && options.len() >= 4 {
-                    return Some(u16_at(options, 2));
-                }
-                options = options.get(length.max(2)..)?;
-            }
+fn max_segment_option(options: &[u8]) -> Option<u16> {
+    let mut found = None;
+    each_option(options, |kind, value| {
+        if let (MAX_SEGMENT, &[high, low], None) = (kind, value, found) {
+            found = Some(u16::from_be_bytes([high, low]));
         }
+    });
+    found
+}
+
+/// The sender's value of the timestamps option.
+pub fn timestamp(options: &[u8]) -> Option<u32> {
+    let mut found = None;
+    each_option(options, |kind, value| {
+        if let (TIMESTAMPS, [_, _, _, _, _, _, _, _], None) = (kind, value, found) {
+            found = Some(u32_at(value, 0));
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timestamp;
+
+    #[test]
+    fn finds_the_timestamp() {
+        assert_eq!(timestamp(&[1, 1, 8, 10, 0, 0, 1, 2, 9, 9, 9, 9]), Some(258));
+        assert_eq!(timestamp(&[2, 4, 5, 180, 4, 2, 8, 10, 1, 0, 0, 0, 0, 0, 0, 0]), Some(1 << 24));
+        assert_eq!(timestamp(&[1, 1, 8, 10, 0, 0]), None);
+        assert_eq!(timestamp(&[3, 0, 3, 0, 0]), None);
+        assert_eq!(timestamp(&[]), None);
     }
 }

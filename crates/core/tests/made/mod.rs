@@ -172,3 +172,27 @@ pub fn pcapng_section(packets: &[Packet], big_endian: bool, clock: Clock, link: 
     }
     file
 }
+
+/// Gives its bytes in pieces of these sizes, over and over.
+pub struct Pieces<'a> {
+    bytes: &'a [u8],
+    sizes: Vec<usize>,
+    at: usize,
+}
+
+impl<'a> Pieces<'a> {
+    pub fn new(bytes: &'a [u8], sizes: impl Into<Vec<usize>>) -> Self {
+        Pieces { bytes, sizes: sizes.into(), at: 0 }
+    }
+}
+
+impl std::io::Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let size = self.sizes[self.at % self.sizes.len()].min(self.bytes.len()).min(buffer.len());
+        self.at += 1;
+        let (piece, rest) = self.bytes.split_at(size);
+        buffer[..size].copy_from_slice(piece);
+        self.bytes = rest;
+        Ok(size)
+    }
+}
