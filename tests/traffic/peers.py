@@ -20,8 +20,9 @@ _PCAPNG = b"\x0a\x0d\x0d\x0a"
 
 Cell = str | bool | int | None
 Row = Mapping[str, object]
-Documented = Mapping[str, Callable[[object, object], bool]]
-"""Column without its direction -> whether (ours, theirs) is the difference that is documented for it."""
+Documented = Mapping[str, Callable[[object, object, Row, str], bool]]
+"""Column without its direction -> whether (ours, theirs) is the difference that is documented for it, by the rest of their row;
+last comes the column's direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,22 @@ def tcptrace_rows(capture: Path) -> list[dict[str, object]]:
         if capture.read_bytes()[:4] == _PCAPNG:
             plain = Path(folder) / "capture.pcap"
             _said("editcap", "-F", "pcap", str(capture), str(plain))
-        table = [line for line in _said(*_COMMAND, "--csv", str(plain)).splitlines() if line.strip() and line[0] != "#"]
-        whole = _connections(_said(*_COMMAND, str(plain)))
-    if not table:
+        return _rows(_said(*_COMMAND, "--csv", str(plain)), _said(*_COMMAND, str(plain)), capture)
+
+
+def stored_rows(capture: Path) -> list[dict[str, object]]:
+    """As ``tcptrace_rows``, of what tcptrace said when the capture was made."""
+    table, text = (Path(f"{capture}.tcptrace.{ending}").read_text(errors="replace") for ending in ("csv", "txt"))
+    return _rows(table, text, capture)
+
+
+def _rows(table: str, text: str, capture: Path) -> list[dict[str, object]]:
+    """The rows of ``--csv``, each with what the text has besides."""
+    printed = [line for line in table.splitlines() if line.strip() and line[0] != "#"]
+    whole = _connections(text)
+    if not printed:
         return []
-    header, *lines = [[cell.strip() for cell in line.rstrip(",\n ").split(",")] for line in table]
+    header, *lines = [[cell.strip() for cell in line.rstrip(",\n ").split(",")] for line in printed]
     if len(lines) != len(whole) or any(len(line) != len(header) for line in lines):
         raise ValueError(f"{capture}: tcptrace's table and its text do not hold the same connections")
     rows = []
@@ -98,7 +110,7 @@ def differences(ours: Sequence[Row], theirs: Sequence[Row], documented: Document
                 found.append(f"connection {number}: no column {column}")
             elif not _agree(own[column], printed, column, peer):
                 excuse = documented.get(base)
-                if excuse is None or not excuse(own[column], printed):
+                if excuse is None or not excuse(own[column], printed, peer, column[len(base) :]):
                     said = printed.value if isinstance(printed, Printed) else printed
                     found.append(f"connection {number}: {column} is {own[column]}, tcptrace prints {said}")
     return found

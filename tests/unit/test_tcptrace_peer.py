@@ -78,7 +78,7 @@ def test_every_planted_difference_is_found(name: str) -> None:
             said = differences([{**plain(row), column: changed}], [row], {})
             assert len(said) == 1 and f" {column} is {changed}" in said[0], said
             base = column.removesuffix("_a2b").removesuffix("_b2a")
-            assert differences([{**plain(row), column: changed}], [row], {base: lambda own, peer: True}) == []
+            assert differences([{**plain(row), column: changed}], [row], {base: lambda *_: True}) == []
             without = {name: value for name, value in plain(row).items() if name != column}
             assert differences([without], [row], {}) == [f"connection 1: no column {column}"]
 

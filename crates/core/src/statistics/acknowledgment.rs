@@ -70,6 +70,8 @@ impl Direction {
         let segment = arrival.segment;
         let position = peer.sent.position(segment.acknowledgment);
         let mut is_new = false;
+        // Where a quarter begins, tcptrace finds no segment that ends.
+        let may_end = !peer.sent.quarters().begins(position);
         // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
         let mut sent_ns = NEVER;
         while let Some(taken) = peer.outstanding.take_below(position) {
@@ -83,7 +85,7 @@ impl Direction {
             acknowledged.sent_ns = acknowledged.sent_ns.max(taken.sent_ns);
             acknowledged.end = if acknowledged.has_end { acknowledged.end.max(taken.end()) } else { taken.end() };
             acknowledged.has_end = true;
-            if taken.end() == position {
+            if taken.end() == position && may_end {
                 is_new = true;
                 peer.sample(&taken, below_ns, arrival.time_ns);
             } else {
@@ -95,10 +97,11 @@ impl Direction {
             && segment.payload_bytes == 0
             && segment.acknowledgment == self.compared_acknowledgment
             && window == self.compared_window
-            && peer.is_established
+            && peer.had_in_flight
+            && may_end
             && peer.ends_at(position);
-        if peer.syns > 0 && segment.acknowledgment == peer.syn_number.wrapping_add(1) {
-            // tcptrace takes the sample made last for the handshake's.
+        if peer.syns == 1 && segment.acknowledgment == peer.syn_number.wrapping_add(1) {
+            // tcptrace takes the sample made last for the handshake's, until the SYN is sent again.
             peer.acknowledged.handshake_ns = peer.acknowledged.last_ns;
         }
         if is_duplicate {
@@ -116,8 +119,13 @@ impl Direction {
     #[inline]
     fn ends_at(&self, position: i64) -> bool {
         let Acknowledged { has_end, end, .. } = self.acknowledged;
-        has_end
-            && (end == position || position < end && self.sent.contains(position - 1) && !self.sent.contains(position))
+        has_end && (end == position || position < end && self.ends_below(position))
+    }
+
+    #[cold]
+    fn ends_below(&self, position: i64) -> bool {
+        let is_acknowledged = |at| self.sent.contains(at) && self.outstanding.find(at).is_none();
+        is_acknowledged(position - 1) && !is_acknowledged(position)
     }
 
     /// An ACK of exactly this segment of this side.
@@ -125,6 +133,7 @@ impl Direction {
     fn sample(&mut self, segment: &OutstandingSegment, below_sent_ns: i64, time_ns: i64) {
         if below_sent_ns > segment.sent_ns {
             // Something before it was sent again after it, and held up its ACK.
+            self.acknowledged.last_ns = -1;
             self.rare().post_loss_acks += 1;
             return;
         }

@@ -127,20 +127,38 @@ impl Live {
         number < own.syn_number || number > peer.last_acknowledgment.wrapping_add(peer.last_window)
     }
 
+    /// Counts a packet; gives by how many places on the heap the connection has grown.
     #[inline]
-    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) {
+    pub fn packet(&mut self, arrival: &Arrival, sender_is_low: bool, number: u64, has_time: bool) -> isize {
         self.last_number = number;
         self.last_ns = arrival.time_ns;
         self.has_times &= has_time;
         let from_a = sender_is_low == self.a_is_low;
         if !from_a {
             self.begin_b();
-            self.b.packet(&mut self.a, arrival);
+            self.b.counted(&mut self.a, arrival)
         } else if self.has_b {
-            self.a.packet(&mut self.b, arrival);
+            self.a.counted(&mut self.b, arrival)
         } else {
             // What a's packet does to b is nothing, as long as b has sent nothing.
-            self.a.packet(&mut Direction::default(), arrival);
+            self.a.counted(&mut Direction::default(), arrival)
+        }
+    }
+
+    pub fn sides(&self) -> impl Iterator<Item = &Direction> {
+        std::iter::once(&self.a).chain(self.b())
+    }
+
+    /// Places on the heap for segments and gaps.
+    pub fn places(&self) -> usize {
+        self.sides().map(Direction::places).sum()
+    }
+
+    /// Gives up the segments and gaps that are on the heap.
+    pub fn forget(&mut self) {
+        for side in [&mut self.a, &mut self.b] {
+            side.outstanding.forget();
+            side.sent.forget();
         }
     }
 
@@ -300,10 +318,11 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
 #[cfg(test)]
 mod tests {
     use super::{Direction, Live};
+    use crate::statistics::direction::Rare;
 
     /// docs/flows.md says what a connection costs.
     #[test]
     fn a_connection_costs_what_the_manual_says() {
-        assert_eq!((size_of::<Live>(), size_of::<Direction>()), (1120, 520));
+        assert_eq!((size_of::<Live>(), size_of::<Direction>(), size_of::<Rare>()), (1120, 520, 160));
     }
 }

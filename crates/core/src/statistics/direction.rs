@@ -84,8 +84,8 @@ pub(super) struct Direction {
     pub offers_sack: bool,
     /// The last window was not 0. None counts as 0, as tcptrace has it.
     pub window_is_open: bool,
-    /// A packet that is neither SYN nor RST has been sent.
-    pub is_established: bool,
+    /// Some sample of what is in flight was not 0.
+    pub had_in_flight: bool,
     pub has_acknowledged: bool,
     /// An ACK of this side says that the other's first data arrived.
     pub ends_initial_window: bool,
@@ -116,6 +116,21 @@ impl Direction {
         self.rare.get_or_insert_with(Box::default)
     }
 
+    /// Places on the heap for segments and gaps.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.outstanding.places() + self.sent.places()
+    }
+
+    /// As [`Direction::packet`]; gives by how many places on the heap this side has grown. The other side only shrinks
+    /// by whole connections: what it takes out leaves its places.
+    #[inline]
+    pub fn counted(&mut self, peer: &mut Direction, arrival: &Arrival) -> isize {
+        let before = self.places();
+        self.packet(peer, arrival);
+        self.places() as isize - before as isize
+    }
+
     /// Counts a packet of this side; `peer` is the other.
     #[inline]
     pub fn packet(&mut self, peer: &mut Direction, arrival: &Arrival) {
@@ -134,7 +149,6 @@ impl Direction {
             // What was acknowledged before this is another stream's.
             peer.has_acknowledged = false;
             peer.compared_acknowledgment = arrival.segment.sequence;
-            self.is_established &= self.syns > 1 || self.data_packets > 0;
         } else if !(self.offers_scale && peer.offers_scale) {
             // Both must offer it (RFC 7323, 2.2).
             self.window_scale = 0;
@@ -168,9 +182,8 @@ impl Direction {
         if !rst {
             if ack || !syn {
                 self.compared_acknowledgment = if ack { segment.acknowledgment } else { 0 };
-                self.compared_window = window;
             }
-            self.is_established |= !syn && (self.syns == 0 || segment.sequence != self.syn_number);
+            self.compared_window = window;
             if ack {
                 // Not the SYN alone is acknowledged.
                 self.ends_initial_window |= peer.syns == 0 || segment.acknowledgment != peer.syn_number.wrapping_add(1);
@@ -311,13 +324,15 @@ impl Direction {
 
     #[inline]
     fn sample_in_flight(&mut self, peer: &Direction, end: i64, payload_bytes: u32, time_ns: i64) {
-        let bytes = if peer.has_acknowledged {
+        // An acknowledgment of number 0 tells tcptrace nothing.
+        let bytes = if peer.has_acknowledged && peer.acknowledged_number != 0 {
             end - self.sent.position(peer.acknowledged_number) + 1
-        } else if self.syns > 0 {
+        } else if self.syns > 0 && !peer.has_acknowledged {
             end - self.syn_position + 1
         } else {
             i64::from(payload_bytes)
         };
+        self.had_in_flight |= bytes != 0;
         self.in_flight.sample(bytes, time_ns);
     }
 
@@ -350,8 +365,9 @@ impl Direction {
         }
         rare.sack_packets += 1;
         rare.max_sack_blocks = rare.max_sack_blocks.max(sack.blocks);
-        let overlaps_second =
-            sack.second.is_some_and(|(low, high)| (start..end).contains(&low) || (low..high).contains(&start));
+        let overlaps_second = sack.second.is_some_and(|(low, high)| {
+            (start..end).contains(&low) || (low..high).contains(&start) || start >= low && end <= high
+        });
         rare.dsack_packets += u32::from(end <= acknowledgment || overlaps_second);
     }
 }

@@ -16,6 +16,9 @@ mod sent;
 mod table;
 mod window;
 
+#[cfg(test)]
+mod hostile_tests;
+
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
@@ -67,6 +70,10 @@ impl Options {
 /// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
 const CLOSED_AT_A_TIME: usize = 64;
 
+/// Places for unacknowledged segments (24 bytes each) and gaps (16) on the heap, of all connections together. Beyond it
+/// connections silent longest give up theirs, until half is free.
+const MAX_PLACES: usize = 1 << 22;
+
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
@@ -83,6 +90,8 @@ pub struct Engine {
     end_ns: i64,
     /// A connection's place, whether the low end sent, and the connection's first packet: the place may be another's by then.
     fragments: Owners<(u32, bool, u64)>,
+    places: usize,
+    max_places: usize,
     protocols: [u64; 256],
     summary: Summary,
 }
@@ -99,6 +108,8 @@ impl Engine {
             last: (Pair::default(), 0),
             end_ns: 0,
             fragments: Owners::default(),
+            places: 0,
+            max_places: MAX_PLACES,
             protocols: [0; 256],
             summary: Summary::default(),
         }
@@ -198,10 +209,46 @@ impl Engine {
             }
         }
         let live = &mut self.live[at as usize];
-        live.packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
+        let grown = live.packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
         if segment.has(FIN | RST) {
             self.closed.push(at, live);
         }
+        self.places = self.places.saturating_add_signed(grown);
+        if self.places > self.max_places {
+            self.relieve();
+        }
+    }
+
+    /// Connections give up what they hold on the heap, those silent longest first, until half of the places are free.
+    #[cold]
+    fn relieve(&mut self) {
+        let held = (0u32..).zip(&self.live).filter(|(_, live)| live.places() > 0);
+        let mut order: Vec<(u64, u32)> = held.map(|(at, live)| (live.last_number, at)).collect();
+        order.sort_unstable();
+        for (_, at) in order {
+            if self.places <= self.max_places / 2 {
+                return;
+            }
+            let live = &mut self.live[at as usize];
+            self.places = self.places.saturating_sub(live.places());
+            live.forget();
+        }
+    }
+
+    /// Hands on the row of the connection at a place, and notes which of its sides not everything was held of.
+    fn close(&mut self, at: u32, sink: &mut impl FnMut(Row)) {
+        let live = &self.live[at as usize];
+        let forgotten = live.sides().filter(|side| side.outstanding.has_forgotten).count();
+        let filled = live.sides().filter(|side| side.sent.has_filled).count();
+        for (what, count) in [
+            ("sides_with_unacknowledged_segments_forgotten", forgotten),
+            ("sides_with_sequence_gaps_taken_for_sent", filled),
+        ] {
+            if count > 0 {
+                self.note(what, count as u64);
+            }
+        }
+        sink(self.live[at as usize].finish(self.end_ns));
     }
 
     #[inline]
@@ -291,9 +338,11 @@ impl Engine {
         self.index.fetch(&hashes);
         for (&at, hash) in places.iter().zip(hashes) {
             self.index.remove(hash, at);
+            self.close(at, sink);
             let live = &mut self.live[at as usize];
-            sink(live.finish(self.end_ns));
             live.first_number = 0;
+            self.places = self.places.saturating_sub(live.places());
+            live.forget();
         }
         places.sort_unstable_by(|one, other| other.cmp(one));
         self.vacant = places;
@@ -318,13 +367,12 @@ impl Engine {
 
     /// Hands the remaining rows to `sink`, in the order of their first packets, and closes the books; `origin` is
     /// what the capture said besides its packets.
-    pub fn finish(self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
-        let end_ns = self.end_ns;
+    pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
         let first = self.live.iter().map(|live| live.first_number);
         let mut order: Vec<(u64, u32)> = first.zip(0u32..).filter(|(first, _)| *first > 0).collect();
         // Mostly in order already, which this sort makes use of.
         order.sort();
-        order.into_iter().for_each(|(_, at)| sink(self.live[at as usize].finish(end_ns)));
+        order.into_iter().for_each(|(_, at)| self.close(at, sink));
         let mut summary = self.summary;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;

@@ -26,6 +26,8 @@ impl OutstandingSegment {
 pub(super) struct Outstanding {
     in_place: [OutstandingSegment; IN_PLACE],
     count: u32,
+    /// Some segment is not held that should be.
+    pub has_forgotten: bool,
     /// Once there, it holds all. A pointer alone, as most connections never have it.
     #[allow(clippy::box_collection)]
     more: Option<Box<VecDeque<OutstandingSegment>>>,
@@ -36,10 +38,11 @@ impl Outstanding {
     #[inline]
     pub fn push(&mut self, segment: OutstandingSegment) {
         if let Some(more) = &mut self.more {
-            more.push_back(segment);
-            if more.len() > MAX_SEGMENTS {
+            if more.len() >= MAX_SEGMENTS {
                 more.pop_front();
+                self.has_forgotten = true;
             }
+            more.push_back(segment);
         } else if let Some(place) = self.in_place.get_mut(self.count as usize) {
             *place = segment;
             self.count += 1;
@@ -59,10 +62,25 @@ impl Outstanding {
     #[cold]
     pub fn insert(&mut self, segment: OutstandingSegment) {
         let more = self.spill();
+        let is_full = more.len() >= MAX_SEGMENTS;
+        if is_full {
+            more.pop_front();
+        }
         let at = more.partition_point(|other| other.start < segment.start);
         more.insert(at, segment);
-        if more.len() > MAX_SEGMENTS {
-            more.pop_front();
+        self.has_forgotten |= is_full;
+    }
+
+    /// Places on the heap, used or not.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.more.as_ref().map_or(0, |more| more.capacity())
+    }
+
+    /// Gives the heap back: what is held there counts as acknowledged.
+    pub fn forget(&mut self) {
+        if let Some(more) = self.more.take() {
+            self.has_forgotten |= !more.is_empty();
         }
     }
 
@@ -75,6 +93,18 @@ impl Outstanding {
                 more.get_mut(after.checked_sub(1)?)
             }
             None => self.in_place[..self.count as usize].iter_mut().rfind(|segment| segment.start <= position),
+        };
+        found.filter(|segment| position < segment.end())
+    }
+
+    /// As [`Outstanding::at`], to look at.
+    pub fn find(&self, position: i64) -> Option<&OutstandingSegment> {
+        let found = match &self.more {
+            Some(more) => {
+                let after = more.partition_point(|segment| segment.start <= position);
+                more.get(after.checked_sub(1)?)
+            }
+            None => self.in_place[..self.count as usize].iter().rfind(|segment| segment.start <= position),
         };
         found.filter(|segment| position < segment.end())
     }

@@ -11,6 +11,8 @@ pub(super) struct Sent {
     /// The number that position 0 stands for: the first one seen.
     base: u32,
     has_base: bool,
+    /// Some gap was taken for sent.
+    pub has_filled: bool,
     /// A pointer alone, as most connections never have it.
     #[allow(clippy::box_collection)]
     below: Option<Box<Vec<(i64, i64)>>>,
@@ -37,6 +39,11 @@ impl Quarters {
     #[inline]
     pub fn of(&self, position: i64) -> u8 {
         (self.base.wrapping_add(position as u32) / Self::LENGTH) as u8
+    }
+
+    #[inline]
+    pub fn begins(&self, position: i64) -> bool {
+        self.base.wrapping_add(position as u32).is_multiple_of(Self::LENGTH)
     }
 
     /// Numbers from a position to its quarter's end.
@@ -89,6 +96,20 @@ impl Sent {
         self.position(number)
     }
 
+    /// Places for ranges on the heap, used or not.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.below.as_ref().map_or(0, |below| below.capacity())
+    }
+
+    /// Gives the heap back: all gaps count as sent.
+    pub fn forget(&mut self) {
+        if let Some(lowest) = self.below.take().and_then(|below| below.first().copied()) {
+            self.start = lowest.0;
+            self.has_filled = true;
+        }
+    }
+
     /// Adds a range that begins where the topmost ends, or above it; false where it does not.
     #[inline]
     pub fn extend(&mut self, start: i64, end: i64) -> bool {
@@ -105,6 +126,7 @@ impl Sent {
             if below.len() > MAX_GAPS {
                 let lowest = below.remove(0);
                 below[0].0 = lowest.0;
+                self.has_filled = true;
             }
         }
         (self.start, self.end) = (start, end);
@@ -144,6 +166,7 @@ impl Sent {
         } else if ranges.len() > MAX_GAPS {
             let lowest = ranges.remove(0);
             ranges[0].0 = lowest.0;
+            self.has_filled = true;
         }
     }
 }
