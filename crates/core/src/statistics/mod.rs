@@ -67,12 +67,12 @@ impl Options {
     }
 }
 
+/// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
+const CLOSED_AT_A_TIME: usize = 64;
+
 /// Places for unacknowledged segments (24 bytes each) and gaps (16) on the heap, of all connections together. Beyond it
 /// connections silent longest give up theirs, until half is free.
 const MAX_PLACES: usize = 1 << 22;
-
-/// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
-const CLOSED_AT_A_TIME: usize = 64;
 
 /// Takes frames one by one.
 pub struct Engine {
@@ -235,7 +235,7 @@ impl Engine {
         }
     }
 
-    /// Finishes the connection at a place; the notes tell of which sides not everything was held.
+    /// Hands on the row of the connection at a place, and notes which of its sides not everything was held of.
     fn close(&mut self, at: u32, sink: &mut impl FnMut(Row)) {
         let live = &self.live[at as usize];
         let forgotten = live.sides().filter(|side| side.outstanding.has_forgotten).count();
@@ -249,6 +249,7 @@ impl Engine {
                 self.note(what, count as u64);
             }
         }
+        sink(self.live[at as usize].finish(self.end_ns));
     }
 
     #[inline]
@@ -340,9 +341,9 @@ impl Engine {
             self.index.remove(hash, at);
             self.close(at, sink);
             let live = &mut self.live[at as usize];
+            live.first_number = 0;
             self.places = self.places.saturating_sub(live.places());
             live.forget();
-            live.first_number = 0;
         }
         places.sort_unstable_by(|one, other| other.cmp(one));
         self.vacant = places;
