@@ -91,13 +91,15 @@ pub struct SynOptions {
 
 pub fn syn_options(options: &[u8]) -> SynOptions {
     let mut found = SynOptions::default();
-    each_option(options, |kind, value| match (kind, value) {
-        (MAX_SEGMENT, &[high, low]) => found.max_segment_bytes = Some(u16::from_be_bytes([high, low])),
-        (WINDOW_SCALE, &[scale]) => found.window_scale = Some(scale),
-        (SACK_PERMITTED, []) => found.sack_permitted = true,
-        (TIMESTAMPS, value) if value.len() == 8 => found.timestamps = true,
-        _ => {}
-    });
+    for option in each_option(options) {
+        match option {
+            (MAX_SEGMENT, &[high, low]) => found.max_segment_bytes = Some(u16::from_be_bytes([high, low])),
+            (WINDOW_SCALE, &[scale]) => found.window_scale = Some(scale),
+            (SACK_PERMITTED, []) => found.sack_permitted = true,
+            (TIMESTAMPS, value) if value.len() == 8 => found.timestamps = true,
+            _ => {}
+        }
+    }
     found
 }
 
@@ -123,7 +125,7 @@ pub fn sack(options: &[u8]) -> Option<Sack> {
 fn any_sack(options: &[u8]) -> Option<Sack> {
     let block = |bytes: &[u8]| (u32_at(bytes, 0), u32_at(bytes, 4));
     let mut found = None;
-    each_option(options, |kind, value| {
+    for (kind, value) in each_option(options) {
         if kind == SACK && value.len() >= 8 {
             found = Some(Sack {
                 blocks: (value.len() / 8) as u8,
@@ -131,7 +133,7 @@ fn any_sack(options: &[u8]) -> Option<Sack> {
                 second: value.get(8..16).map(block),
             });
         }
-    });
+    }
     found
 }
 
@@ -143,42 +145,37 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// Hands kind and value of every whole option to `sink`.
-fn each_option(mut options: &[u8], mut sink: impl FnMut(u8, &[u8])) {
-    loop {
+/// Kind and value of every whole option.
+#[inline]
+fn each_option(mut options: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || loop {
         match options {
-            [] | [END, ..] => return,
             [NO_OPERATION, rest @ ..] => options = rest,
+            [] | [_] | [END, ..] => return None,
             [kind, length, ..] => {
                 let length = usize::from(*length);
-                let Some(value) = options.get(2..length) else { return };
-                sink(*kind, value);
+                let value = options.get(2..length)?;
                 options = &options[length..];
+                return Some((*kind, value));
             }
-            [_] => return,
         }
-    }
+    })
 }
 
+#[inline]
 fn max_segment_option(options: &[u8]) -> Option<u16> {
-    let mut found = None;
-    each_option(options, |kind, value| {
-        if let (MAX_SEGMENT, &[high, low], None) = (kind, value, found) {
-            found = Some(u16::from_be_bytes([high, low]));
-        }
-    });
-    found
+    each_option(options).find_map(|option| match option {
+        (MAX_SEGMENT, &[high, low]) => Some(u16::from_be_bytes([high, low])),
+        _ => None,
+    })
 }
 
 /// The sender's value of the timestamps option.
 pub fn timestamp(options: &[u8]) -> Option<u32> {
-    let mut found = None;
-    each_option(options, |kind, value| {
-        if let (TIMESTAMPS, [_, _, _, _, _, _, _, _], None) = (kind, value, found) {
-            found = Some(u32_at(value, 0));
-        }
-    });
-    found
+    each_option(options).find_map(|option| match option {
+        (TIMESTAMPS, value @ [_, _, _, _, _, _, _, _]) => Some(u32_at(value, 0)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
