@@ -240,7 +240,6 @@ impl Engine {
         let live = &self.live[at as usize];
         let forgotten = live.sides().filter(|side| side.outstanding.has_forgotten).count();
         let filled = live.sides().filter(|side| side.sent.has_filled).count();
-        sink(live.finish(self.end_ns));
         for (what, count) in [
             ("sides_with_unacknowledged_segments_forgotten", forgotten),
             ("sides_with_sequence_gaps_taken_for_sent", filled),
