@@ -1,0 +1,447 @@
+//! The programs that the kernel runs at each call's entry and exit, and where threads end.
+//!
+//! A thread is admitted at its first entry in scope. At an entry its call is noted, at the exit the call is
+//! finished: added to its transition (count) or to the thread's chunk (trace). A thread runs on one processor at
+//! a time and only its own calls touch what is kept of it, so nothing here is locked. No loops; every program has
+//! at most some two hundred instructions.
+
+use super::assembler::{
+    Assembler, Condition, Function, Instruction, Label, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R6,
+    R7, R8, R9, STACK,
+};
+use super::kernel::Map;
+use super::layout::{about, call, cell, stream, thread, transition};
+use crate::syscalls::call::LARGEST_NUMBER;
+use crate::syscalls::scope::Within;
+
+use Condition::{Equal, Greater, NotEqual, SignedGreater, SignedLess};
+use Operand::Number;
+use Width::{Double, Word};
+
+/// What the programs do, and the maps that they do it with.
+pub struct Plan<'a> {
+    pub scope: Scope<'a>,
+    pub purpose: Purpose<'a>,
+    /// Thread id to what is kept of the thread.
+    pub threads: &'a Map,
+    /// One value: what is kept of a thread at first.
+    pub blank: &'a Map,
+    /// One number: calls seen and neither counted nor traced.
+    pub lost: &'a Map,
+}
+
+pub struct Scope<'a> {
+    pub within: Within,
+    /// One control group, of `Within::Cgroup`.
+    pub cgroup: Option<&'a Map>,
+    /// Thread group ids in this process's PID namespace, of `Within::Pids`.
+    pub pids: Option<&'a Map>,
+    /// The PID namespace of this process, as the kernel's device number and the inode.
+    pub namespace: (u64, u64),
+    /// Thread group ids there that are never followed: this process and its parent.
+    pub excluded: [u32; 2],
+}
+
+pub enum Purpose<'a> {
+    Count { transitions: &'a Map, streams: &'a Map, skip: u64 },
+    Trace { ring: &'a Map, wake_bytes: i32 },
+}
+
+// The stack.
+const KEY_TID: i16 = -8;
+const NAME: i16 = -24;
+const NAMESPACE_IDS: i16 = -32;
+const TRANSITION: i16 = -64;
+const CELL: i16 = TRANSITION - cell::BYTES as i16;
+const STREAM: i16 = -128;
+const ABOUT: i16 = STREAM - about::BYTES as i16;
+
+/// What is kept of the thread, in every program.
+const KEPT: Register = R8;
+
+/// How a call that is finished came to its end.
+#[derive(Clone, Copy)]
+enum Ending {
+    Returned { value: Register, time: Register },
+    NeverReturned,
+}
+
+impl Plan<'_> {
+    /// sys_enter(registers, number).
+    pub fn entry(&self) -> Vec<Instruction> {
+        let mut code = Assembler::default();
+        let done = code.label();
+        let admitted = code.label();
+        code.load(Double, R6, R1, 8);
+        code.call(Function::CurrentPidTgid);
+        code.copy(R7, R0);
+        code.store(Word, STACK, KEY_TID, R0);
+        if let Some(cgroup) = self.scope.cgroup {
+            code.map(R1, cgroup);
+            code.set(R2, 0);
+            code.call(Function::CurrentTaskUnderCgroup);
+            code.jump_if(R0, NotEqual, Number(1), done);
+        }
+        code.look_up(self.threads, KEY_TID);
+        code.copy(KEPT, R0);
+        code.jump_if(KEPT, NotEqual, Number(0), admitted);
+        self.admit(&mut code, done);
+        code.here(admitted);
+        self.finish_what_never_returned(&mut code);
+        self.follow_name(&mut code);
+
+        let plausible = code.label();
+        code.jump_if(R6, Greater, Number(LARGEST_NUMBER.into()), plausible);
+        let noted = code.label();
+        code.jump(noted);
+        code.here(plausible);
+        code.set(R6, LARGEST_NUMBER.into());
+        code.here(noted);
+        if let Purpose::Count { .. } = self.purpose {
+            code.load(Double, R1, KEPT, thread::HISTORY);
+            code.operate(Operation::ShiftLeft, R1, Number(16));
+            code.operate(Operation::Or, R1, Operand::Register(R6));
+            code.store(Double, KEPT, thread::HISTORY, R1);
+            code.add_number(KEPT, thread::INDEX, 1);
+        }
+        code.store(Double, KEPT, thread::NUMBER, R6);
+        code.store_number(Double, KEPT, thread::IN_CALL, 1);
+        code.call(Function::KtimeGetNs);
+        code.store(Double, KEPT, thread::ENTRY_NS, R0);
+        code.here(done);
+        code.exit();
+        code.finish()
+    }
+
+    /// sys_exit(registers, value).
+    pub fn exit(&self) -> Vec<Instruction> {
+        let mut code = Assembler::default();
+        let done = code.label();
+        code.load(Double, R7, R1, 8);
+        code.call(Function::KtimeGetNs);
+        code.copy(R6, R0);
+        code.call(Function::CurrentPidTgid);
+        code.store(Word, STACK, KEY_TID, R0);
+        code.look_up(self.threads, KEY_TID);
+        code.copy(KEPT, R0);
+        code.jump_if(KEPT, Equal, Number(0), done);
+        code.load(Double, R1, KEPT, thread::IN_CALL);
+        code.jump_if(R1, Equal, Number(0), done);
+        code.store_number(Double, KEPT, thread::IN_CALL, 0);
+        self.finish_call(&mut code, Ending::Returned { value: R7, time: R6 });
+        code.here(done);
+        code.exit();
+        code.finish()
+    }
+
+    /// sched_process_exit(task): the current thread ends.
+    pub fn thread_end(&self) -> Vec<Instruction> {
+        let mut code = Assembler::default();
+        let done = code.label();
+        code.call(Function::CurrentPidTgid);
+        code.store(Word, STACK, KEY_TID, R0);
+        self.end_thread(code, done)
+    }
+
+    /// sched_process_exec(task, old thread id, ...): a thread that executes a program takes over the id of its
+    /// group's leader; what was kept under its own id is at an end.
+    pub fn renumbering(&self) -> Vec<Instruction> {
+        let mut code = Assembler::default();
+        let done = code.label();
+        code.load(Double, R6, R1, 8);
+        code.operate(Operation::ShiftLeft, R6, Number(32));
+        code.operate(Operation::ShiftRight, R6, Number(32));
+        code.store(Word, STACK, KEY_TID, R6);
+        code.call(Function::CurrentPidTgid);
+        code.operate(Operation::ShiftLeft, R0, Number(32));
+        code.operate(Operation::ShiftRight, R0, Number(32));
+        code.jump_if(R0, Equal, Operand::Register(R6), done);
+        self.end_thread(code, done)
+    }
+
+    fn end_thread(&self, mut code: Assembler, done: Label) -> Vec<Instruction> {
+        code.look_up(self.threads, KEY_TID);
+        code.copy(KEPT, R0);
+        code.jump_if(KEPT, Equal, Number(0), done);
+        self.finish_what_never_returned(&mut code);
+        self.end_stream(&mut code);
+        code.map(R1, self.threads);
+        code.address(R2, STACK, KEY_TID);
+        code.call(Function::MapDelete);
+        code.here(done);
+        code.exit();
+        code.finish()
+    }
+
+    /// Begins to keep the thread with the ids in R7, if it is in scope; else goes to `out`.
+    fn admit(&self, code: &mut Assembler, out: Label) {
+        let (device, inode) = self.scope.namespace;
+        let elsewhere = code.label();
+        let in_scope = code.label();
+        code.set_wide(R1, device);
+        code.set_wide(R2, inode);
+        code.address(R3, STACK, NAMESPACE_IDS);
+        code.set(R4, 8);
+        code.store_number(Double, STACK, NAMESPACE_IDS, 0);
+        code.call(Function::NsCurrentPidTgid);
+        code.jump_if(R0, NotEqual, Number(0), elsewhere);
+        code.load(Word, R1, STACK, NAMESPACE_IDS + 4);
+        for excluded in self.scope.excluded {
+            code.jump_if(R1, Equal, Number(excluded as i32), out);
+        }
+        if let Some(pids) = self.scope.pids {
+            code.look_up(pids, NAMESPACE_IDS + 4);
+            code.jump_if(R0, Equal, Number(0), out);
+        }
+        code.jump(in_scope);
+        code.here(elsewhere);
+        if matches!(self.scope.within, Within::Namespace | Within::Pids(_)) {
+            code.jump(out);
+        }
+        code.here(in_scope);
+        let no_room = code.label();
+        let admitted = code.label();
+        code.map(R1, self.threads);
+        code.address(R2, STACK, KEY_TID);
+        code.first_value(R3, self.blank);
+        code.set(R4, 0);
+        code.call(Function::MapUpdate);
+        code.look_up(self.threads, KEY_TID);
+        code.copy(KEPT, R0);
+        code.jump_if(KEPT, Equal, Number(0), no_room);
+        code.store(Word, KEPT, thread::TID, R7);
+        code.copy(R1, R7);
+        code.operate(Operation::ShiftRight, R1, Number(32));
+        code.store(Word, KEPT, thread::TGID, R1);
+        code.jump(admitted);
+        code.here(no_room);
+        self.lose_one(code);
+        code.jump(out);
+        code.here(admitted);
+    }
+
+    /// Begins a stream at the first call, and where the program's name is another than at the last one.
+    fn follow_name(&self, code: &mut Assembler) {
+        let changed = code.label();
+        let begin = code.label();
+        let same = code.label();
+        code.address(R1, STACK, NAME);
+        code.set(R2, 16);
+        code.call(Function::CurrentComm);
+        code.load(Double, R3, STACK, NAME);
+        code.load(Double, R4, STACK, NAME + 8);
+        code.load(Double, R1, KEPT, thread::NAME);
+        code.load(Double, R2, KEPT, thread::NAME + 8);
+        code.jump_if(R1, NotEqual, Operand::Register(R3), changed);
+        code.jump_if(R2, NotEqual, Operand::Register(R4), changed);
+        code.load(Double, R1, KEPT, thread::STREAM);
+        code.jump_if(R1, NotEqual, Number(0), same);
+        code.here(changed);
+        code.load(Double, R1, KEPT, thread::STREAM);
+        code.jump_if(R1, Equal, Number(0), begin);
+        self.end_stream(code);
+        code.here(begin);
+        code.call(Function::KtimeGetNs);
+        code.store(Double, KEPT, thread::STREAM, R0);
+        for half in [0, 8] {
+            code.load(Double, R1, STACK, NAME + half);
+            code.store(Double, KEPT, thread::NAME + half, R1);
+        }
+        code.set(R1, -1);
+        code.store(Double, KEPT, thread::HISTORY, R1);
+        self.tell_of_stream(code, 0);
+        code.here(same);
+    }
+
+    fn end_stream(&self, code: &mut Assembler) {
+        if let Purpose::Trace { .. } = self.purpose {
+            code.store_number(Double, KEPT, thread::ENDED, 1);
+            self.hand_over(code);
+            code.store_number(Double, KEPT, thread::ENDED, 0);
+        }
+        self.tell_of_stream(code, 1);
+    }
+
+    /// Writes the stream to the map of streams.
+    fn tell_of_stream(&self, code: &mut Assembler, ended: i32) {
+        let Purpose::Count { streams, .. } = self.purpose else {
+            return;
+        };
+        code.load(Double, R1, KEPT, thread::STREAM);
+        code.store(Double, STACK, STREAM + stream::STREAM, R1);
+        code.load(Word, R1, KEPT, thread::TID);
+        code.store(Double, STACK, STREAM + stream::TID, R1);
+        for half in [0, 8] {
+            code.load(Double, R1, KEPT, thread::NAME + half);
+            code.store(Double, STACK, ABOUT + about::NAME + half, R1);
+        }
+        code.load(Word, R1, KEPT, thread::TGID);
+        code.store(Word, STACK, ABOUT + about::TGID, R1);
+        code.store_number(Word, STACK, ABOUT + about::ENDED, ended);
+        code.map(R1, streams);
+        code.address(R2, STACK, STREAM);
+        code.address(R3, STACK, ABOUT);
+        code.set(R4, 0);
+        code.call(Function::MapUpdate);
+    }
+
+    fn finish_what_never_returned(&self, code: &mut Assembler) {
+        let none = code.label();
+        code.load(Double, R1, KEPT, thread::IN_CALL);
+        code.jump_if(R1, Equal, Number(0), none);
+        code.store_number(Double, KEPT, thread::IN_CALL, 0);
+        self.finish_call(code, Ending::NeverReturned);
+        code.here(none);
+    }
+
+    fn finish_call(&self, code: &mut Assembler, ending: Ending) {
+        match self.purpose {
+            Purpose::Count { transitions, skip, .. } => self.count_call(code, transitions, skip, ending),
+            Purpose::Trace { .. } => self.trace_call(code, ending),
+        }
+    }
+
+    fn count_call(&self, code: &mut Assembler, transitions: &Map, skip: u64, ending: Ending) {
+        let lost = code.label();
+        let found = code.label();
+        let done = code.label();
+        code.load(Double, R1, KEPT, thread::HISTORY);
+        code.store(Double, STACK, TRANSITION + transition::HISTORY, R1);
+        code.load(Double, R1, KEPT, thread::STREAM);
+        code.store(Double, STACK, TRANSITION + transition::STREAM, R1);
+        code.load(Word, R1, KEPT, thread::TID);
+        code.store(Word, STACK, TRANSITION + transition::TID, R1);
+        part(code, skip);
+        code.store(Word, STACK, TRANSITION + transition::PART, R1);
+        code.look_up(transitions, TRANSITION);
+        code.jump_if(R0, NotEqual, Number(0), found);
+        for at in (0..cell::BYTES as i16).step_by(8) {
+            code.store_number(Double, STACK, CELL + at, 0);
+        }
+        code.map(R1, transitions);
+        code.address(R2, STACK, TRANSITION);
+        code.address(R3, STACK, CELL);
+        code.set(R4, 0);
+        code.call(Function::MapUpdate);
+        code.look_up(transitions, TRANSITION);
+        code.jump_if(R0, Equal, Number(0), lost);
+        code.here(found);
+        code.add_number(R0, cell::CALLS, 1);
+        if let Ending::Returned { value, time } = ending {
+            code.add_number(R0, cell::RETURNED, 1);
+            let timed = code.label();
+            let positive = code.label();
+            code.jump_if(value, SignedGreater, Number(0), positive);
+            code.jump_if(value, Equal, Number(0), timed);
+            code.jump_if(value, SignedLess, Number(-4095), timed);
+            code.add_number(R0, cell::ERRORS, 1);
+            code.jump(timed);
+            code.here(positive);
+            code.load(Double, R1, R0, cell::BYTES_MOVED);
+            code.operate(Operation::Add, R1, Operand::Register(value));
+            code.store(Double, R0, cell::BYTES_MOVED, R1);
+            code.here(timed);
+            code.load(Double, R1, KEPT, thread::ENTRY_NS);
+            code.operate(Operation::Subtract, time, Operand::Register(R1));
+            code.load(Double, R1, R0, cell::TIME_NS);
+            code.operate(Operation::Add, R1, Operand::Register(time));
+            code.store(Double, R0, cell::TIME_NS, R1);
+        }
+        code.jump(done);
+        code.here(lost);
+        self.lose_one(code);
+        code.here(done);
+    }
+
+    fn trace_call(&self, code: &mut Assembler, ending: Ending) {
+        let done = code.label();
+        code.load(Double, R9, KEPT, thread::HELD);
+        code.jump_if(R9, Greater, Number(thread::MAXIMUM_HELD - 1), done);
+        code.operate(Operation::Multiply, R9, Number(thread::CALL_BYTES));
+        code.operate(Operation::Add, R9, Operand::Register(KEPT));
+        code.load(Double, R1, KEPT, thread::ENTRY_NS);
+        code.store(Double, R9, thread::CALLS + call::ENTRY_NS, R1);
+        match ending {
+            Ending::Returned { value, time } => {
+                code.operate(Operation::Subtract, time, Operand::Register(R1));
+                code.copy(R1, time);
+                code.store(Double, R9, thread::CALLS + call::VALUE, value);
+            }
+            Ending::NeverReturned => {
+                code.set_wide(R1, call::NO_DURATION);
+                code.store_number(Double, R9, thread::CALLS + call::VALUE, 0);
+            }
+        }
+        code.operate(Operation::ShiftLeft, R1, Number(16));
+        code.load(Double, R2, KEPT, thread::NUMBER);
+        code.operate(Operation::Or, R1, Operand::Register(R2));
+        code.store(Double, R9, thread::CALLS + call::DURATION_NUMBER, R1);
+        code.add_number(KEPT, thread::HELD, 1);
+        code.jump_if(R1, Condition::NotEqual, Number(thread::MAXIMUM_HELD), done);
+        self.hand_over(code);
+        code.here(done);
+    }
+
+    /// Puts the thread's calls into the ring; its reader is woken once enough is there.
+    fn hand_over(&self, code: &mut Assembler) {
+        let Purpose::Trace { ring, wake_bytes } = self.purpose else {
+            return;
+        };
+        const AVAILABLE: i32 = 0;
+        const DO_NOT_WAKE: i32 = 1;
+        const WAKE: i32 = 2;
+        let send = code.label();
+        let kept = code.label();
+        let cleared = code.label();
+        code.map(R1, ring);
+        code.set(R2, AVAILABLE);
+        code.call(Function::RingbufQuery);
+        code.set(R4, WAKE);
+        code.jump_if(R0, Greater, Number(wake_bytes), send);
+        code.set(R4, DO_NOT_WAKE);
+        code.here(send);
+        code.map(R1, ring);
+        code.copy(R2, KEPT);
+        code.set(R3, thread::CHUNK_BYTES as i32);
+        code.call(Function::RingbufOutput);
+        code.jump_if(R0, Equal, Number(0), kept);
+        code.load(Double, R2, KEPT, thread::HELD);
+        code.load(Double, R1, KEPT, thread::LOST);
+        code.operate(Operation::Add, R1, Operand::Register(R2));
+        code.store(Double, KEPT, thread::LOST, R1);
+        code.first_value(R1, self.lost);
+        code.add_shared(R1, 0, R2);
+        code.jump(cleared);
+        code.here(kept);
+        code.store_number(Double, KEPT, thread::LOST, 0);
+        code.here(cleared);
+        code.store_number(Double, KEPT, thread::HELD, 0);
+    }
+
+    fn lose_one(&self, code: &mut Assembler) {
+        code.first_value(R1, self.lost);
+        code.set(R2, 1);
+        code.add_shared(R1, 0, R2);
+    }
+}
+
+/// R1 becomes the part (`Part`) of the thread's current call.
+fn part(code: &mut Assembler, skip: u64) {
+    code.set(R1, 4);
+    if skip == 0 {
+        return;
+    }
+    let known = code.label();
+    let first = code.label();
+    code.load(Double, R3, KEPT, thread::INDEX);
+    code.set_wide(R2, skip);
+    code.operate(Operation::Subtract, R3, Operand::Register(R2));
+    // The difference is as large as it gets where the index is within the first calls.
+    code.jump_if(R3, SignedLess, Number(1), first);
+    code.jump_if(R3, Greater, Number(3), known);
+    code.copy(R1, R3);
+    code.jump(known);
+    code.here(first);
+    code.set(R1, 0);
+    code.here(known);
+}
