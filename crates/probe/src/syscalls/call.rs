@@ -44,6 +44,12 @@ pub fn number(id: i64) -> u16 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct History(u64);
 
+impl Default for History {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl History {
     pub const EMPTY: History = History(u64::MAX);
 

@@ -16,14 +16,16 @@ pub mod thread {
     pub const IN_CALL: i16 = 56;
     pub const TID: i16 = 64;
     pub const TGID: i16 = 68;
+    /// How many names had been changed when this thread's was last looked at.
+    pub const RENAMES: i16 = 72;
     /// Bytes of a thread that is counted.
-    pub const BYTES: usize = 72;
+    pub const BYTES: usize = 80;
     /// Trace only. Calls lost before those held.
-    pub const LOST: i16 = 72;
-    pub const HELD: i16 = 80;
+    pub const LOST: i16 = 80;
+    pub const HELD: i16 = 88;
     /// 1 when the stream ends with this chunk.
-    pub const ENDED: i16 = 88;
-    pub const CALLS: i16 = 96;
+    pub const ENDED: i16 = 96;
+    pub const CALLS: i16 = 104;
     pub const MAXIMUM_HELD: i32 = 32;
     pub const CALL_BYTES: i32 = 24;
     /// Bytes of a thread that is traced.

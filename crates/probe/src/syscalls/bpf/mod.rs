@@ -54,7 +54,11 @@ impl Common {
         };
         let threads = Map::new(MapKind::Hash, 4, thread_bytes, threads)?;
         let blank = Map::new(MapKind::Array, 4, thread_bytes, 1)?;
+        let mut unnamed = vec![0; thread_bytes];
+        unnamed[layout::thread::RENAMES as usize..][..8].fill(u8::MAX);
+        blank.update(&ONLY_KEY, &unnamed).tried(|| "fill a BPF map")?;
         let lost = Map::new(MapKind::Array, 4, 8, 1)?;
+        let renames = Map::new(MapKind::Array, 4, 8, 1)?;
         let (cgroup, pids) = scope_maps(&options.scope.within)?;
         let namespace = options.scope.namespace;
         let plan = Plan {
@@ -69,10 +73,12 @@ impl Common {
             threads: &threads,
             blank: &blank,
             lost: &lost,
+            renames: &renames,
         };
         // Exits first: whatever is noted at an entry then also has its exit seen.
         let programs = [
             ("sched_process_exit", plan.thread_end()),
+            ("task_rename", plan.renaming()),
             ("sched_process_exec", plan.renumbering()),
             ("sys_exit", plan.exit()),
             ("sys_enter", plan.entry()),

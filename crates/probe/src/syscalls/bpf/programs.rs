@@ -28,6 +28,8 @@ pub struct Plan<'a> {
     pub blank: &'a Map,
     /// One number: calls seen and neither counted nor traced.
     pub lost: &'a Map,
+    /// One number: how often any thread's name was set.
+    pub renames: &'a Map,
 }
 
 pub struct Scope<'a> {
@@ -103,8 +105,9 @@ impl Plan<'_> {
             code.operate(Operation::Or, R1, Operand::Register(R6));
             code.store(Double, KEPT, thread::HISTORY, R1);
             code.add_number(KEPT, thread::INDEX, 1);
+        } else {
+            code.store(Double, KEPT, thread::NUMBER, R6);
         }
-        code.store(Double, KEPT, thread::NUMBER, R6);
         code.store_number(Double, KEPT, thread::IN_CALL, 1);
         code.call(Function::KtimeGetNs);
         code.store(Double, KEPT, thread::ENTRY_NS, R0);
@@ -141,6 +144,16 @@ impl Plan<'_> {
         code.call(Function::CurrentPidTgid);
         code.store(Word, STACK, KEY_TID, R0);
         self.end_thread(code, done)
+    }
+
+    /// task_rename(task, name): whose name it is could not be told from the arguments alone.
+    pub fn renaming(&self) -> Vec<Instruction> {
+        let mut code = Assembler::default();
+        code.first_value(R1, self.renames);
+        code.set(R2, 1);
+        code.add_shared(R1, 0, R2);
+        code.exit();
+        code.finish()
     }
 
     /// sched_process_exec(task, old thread id, ...): a thread that executes a program takes over the id of its
@@ -221,10 +234,16 @@ impl Plan<'_> {
     }
 
     /// Begins a stream at the first call, and where the program's name is another than at the last one.
+    /// Names are only looked at after any was set: that costs as much as the clock.
     fn follow_name(&self, code: &mut Assembler) {
         let changed = code.label();
         let begin = code.label();
         let same = code.label();
+        code.first_value(R1, self.renames);
+        code.load(Double, R2, R1, 0);
+        code.load(Double, R1, KEPT, thread::RENAMES);
+        code.jump_if(R1, Equal, Operand::Register(R2), same);
+        code.store(Double, KEPT, thread::RENAMES, R2);
         code.address(R1, STACK, NAME);
         code.set(R2, 16);
         code.call(Function::CurrentComm);
