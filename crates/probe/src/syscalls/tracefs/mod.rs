@@ -47,15 +47,17 @@ pub fn attach(options: &Options) -> Outcome<Box<dyn Attached>> {
     }
     let pages = PageFormat::new(&instance.page_format()?)?;
     let events = Events::new(&instance)?;
+    // Looked for before, for those that end meanwhile, and after: from then on beginnings are among the events.
+    let mut known = threads::known();
     for event in WANTED {
         instance.set(&format!("events/{event}/enable"), "1")?;
     }
-    // After the events: a thread is either there now, or its beginning is among them.
+    known.extend(threads::known());
     let skip = match options.command {
         Command::Count { skip, .. } => skip,
         Command::Trace => 0,
     };
-    let follower = Follower::new(threads::known(), threads::groups(&options.scope), skip);
+    let follower = Follower::new(known, threads::groups(&options.scope), skip);
     let reader = Reader { instance, pages, events, held_back: Vec::new(), told_lost: 0 };
     Ok(Box::new(Tracefs { reader, follower, out: options.out.clone(), command: options.command }))
 }
