@@ -34,6 +34,8 @@ pub trait Sink {
     fn call(&mut self, stream: StreamNumber, part: Part, history: History, call: Call, now_ns: u64) -> Outcome<()>;
     fn ended(&mut self, stream: StreamNumber) -> Outcome<()>;
     fn lost(&mut self, time_ns: u64, events: u64) -> Outcome<()>;
+    /// A pass over what the kernel held is over.
+    fn pass_over(&mut self) -> Outcome<()>;
 }
 
 #[derive(Default)]

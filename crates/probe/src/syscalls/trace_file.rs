@@ -26,7 +26,7 @@ impl TraceFile {
         file.out.write_all(MAGIC).tried(|| format!("write {path}"))?;
         file.body.extend(header.lines().as_bytes());
         file.block(b'H')?;
-        file.out.flush().tried(|| format!("write {path}"))?;
+        file.flush()?;
         Ok(file)
     }
 
@@ -88,12 +88,16 @@ impl TraceFile {
         self.block(b'L')
     }
 
+    pub fn flush(&mut self) -> Outcome<()> {
+        self.out.flush().tried(|| format!("write {}", self.path))
+    }
+
     pub fn end(mut self, end_ns: u64) -> Outcome<()> {
         for value in [end_ns, self.calls, self.lost] {
             varint(&mut self.body, value);
         }
         self.block(b'Z')?;
-        self.out.flush().tried(|| format!("write {}", self.path))
+        self.flush()
     }
 }
 

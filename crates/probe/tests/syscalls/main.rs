@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod edges;
 mod formats;
 
 use std::collections::BTreeMap;

@@ -43,6 +43,7 @@ impl Attached for Tracing {
         while !stop.wait(now_ns() + TICK_NS, &[self.ring_map.descriptor()]).tried(|| "wait")? {
             self.ring.drain(|chunk| writer.chunk(chunk))?;
             writer.file.add_lost(self.common.newly_lost()?);
+            writer.file.flush()?;
         }
         self.common.detach()?;
         let end_ns = now_ns();

@@ -96,6 +96,7 @@ impl Tracefs {
         let pipes: Vec<RawFd> = self.reader.instance.pipes().iter().map(AsRawFd::as_raw_fd).collect();
         while !stop.wait(now_ns() + TICK_NS, &pipes).tried(|| "wait")? {
             self.reader.pass(&mut self.follower, sink, now_ns())?;
+            sink.pass_over()?;
         }
         self.reader.instance.set("tracing_on", "0")?;
         let end_ns = now_ns();

@@ -76,6 +76,10 @@ impl Sink for CountSink {
     fn lost(&mut self, _time_ns: u64, events: u64) -> Outcome<()> {
         self.file.lost(events)
     }
+
+    fn pass_over(&mut self) -> Outcome<()> {
+        Ok(())
+    }
 }
 
 pub struct TraceSink {
@@ -128,5 +132,9 @@ impl Sink for TraceSink {
     fn lost(&mut self, time_ns: u64, events: u64) -> Outcome<()> {
         self.write_all()?;
         self.file.lost(time_ns, events)
+    }
+
+    fn pass_over(&mut self) -> Outcome<()> {
+        self.file.flush()
     }
 }
