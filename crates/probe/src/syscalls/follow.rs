@@ -15,16 +15,32 @@ pub struct Event {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    Entry { id: i64 },
-    Exit { id: i64, value: i64 },
+    Entry {
+        id: i64,
+    },
+    Exit {
+        id: i64,
+        value: i64,
+    },
     /// A thread began, with the name of the one that made it.
-    Began { child: u32, same_group: bool, name: Vec<u8> },
-    Renamed { thread: u32, name: Vec<u8> },
+    Began {
+        child: u32,
+        same_group: bool,
+        name: Vec<u8>,
+    },
+    Renamed {
+        thread: u32,
+        name: Vec<u8>,
+    },
     Ended,
     /// A thread that executes a program took over the id of its group's leader.
-    Renumbered { old: u32 },
+    Renumbered {
+        old: u32,
+    },
     /// Events of any threads are missing before this one.
-    Lost { events: u64 },
+    Lost {
+        events: u64,
+    },
 }
 
 /// Where finished calls go.

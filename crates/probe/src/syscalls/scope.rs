@@ -70,9 +70,7 @@ impl Scope {
         match &self.within {
             Within::Namespace => format!("pid-namespace {}", self.namespace.inode),
             Within::Cgroup(folder) => format!("cgroup {folder}"),
-            Within::Pids(pids) => {
-                pids.iter().fold("pids".to_owned(), |text, pid| format!("{text} {pid}"))
-            }
+            Within::Pids(pids) => pids.iter().fold("pids".to_owned(), |text, pid| format!("{text} {pid}")),
             Within::System => "system-wide".to_owned(),
         }
     }

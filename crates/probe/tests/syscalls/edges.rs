@@ -166,7 +166,8 @@ fn without_permission_it_says_what_was_tried() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("no way to see system calls here"), "{said}");
-    let refusals = ["bpf: cannot make a BPF map: Operation not permitted", "tracefs: cannot mount tracefs: Operation not"];
+    let refusals =
+        ["bpf: cannot make a BPF map: Operation not permitted", "tracefs: cannot mount tracefs: Operation not"];
     for refusal in refusals {
         assert!(said.contains(refusal), "{said}");
     }

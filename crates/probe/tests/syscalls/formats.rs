@@ -7,6 +7,9 @@ pub type Stream = (u32, Option<u32>, String);
 /// What was before, from three calls back, and the call.
 pub type Order3 = [Option<u16>; 4];
 
+/// Per stream and call: calls, returned, errors, bytes.
+pub type Sums = BTreeMap<(Stream, u16), (u64, u64, u64, Option<u64>)>;
+
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
     pub calls: u64,
@@ -100,11 +103,10 @@ impl Count {
         sums
     }
 
-    /// Per stream and call: calls, returned, errors, bytes.
-    pub fn sums(&self) -> BTreeMap<(Stream, u16), (u64, u64, u64, Option<u64>)> {
-        let mut sums = BTreeMap::new();
+    pub fn sums(&self) -> Sums {
+        let mut sums = Sums::new();
         for ((_, stream, _, number), totals) in &self.totals {
-            let sum: &mut (u64, u64, u64, Option<u64>) = sums.entry((stream.clone(), *number)).or_default();
+            let sum = sums.entry((stream.clone(), *number)).or_default();
             sum.0 += totals.calls;
             sum.1 += totals.returned;
             sum.2 += totals.errors;
@@ -233,11 +235,11 @@ impl Trace {
         sums
     }
 
-    pub fn sums(&self, moves_bytes: impl Fn(u16) -> bool) -> BTreeMap<(Stream, u16), (u64, u64, u64, Option<u64>)> {
-        let mut sums = BTreeMap::new();
+    pub fn sums(&self, moves_bytes: impl Fn(u16) -> bool) -> Sums {
+        let mut sums = Sums::new();
         for (stream, calls) in &self.streams {
             for call in calls {
-                let sum: &mut (u64, u64, u64, Option<u64>) = sums.entry((stream.clone(), call.number)).or_default();
+                let sum = sums.entry((stream.clone(), call.number)).or_default();
                 sum.0 += 1;
                 if moves_bytes(call.number) {
                     sum.3 = Some(sum.3.unwrap_or(0));

@@ -215,7 +215,7 @@ fn counts_and_traces_are_what_the_program_did() {
         assert_eq!(sum(libc::SYS_close), (50, 50, 50, None));
         assert_eq!(sum(libc::SYS_exit_group), (1, 0, 0, None));
         assert!(count.totals.values().all(|totals| (totals.time_ns > 0) == (totals.returned > 0)));
-        assert_eq!(count.ended, [stream.clone()]);
+        assert_eq!(count.ended, std::slice::from_ref(&stream));
         assert_eq!(count.header["skip"], "7");
     }
     for trace in &traces {
@@ -252,9 +252,13 @@ fn names_begin_streams() {
     let getgid = number(libc::SYS_getgid);
     for count in &counts {
         let whole = count.whole();
-        let names: std::collections::BTreeSet<_> = whole.keys().map(|((tid, _, name), _)| (*tid == pid, &name[..])).collect();
+        let names: std::collections::BTreeSet<_> =
+            whole.keys().map(|((tid, _, name), _)| (*tid == pid, &name[..])).collect();
         let renamed = "renamed \\x5c";
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), [(false, "program"), (false, "second"), (true, "program"), (true, renamed)]);
+        assert_eq!(
+            names.into_iter().collect::<Vec<_>>(),
+            [(false, "program"), (false, "second"), (true, "program"), (true, renamed)]
+        );
         // Neither under the new name nor back under the old one there is anything before.
         let starts = |name: &str| -> Vec<u64> {
             let first = [None, None, None, Some(getgid)];

@@ -61,7 +61,8 @@ impl Counting {
         let mut ended = HashSet::new();
         let mut fresh = Vec::new();
         self.streams.each(|key, value| {
-            let identity = Identity { began_ns: layout::double(key, stream::STREAM), tid: layout::word(key, stream::TID) };
+            let identity =
+                Identity { began_ns: layout::double(key, stream::STREAM), tid: layout::word(key, stream::TID) };
             if layout::word(value, about::ENDED) != 0 {
                 ended.insert(identity);
             }

@@ -85,8 +85,7 @@ impl Common {
         ];
         let loaded =
             programs.iter().map(|(_, instructions)| Program::load(instructions)).collect::<Outcome<Vec<_>>>()?;
-        let links =
-            programs.iter().zip(&loaded).map(|((tracepoint, _), program)| program.attach(tracepoint));
+        let links = programs.iter().zip(&loaded).map(|((tracepoint, _), program)| program.attach(tracepoint));
         let links = links.collect::<Outcome<Vec<_>>>()?;
         Ok(Common { threads, lost, links, lost_so_far: 0 })
     }

@@ -29,7 +29,14 @@ impl Mapping {
     fn new(map: &Map, bytes: usize, protection: i32, offset: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let address = unsafe {
-            libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, map.descriptor().as_raw_fd(), offset as i64)
+            libc::mmap(
+                ptr::null_mut(),
+                bytes,
+                protection,
+                libc::MAP_SHARED,
+                map.descriptor().as_raw_fd(),
+                offset as i64,
+            )
         };
         match address {
             libc::MAP_FAILED => Err(io::Error::last_os_error()),

@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome, Tried};
-use crate::syscalls::waiting::now_ns;
 use crate::sys;
+use crate::syscalls::waiting::now_ns;
 
 const PREFIX: &str = "twinbed-";
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -94,7 +94,8 @@ impl Instance {
 
     pub fn set(&self, file: &str, value: &str) -> Outcome<()> {
         let path = self.path.join(file);
-        let written = File::options().write(true).truncate(true).open(path).and_then(|mut f| f.write_all(value.as_bytes()));
+        let written =
+            File::options().write(true).truncate(true).open(path).and_then(|mut f| f.write_all(value.as_bytes()));
         written.tried(|| format!("set tracefs's {file} to {value}"))
     }
 
