@@ -22,7 +22,7 @@ const LICENCE: &CStr = c"Apache-2.0";
 /// Entries read from a map at once.
 const BATCH: usize = 2048;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MapKind {
     Hash = 1,
@@ -98,6 +98,7 @@ fn owned(fd: RawFd) -> OwnedFd {
 
 pub struct Map {
     fd: OwnedFd,
+    kind: MapKind,
     key_bytes: usize,
     value_bytes: usize,
 }
@@ -108,11 +109,15 @@ impl Map {
         let mut attributes =
             CreateMap { kind: kind as u32, key_bytes: sizes.0, value_bytes: sizes.1, entries, flags: 0 };
         let fd = bpf(MAP_CREATE, &mut attributes).tried(|| "make a BPF map")?;
-        Ok(Map { fd: owned(fd), key_bytes, value_bytes })
+        Ok(Map { fd: owned(fd), kind, key_bytes, value_bytes })
     }
 
     pub fn descriptor(&self) -> RawFd {
         self.fd.as_raw_fd()
+    }
+
+    pub fn is_array(&self) -> bool {
+        self.kind == MapKind::Array
     }
 
     fn element(&self, key: &[u8], value: *const u8) -> Element {

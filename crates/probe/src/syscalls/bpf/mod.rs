@@ -21,6 +21,9 @@ use programs::{Plan, Purpose, Scope};
 /// Threads followed at once.
 const COUNTED_THREADS: u32 = 16_384;
 const TRACED_THREADS: u32 = 8192;
+/// Where ids stay below this, an array finds a thread sooner than a hash does.
+const LARGEST_ARRAY: u32 = 65_536;
+const PID_MAX: &str = "/proc/sys/kernel/pid_max";
 const ONLY_KEY: [u8; 4] = [0; 4];
 
 pub fn attach(options: &Options) -> Outcome<Box<dyn Attached>> {
@@ -48,11 +51,13 @@ struct Common {
 
 impl Common {
     fn attach(options: &Options, purpose: Purpose) -> Outcome<Common> {
-        let (threads, thread_bytes) = match purpose {
-            Purpose::Count { .. } => (COUNTED_THREADS, layout::thread::BYTES),
-            Purpose::Trace { .. } => (TRACED_THREADS, layout::thread::CHUNK_BYTES),
+        let ids = std::fs::read_to_string(PID_MAX).ok().and_then(|text| text.trim().parse().ok());
+        let (kind, threads, thread_bytes) = match (&purpose, ids) {
+            (Purpose::Count { .. }, Some(ids @ 1..=LARGEST_ARRAY)) => (MapKind::Array, ids, layout::thread::BYTES),
+            (Purpose::Count { .. }, _) => (MapKind::Hash, COUNTED_THREADS, layout::thread::BYTES),
+            (Purpose::Trace { .. }, _) => (MapKind::Hash, TRACED_THREADS, layout::thread::CHUNK_BYTES),
         };
-        let threads = Map::new(MapKind::Hash, 4, thread_bytes, threads)?;
+        let threads = Map::new(kind, 4, thread_bytes, threads)?;
         let blank = Map::new(MapKind::Array, 4, thread_bytes, 1)?;
         let mut unnamed = vec![0; thread_bytes];
         unnamed[layout::thread::RENAMES as usize..][..8].fill(u8::MAX);

@@ -1,6 +1,6 @@
 //! The programs that the kernel runs at each call's entry and exit, and where threads end.
 //!
-//! A thread is admitted at its first entry in scope. At an entry its call is noted, at the exit the call is
+//! A thread is admitted at its first entry in scope, and stays so. At an entry its call is noted, at the exit the call is
 //! finished: added to its transition (count) or to the thread's chunk (trace). A thread runs on one processor at
 //! a time and only its own calls touch what is kept of it, so nothing here is locked. No loops; every program has
 //! at most some two hundred instructions.
@@ -22,7 +22,7 @@ use Width::{Double, Word};
 pub struct Plan<'a> {
     pub scope: Scope<'a>,
     pub purpose: Purpose<'a>,
-    /// Thread id to what is kept of the thread.
+    /// Thread id to what is kept of the thread: a hash, or an array in which free places have the id 0.
     pub threads: &'a Map,
     /// One value: what is kept of a thread at first.
     pub blank: &'a Map,
@@ -78,15 +78,10 @@ impl Plan<'_> {
         code.call(Function::CurrentPidTgid);
         code.copy(R7, R0);
         code.store(Word, STACK, KEY_TID, R0);
-        if let Some(cgroup) = self.scope.cgroup {
-            code.map(R1, cgroup);
-            code.set(R2, 0);
-            code.call(Function::CurrentTaskUnderCgroup);
-            code.jump_if(R0, NotEqual, Number(1), done);
-        }
-        code.look_up(self.threads, KEY_TID);
-        code.copy(KEPT, R0);
-        code.jump_if(KEPT, NotEqual, Number(0), admitted);
+        let unknown = code.label();
+        self.find_thread(&mut code, unknown);
+        code.jump(admitted);
+        code.here(unknown);
         self.admit(&mut code, done);
         code.here(admitted);
         self.finish_what_never_returned(&mut code);
@@ -125,9 +120,7 @@ impl Plan<'_> {
         code.copy(R6, R0);
         code.call(Function::CurrentPidTgid);
         code.store(Word, STACK, KEY_TID, R0);
-        code.look_up(self.threads, KEY_TID);
-        code.copy(KEPT, R0);
-        code.jump_if(KEPT, Equal, Number(0), done);
+        self.find_thread(&mut code, done);
         code.load(Double, R1, KEPT, thread::IN_CALL);
         code.jump_if(R1, Equal, Number(0), done);
         code.store_number(Double, KEPT, thread::IN_CALL, 0);
@@ -173,21 +166,40 @@ impl Plan<'_> {
     }
 
     fn end_thread(&self, mut code: Assembler, done: Label) -> Vec<Instruction> {
-        code.look_up(self.threads, KEY_TID);
-        code.copy(KEPT, R0);
-        code.jump_if(KEPT, Equal, Number(0), done);
+        self.find_thread(&mut code, done);
         self.finish_what_never_returned(&mut code);
         self.end_stream(&mut code);
-        code.map(R1, self.threads);
-        code.address(R2, STACK, KEY_TID);
-        code.call(Function::MapDelete);
+        if self.threads.is_array() {
+            code.store_number(Word, KEPT, thread::TID, 0);
+        } else {
+            code.map(R1, self.threads);
+            code.address(R2, STACK, KEY_TID);
+            code.call(Function::MapDelete);
+        }
         code.here(done);
         code.exit();
         code.finish()
     }
 
+    /// KEPT becomes what is kept of the thread whose id is on the stack; where nothing is, goes to `none`.
+    fn find_thread(&self, code: &mut Assembler, none: Label) {
+        code.look_up(self.threads, KEY_TID);
+        code.copy(KEPT, R0);
+        code.jump_if(KEPT, Equal, Number(0), none);
+        if self.threads.is_array() {
+            code.load(Word, R1, KEPT, thread::TID);
+            code.jump_if(R1, Equal, Number(0), none);
+        }
+    }
+
     /// Begins to keep the thread with the ids in R7, if it is in scope; else goes to `out`.
     fn admit(&self, code: &mut Assembler, out: Label) {
+        if let Some(cgroup) = self.scope.cgroup {
+            code.map(R1, cgroup);
+            code.set(R2, 0);
+            code.call(Function::CurrentTaskUnderCgroup);
+            code.jump_if(R0, NotEqual, Number(1), out);
+        }
         let (device, inode) = self.scope.namespace;
         let elsewhere = code.label();
         let in_scope = code.label();
