@@ -3,7 +3,7 @@
 Client and server are in network namespaces of their own, each pinned to one CPU; every way of looking is measured once in
 each round, in random order, and compared with the rate without any in the same round.  The value is the median over rounds,
 the range its 95 % interval from order statistics.  The others look where they are installed: strace at the client only,
-perf and bpftrace at everything.
+perf (leaving itself out: it would trace what it writes) and bpftrace at everything.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def _ways(folder: Path, group: Path) -> list[Way]:
     if shutil.which("strace"):
         ways.append(Way("strace -f -c of ab", before=("strace", "-f", "-c", "-o", str(folder / "strace.out"))))
     if shutil.which("perf"):
-        argv = ("perf", "record", "-q", "-e", "raw_syscalls:*", "-a", "-o", str(folder / "perf.data"), "--")
+        argv = ("perf", "record", "-q", "-e", "raw_syscalls:*", "--exclude-perf", "-a", "-o", str(folder / "perf.data"), "--")
         ways.append(Way("perf record -a -e raw_syscalls:*", before=argv))
     if shutil.which("bpftrace"):
-        counting = "tracepoint:raw_syscalls:sys_enter { @[tid, comm, args->id] = count(); } BEGIN { printf(\"ready\\n\"); }"
+        counting = 'tracepoint:raw_syscalls:sys_enter { @[tid, comm, args->id] = count(); } BEGIN { printf("ready\\n"); }'
         ways.append(Way("bpftrace counting entries", ("bpftrace", "-e", counting)))
     return ways
 
@@ -93,7 +93,20 @@ def _ways(folder: Path, group: Path) -> list[Way]:
 def _rate(way: Way, client: Sequence[str], folder: Path, group: Path) -> float:
     with _looking(way, folder):
         requests = SLOWED_REQUESTS if "strace" in way.before else REQUESTS
-        argv = [*client, "taskset", "-c", CLIENT_CPU, *way.before, "ab", "-q", "-c", "1", "-n", str(requests), "http://10.99.0.1/"]
+        argv = [
+            *client,
+            "taskset",
+            "-c",
+            CLIENT_CPU,
+            *way.before,
+            "ab",
+            "-q",
+            "-c",
+            "1",
+            "-n",
+            str(requests),
+            "http://10.99.0.1/",
+        ]
         done = subprocess.run(_within(group, argv), capture_output=True, text=True, check=True)
     rate = re.search(r"Requests per second:\s+([\d.]+)", done.stdout)
     assert rate and re.search(r"Failed requests:\s+0\n", done.stdout), done.stdout
@@ -128,8 +141,8 @@ def _within(group: Path, argv: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def _control_group() -> Iterator[Path]:
-    roots = [path for path in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")) if (path / "cgroup.controllers").exists()]
-    group = roots[0] / f"twinbed-bench-{os.getpid()}"
+    roots = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+    group = next(path for path in roots if (path / "cgroup.controllers").exists()) / f"twinbed-bench-{os.getpid()}"
     group.mkdir()
     try:
         yield group
@@ -216,8 +229,3 @@ def _figure(what: str, values: list[float], unit: str, limit: float | None = Non
     ordered = sorted(values)
     beyond = int(max(0, (len(ordered) - 1.96 * len(ordered) ** 0.5) / 2))
     return Figure(what, statistics.median(values), (ordered[beyond], ordered[-1 - beyond]), unit, limit)
-
-
-if __name__ == "__main__":
-    for figure in run():
-        print(figure)

@@ -145,12 +145,10 @@ impl Follower {
             }
             Kind::Renumbered { .. } => Ok(()),
             Kind::Lost { events } => {
+                // Whether an exit yet to come is that of the call now in progress cannot be known.
                 for thread in self.threads.values_mut() {
+                    finish(thread, None, event.time_ns, sink)?;
                     thread.history = History::EMPTY;
-                    if let Some(pending) = &mut thread.pending {
-                        pending.history = History::EMPTY.after(pending.number);
-                        thread.history = pending.history;
-                    }
                 }
                 sink.lost(event.time_ns, *events)
             }
@@ -219,5 +217,84 @@ fn finish(thread: &mut Thread, exit: Option<Exit>, now_ns: u64, sink: &mut impl 
     match thread.stream {
         Some(_) => Ok(()),
         None => sink.ended(stream),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (stream, calls before, number, exit value)
+    #[derive(Default)]
+    struct Seen {
+        calls: Vec<(StreamNumber, Vec<u16>, u16, Option<i64>)>,
+        ended: Vec<StreamNumber>,
+    }
+
+    impl Sink for Seen {
+        fn stream(&mut self, _: StreamNumber, _: &Stream) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn call(&mut self, stream: StreamNumber, _: Part, history: History, call: Call, _: u64) -> Outcome<()> {
+            let before = [3, 2, 1].into_iter().filter_map(|back| history.before(back)).collect();
+            self.calls.push((stream, before, call.number, call.exit.map(|exit| exit.value)));
+            Ok(())
+        }
+
+        fn ended(&mut self, stream: StreamNumber) -> Outcome<()> {
+            self.ended.push(stream);
+            Ok(())
+        }
+
+        fn lost(&mut self, _: u64, _: u64) -> Outcome<()> {
+            Ok(())
+        }
+
+        fn pass_over(&mut self) -> Outcome<()> {
+            Ok(())
+        }
+    }
+
+    fn follow(kinds: impl IntoIterator<Item = Kind>) -> Seen {
+        let mut follower = Follower::new(HashMap::new(), Groups::default(), 0);
+        let mut seen = Seen::default();
+        for (kind, time_ns) in kinds.into_iter().zip(1..) {
+            follower.take(&Event { time_ns, tid: 7, kind }, &mut seen).unwrap();
+        }
+        follower.finish(1000, &mut seen).unwrap();
+        seen
+    }
+
+    fn entry(id: i64) -> Kind {
+        Kind::Entry { id }
+    }
+
+    fn exit(id: i64) -> Kind {
+        Kind::Exit { id, value: 10 * id }
+    }
+
+    #[test]
+    fn an_exit_without_an_entry_is_no_call() {
+        assert_eq!(follow([exit(1), entry(2), exit(2), exit(3)]).calls, [(1, vec![], 2, Some(20))]);
+    }
+
+    #[test]
+    fn a_call_in_progress_has_no_exit() {
+        assert_eq!(follow([entry(1), exit(1), entry(2)]).calls, [(1, vec![], 1, Some(10)), (1, vec![1], 2, None)]);
+    }
+
+    #[test]
+    fn nothing_is_known_before_a_loss() {
+        let seen = follow([entry(1), exit(1), entry(2), Kind::Lost { events: 2 }, exit(3), entry(4), exit(4)]);
+        assert_eq!(seen.calls, [(1, vec![], 1, Some(10)), (1, vec![1], 2, None), (1, vec![], 4, Some(40))]);
+    }
+
+    #[test]
+    fn a_change_of_name_ends_the_stream_when_its_call_is_over() {
+        let renamed = Kind::Renamed { thread: 7, name: b"new".to_vec() };
+        let seen = follow([entry(59), renamed, exit(59), entry(1), exit(1), Kind::Ended]);
+        assert_eq!(seen.calls, [(1, vec![], 59, Some(590)), (2, vec![], 1, Some(10))]);
+        assert_eq!(seen.ended, [1, 2]);
     }
 }
