@@ -2,6 +2,7 @@
 
 mod assembler;
 mod counting;
+mod finishing;
 mod kernel;
 mod layout;
 mod programs;
