@@ -3,8 +3,10 @@
 mod arrow;
 mod artifact;
 mod capture;
+mod chain;
 mod http;
 mod proc;
+mod syscall;
 
 use pyo3::prelude::*;
 
@@ -21,5 +23,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(proc::counter_differences, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(proc::kernel_log, module)?)?;
+    module.add_class::<chain::Transitions>()?;
+    module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
     Ok(())
 }
