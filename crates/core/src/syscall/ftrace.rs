@@ -59,11 +59,11 @@ impl LineReader for Reader {
                 (&rest[..end], Some(value))
             }
         };
-        // -1: a call that a tracer of the program has taken back.
-        let Some(number) = decimal(number) else { return Err("no_call_number") };
-        let Some(call) = state.calls.number(number) else { return Err(TOO_MANY_NAMES) };
         match value {
             None => {
+                // -1: a call that a tracer of the program has taken back.
+                let Some(number) = decimal(number) else { return Err("no_call_number") };
+                let Some(call) = state.calls.number(number) else { return Err(TOO_MANY_NAMES) };
                 let program = state.programs.of(header.program);
                 state.threads.set_program(slot, program);
                 state.threads.enter(slot, call, header.time_ns, sink);
@@ -74,7 +74,8 @@ impl LineReader for Reader {
             }
             Some(value) => {
                 let Some(entered) = state.threads.entered(slot) else { return Err("exit_without_entry") };
-                if entered.call != call {
+                // -1: rt_sigreturn, which has put back the registers of the call that the signal interrupted.
+                if decimal(number).is_some_and(|number| state.calls.number(number) != Some(entered.call)) {
                     state.note("returned_from_another_call");
                 }
                 let duration = header.time_ns.zip(entered.time_ns).and_then(|(end, start)| end.checked_sub(start));

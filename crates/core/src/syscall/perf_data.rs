@@ -48,6 +48,8 @@ struct Session {
     queue: Queue,
     /// Samples of no system call.
     others: u64,
+    /// perf tells each loss twice: where it happened, and as what the events' counters lack in the end.
+    lost_samples: u64,
 }
 
 fn length(offset: u64, needed: u64, available: u64, claimed_by: &'static str) -> Error {
@@ -223,7 +225,9 @@ impl Session {
             }),
             record::EXIT => self.add(body, u32_at(body, 8), |thread| What::End { thread }),
             record::LOST => self.add(body, u64_at(body, 8), What::Lost),
-            record::LOST_SAMPLES => self.add(body, u64_at(body, 0), What::Lost),
+            record::LOST_SAMPLES => u64_at(body, 0).map(|lost| {
+                self.lost_samples = self.lost_samples.saturating_add(lost);
+            }),
             record::FINISHED_ROUND => {
                 self.queue.round(state, sink);
                 Some(())
@@ -234,7 +238,8 @@ impl Session {
                 self.attributes.push(attribute);
             }),
             record::TRACING_DATA => {
-                self.feature(feature::TRACING_DATA, body.get(4..).unwrap_or_default(), state);
+                let size = u16_at(bytes, 6).unwrap_or_default().into();
+                self.feature(feature::TRACING_DATA, bytes.get(size..).unwrap_or_default(), state);
                 Some(())
             }
             record::FEATURE => u64_at(body, 0).map(|number| {
@@ -328,7 +333,11 @@ impl Session {
         if self.others > 0 {
             state.summary.skipped.insert("other_event", self.others);
         }
+        let lost_samples = self.lost_samples;
         self.queue.finish(state, sink);
+        if lost_samples > 0 {
+            state.summary.lost_events = Some(state.summary.lost_events.unwrap_or(0).max(lost_samples));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Plain sequences: calls by number or name, apart by spaces, commas or lines. An empty line ends a sequence; from `#` on a
 //! line is a comment.
 
-use super::names::CallNames;
+use super::names::{CallNames, Program};
 use super::numbers::decimal;
 use super::threads::{Entered, State};
 use super::{LineReader, Sink, EMPTY_LINE, TOO_MANY_NAMES};
@@ -43,7 +43,8 @@ impl LineReader for Reader {
                 continue;
             };
             let slot = state.threads.slot(THREAD);
-            state.threads.tell(slot, Entered { call, time_ns: None }, None, None, sink);
+            let entered = Entered { call, program: Program::UNKNOWN, time_ns: None };
+            state.threads.tell(slot, entered, None, None, sink);
         }
         match (refused, words(line).next()) {
             (Some(reason), _) => Err(reason),

@@ -27,6 +27,8 @@ pub struct Reader {
     becoming: HashMap<Slot, Program>,
     /// Threads that were announced before their first line.
     announced: HashSet<u64>,
+    /// A thread whose line strace has interrupted with a message of its own; the rest comes on the next line.
+    interrupted: Option<Slot>,
 }
 
 impl Reader {
@@ -37,6 +39,7 @@ impl Reader {
             make_thread: [of("clone"), of("fork"), of("vfork"), of("clone3")],
             becoming: HashMap::new(),
             announced: HashSet::new(),
+            interrupted: None,
         }
     }
 
@@ -138,7 +141,10 @@ impl LineReader for Reader {
             let Some(call) = state.calls.name(&text[..length]) else { return Err(TOO_MANY_NAMES) };
             let end = ending(text);
             if end.is_none() && !text.ends_with(UNFINISHED) {
-                return Err("no_return_value");
+                let at = memchr::memmem::rfind(text, b"strace: Process ");
+                let Some(pid) = at.and_then(|at| attached(&text[at..])) else { return Err("no_return_value") };
+                self.announced.insert(pid);
+                self.interrupted = Some(self.thread(&prefix, state));
             }
             let slot = self.thread(&prefix, state);
             if self.execute.contains(&Some(call)) {
@@ -151,7 +157,7 @@ impl LineReader for Reader {
                 state.note("never_resumed");
                 state.threads.tell(slot, left, None, None, sink);
             }
-            let entered = Entered { call, time_ns: prefix.time_ns };
+            let entered = Entered { call, program: state.threads.program(slot), time_ns: prefix.time_ns };
             match end {
                 Some(end) => self.left(slot, entered, &end, state, sink),
                 None => state.threads.enter(slot, call, prefix.time_ns, sink),
@@ -172,6 +178,15 @@ impl LineReader for Reader {
         }
         if text.starts_with(b"--- ") {
             return Err("signal");
+        }
+        if let Some(slot) = self.interrupted.take() {
+            if text == UNFINISHED {
+                return Ok(());
+            }
+            if let Some((entered, end)) = ending(text).and_then(|end| Some((state.threads.entered(slot)?, end))) {
+                self.left(slot, entered, &end, state, sink);
+                return Ok(());
+            }
         }
         Err("not_a_call")
     }

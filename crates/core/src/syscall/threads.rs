@@ -11,6 +11,8 @@ use super::{Event, Sink};
 #[derive(Debug, Clone, Copy)]
 pub struct Entered {
     pub call: Call,
+    /// The thread's at that time: execve changes it.
+    pub program: Program,
     pub time_ns: Option<i64>,
 }
 
@@ -104,7 +106,9 @@ impl Threads {
     /// A call begins. One that the thread was still in has no known end.
     #[inline]
     pub fn enter(&mut self, slot: Slot, call: Call, time_ns: Option<i64>, sink: &mut impl Sink) {
-        if let Some(left) = self.slots[slot as usize].entered.replace(Entered { call, time_ns }) {
+        let thread = &mut self.slots[slot as usize];
+        let entered = Entered { call, program: thread.program, time_ns };
+        if let Some(left) = thread.entered.replace(entered) {
             self.tell(slot, left, None, None, sink);
         }
     }
@@ -126,8 +130,7 @@ impl Threads {
 
     #[inline]
     pub fn tell(&self, slot: Slot, of: Entered, duration_ns: Option<u64>, value: Option<i64>, sink: &mut impl Sink) {
-        let program = self.slots[slot as usize].program;
-        sink.call(&Event { thread: slot, program, call: of.call, time_ns: of.time_ns, duration_ns, value });
+        sink.call(&Event { thread: slot, program: of.program, call: of.call, time_ns: of.time_ns, duration_ns, value });
     }
 
     /// The thread is no more; its slot and id may come back as another's.
