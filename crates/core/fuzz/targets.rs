@@ -1,9 +1,11 @@
 //! What each fuzz target does with its bytes. `tests/fuzz_smoke.rs` runs the same on stable Rust.
 #![allow(dead_code, reason = "each target uses one")]
 
+use twinbed_core::chain::{compare, tally, tally_slice, walk, Chain, Cut};
 use twinbed_core::flow::{connections, connections_from, Options};
 use twinbed_core::http::{ab as ab_report, ab_requests, wrk as wrk_report};
 use twinbed_core::proc::{kernel_log, Counters};
+use twinbed_core::syscall::Architecture;
 
 /// Rows must not claim more than the capture has, and a stream must give what a slice gives.
 fn capture(data: &[u8]) {
@@ -75,4 +77,34 @@ pub fn counters(data: &[u8]) {
         assert!(counters.intervals().all(|interval| interval.difference.is_some() || interval.note.is_some()));
     }
     let _ = kernel_log(data);
+}
+
+/// A trace of system calls, of whatever kind: a stream gives what a slice gives, no call is in two programs, and a chain has
+/// its own transitions.
+pub fn system_calls(data: &[u8]) {
+    let cut = Cut { skip: 0, limit: None };
+    let whole = tally_slice(data, Architecture::X86_64, cut);
+    let streamed = tally(data, Architecture::X86_64, cut);
+    let (programs, source) = match (whole, streamed) {
+        (Ok(whole), Ok(streamed)) => {
+            assert_eq!(whole, streamed);
+            whole
+        }
+        // A perf.data file cannot be read as a stream.
+        (Ok(whole), Err(_)) => whole,
+        (Err(error), Err(_)) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+        (Err(error), Ok(_)) => panic!("slice {error:?}"),
+    };
+    let calls = programs.iter().fold(0_u64, |sum, one| sum.saturating_add(one.transitions.calls()));
+    assert!(calls <= source.calls);
+    for program in &programs {
+        let found = walk(&Chain::new(&program.transitions, 2, 0.0), &program.transitions, None);
+        assert_eq!(found.invalid, 0);
+        assert!(found.log10_valid <= 0.0);
+        let distance = compare(&program.transitions, &programs[0].transitions, 1, 0.01).distance();
+        assert!(distance.is_none_or(|distance| (0.0..=1.0).contains(&distance)));
+    }
 }

@@ -136,7 +136,7 @@ fn keys(chains: &[Chain; 2]) -> Vec<u64> {
 }
 
 /// The calls of two rows, sorted, each with its edge in either.
-fn merged<'a>(rows: [Option<&'a Row>; 2]) -> Vec<(u16, [Option<&'a Next>; 2])> {
+fn merged(rows: [Option<&Row>; 2]) -> Vec<(u16, [Option<&Next>; 2])> {
     let mut calls: Vec<u16> = rows.iter().flatten().flat_map(|row| row.edges.iter().map(|edge| edge.call)).collect();
     calls.sort_unstable();
     calls.dedup();

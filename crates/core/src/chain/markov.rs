@@ -113,7 +113,11 @@ impl Chain {
     pub fn state(&self, calls: &[impl AsRef<str>]) -> Option<usize> {
         let number = |name: &str| self.names.binary_search_by(|one| one.as_ref().cmp(name)).ok();
         let key = calls.iter().try_fold(0, |key, call| Some(key << 16 | number(call.as_ref())? as State))?;
-        if calls.len() == self.order { self.find(key) } else { None }
+        if calls.len() == self.order {
+            self.find(key)
+        } else {
+            None
+        }
     }
 
     pub(super) fn key(&self, state: usize) -> State {

@@ -4,16 +4,16 @@
 //! [`Transitions`] counts them, for all orders at once; [`Chain`] divides the counts by their rows; [`compare`] holds two
 //! chains against each other; [`walk`] asks how likely a sequence is under a chain, in logarithms, from counts alone.
 
-mod markov;
 pub mod compare;
 pub mod graph;
+mod markov;
 mod probe_counts;
 mod tally;
 mod transitions;
 mod walk;
 
-pub use markov::{Chain, Next, Row};
 pub use compare::{compare, Comparison, Weights};
-pub use tally::{tally, tally_slice, CallTotals, Cut, Source, Tally, Tallied};
+pub use markov::{Chain, Next, Row};
+pub use tally::{tally, tally_slice, CallTotals, Cut, Source, Tallied, Tally};
 pub use transitions::{names_of_both, Gram, Transitions, ORDERS, START};
 pub use walk::{walk, Smoothing, Walk};

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use super::tally::{CallTotals, Cut, Tally};
 use crate::error::{Error, ReadError, Result};
-use crate::syscall::lines::Lines;
+use crate::syscall::lines::{Line, Lines};
 use crate::syscall::names::{Call, Program};
 use crate::syscall::numbers::{decimal, word};
 use crate::syscall::probe_trace::header_line;
@@ -28,9 +28,13 @@ pub fn read(
     let cut_at = state.summary.facts.iter().find(|(name, _)| name == "skip");
     let cut_at = cut_at.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
     let mut reader = Reader { after_cut: cut.of_counts(cut_at)?, streams: HashMap::new(), lost: 0, ended: false };
-    while let Some((line, whole)) = lines.next()? {
-        let taken = if whole { reader.line(line, &mut state, tally) } else { None };
-        if taken.is_none() && (lines.terminated() || reader.ended) {
+    while let Some(line) = lines.next()? {
+        let taken = match line {
+            Line::Whole(line) => reader.line(line, &mut state, tally),
+            Line::Last(_) => break,
+            Line::TooLong => None,
+        };
+        if taken.is_none() {
             state.skip("line_not_read");
         }
         if reader.ended {
@@ -51,7 +55,7 @@ pub fn read(
 /// The first line and the header, up to the empty line.
 fn head(lines: &mut Lines<impl Read>, state: &mut State) -> std::result::Result<(), ReadError> {
     let mut first = true;
-    while let Some((line, _)) = lines.next()? {
+    while let Some(Line::Whole(line)) = lines.next()? {
         if first {
             let (_, version) = word(line);
             if version != VERSION {

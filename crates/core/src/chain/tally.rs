@@ -48,11 +48,7 @@ pub struct Source {
 }
 
 /// Counts a trace or reads a count file. Programs are sorted by name.
-pub fn tally(
-    reader: impl Read,
-    architecture: Architecture,
-    cut: Cut,
-) -> Result<(Vec<Tallied>, Source), ReadError> {
+pub fn tally(reader: impl Read, architecture: Architecture, cut: Cut) -> Result<(Vec<Tallied>, Source), ReadError> {
     let (kind, reader) = syscall::recognised(reader)?;
     let mut tally = Tally::new(cut);
     let trace = match kind {
@@ -63,11 +59,7 @@ pub fn tally(
 }
 
 /// As [`tally`], for a file whose bytes are all at hand.
-pub fn tally_slice(
-    bytes: &[u8],
-    architecture: Architecture,
-    cut: Cut,
-) -> Result<(Vec<Tallied>, Source), ReadError> {
+pub fn tally_slice(bytes: &[u8], architecture: Architecture, cut: Cut) -> Result<(Vec<Tallied>, Source), ReadError> {
     if !bytes.starts_with(syscall::perf_data::MAGIC) {
         return tally(bytes, architecture, cut);
     }
@@ -208,19 +200,16 @@ impl Tally {
             .filter_map(|(name, program)| Some(tallied(name.cloned(), program?.as_ref(), &trace.calls)))
             .collect();
         programs.sort_by(|one, two| one.program.cmp(&two.program));
-        let source = Source {
-            summary: trace.summary,
-            calls: self.calls,
-            first_ns: self.first_ns,
-            last_ns: self.last_ns,
-        };
+        let source =
+            Source { summary: trace.summary, calls: self.calls, first_ns: self.first_ns, last_ns: self.last_ns };
         (programs, source)
     }
 }
 
 fn tallied(program: Option<Box<str>>, counted: &OfProgram, calls: &CallNames) -> Tallied {
     let totals = (0_u16..).zip(&counted.totals).filter(|(_, totals)| totals.calls > 0);
-    let mut totals: Vec<(Box<str>, CallTotals)> = totals.map(|(call, totals)| (calls.of(call).into(), *totals)).collect();
+    let mut totals: Vec<(Box<str>, CallTotals)> =
+        totals.map(|(call, totals)| (calls.of(call).into(), *totals)).collect();
     totals.sort_by(|one, two| one.0.cmp(&two.0));
     let grams = counted.grams.entries().map(|(packed, count)| {
         let gram: Gram = std::array::from_fn(|place| (packed >> (48 - 16 * place) & 0xffff) as u16);

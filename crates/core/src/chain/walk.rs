@@ -60,7 +60,8 @@ pub fn walk(chain: &Chain, sequence: &Transitions, smoothing: Option<Smoothing>)
         walk.transitions = walk.transitions.saturating_add(count);
         let key = (0..chain.order()).rev().fold(0, |key, back| key << 16 | u64::from(place(state >> (16 * back))));
         let row = chain.find(key).map(|state| &chain.rows()[state]);
-        let (taken, total) = row.map_or((0, 0), |row| (row.to(place(call.into())).map_or(0, |edge| edge.count), row.total));
+        let (taken, total) =
+            row.map_or((0, 0), |row| (row.to(place(call.into())).map_or(0, |edge| edge.count), row.total));
         let probability = match smoothing {
             Some(Smoothing { alpha, support }) => (taken as f64 + alpha) / (total as f64 + alpha * support as f64),
             None if taken > 0 => taken as f64 / total as f64,

@@ -5,7 +5,7 @@ use std::io::Read;
 use crate::capture::Window;
 
 /// A longer line is no line of a trace.
-pub const LONGEST_BYTES: usize = 1 << 20;
+const LONGEST_BYTES: usize = 1 << 20;
 
 /// The lines of a stream, without their ends.
 pub struct Lines<R> {
@@ -13,61 +13,60 @@ pub struct Lines<R> {
     /// Of the last line, with its end.
     taken: usize,
     number: u64,
-    terminated: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line<'a> {
+    Whole(&'a [u8]),
+    /// The last one, if it has no end.
+    Last(&'a [u8]),
+    TooLong,
 }
 
 impl<R: Read> Lines<R> {
     pub fn new(reader: R) -> Self {
-        Lines { window: Window::new(reader), taken: 0, number: 0, terminated: true }
+        Lines { window: Window::new(reader), taken: 0, number: 0 }
     }
 
-    /// The next line; `None` at the end. Of a line that is too long only the start is given, and false.
+    /// The next line; `None` at the end.
     #[inline]
-    pub fn next(&mut self) -> std::io::Result<Option<(&[u8], bool)>> {
+    pub fn next(&mut self) -> std::io::Result<Option<Line<'_>>> {
         self.window.consume(self.taken);
         self.taken = 0;
         let mut searched = 0;
         loop {
-            let bytes = self.window.bytes();
-            if let Some(at) = memchr::memchr(b'\n', &bytes[searched..]) {
+            if let Some(at) = memchr::memchr(b'\n', &self.window.bytes()[searched..]) {
                 let end = searched + at;
                 self.taken = end + 1;
                 self.number += 1;
                 let line = &self.window.bytes()[..end];
-                return Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), true)));
+                return Ok(Some(Line::Whole(line.strip_suffix(b"\r").unwrap_or(line))));
             }
-            searched = bytes.len();
+            searched = self.window.bytes().len();
             if searched >= LONGEST_BYTES {
-                return self.overlong();
+                self.skip_line()?;
+                self.number += 1;
+                return Ok(Some(Line::TooLong));
             }
             if !self.window.fill(searched + 1)? {
                 self.taken = searched;
                 self.number += u64::from(searched > 0);
-                self.terminated = searched == 0;
-                return Ok((searched > 0).then(|| (self.window.bytes(), true)));
+                return Ok((searched > 0).then(|| Line::Last(self.window.bytes())));
             }
         }
     }
 
     #[cold]
-    fn overlong(&mut self) -> std::io::Result<Option<(&[u8], bool)>> {
-        const KEPT: usize = 64;
-        self.number += 1;
+    fn skip_line(&mut self) -> std::io::Result<()> {
         loop {
-            let bytes = self.window.bytes();
-            let end = memchr::memchr(b'\n', bytes);
-            // The last bytes stay, as what is shown of the line.
-            let drop = end.unwrap_or(bytes.len()).saturating_sub(KEPT);
-            self.window.consume(drop);
-            if let Some(at) = end {
-                self.taken = at - drop + 1;
-                return Ok(Some((&self.window.bytes()[..at - drop], false)));
-            }
             let held = self.window.bytes().len();
-            if !self.window.fill(held + 1)? {
-                self.taken = held;
-                self.terminated = false;
-                return Ok(Some((self.window.bytes(), false)));
+            if let Some(at) = memchr::memchr(b'\n', self.window.bytes()) {
+                self.window.consume(at + 1);
+                return Ok(());
+            }
+            self.window.consume(held);
+            if !self.window.fill(1)? {
+                return Ok(());
             }
         }
     }
@@ -75,10 +74,5 @@ impl<R: Read> Lines<R> {
     /// Of the last line, from 1.
     pub fn number(&self) -> u64 {
         self.number
-    }
-
-    /// Whether the last line had an end: one without is the last, and may be cut off.
-    pub fn terminated(&self) -> bool {
-        self.terminated
     }
 }

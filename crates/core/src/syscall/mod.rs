@@ -38,7 +38,7 @@ pub use threads::Slot;
 
 use crate::capture::{Counts, Window};
 use crate::error::{Error, ReadError};
-use lines::Lines;
+use lines::{Line, Lines};
 use threads::{State, Threads};
 
 /// One call of one thread.
@@ -169,6 +169,8 @@ pub fn read_slice(bytes: &[u8], architecture: Architecture, sink: &mut impl Sink
 /// A reader of one line at a time.
 trait LineReader {
     const LAYER: &'static str;
+    /// A last line without its end is whole; tracers end all lines, so that one of theirs has been cut off.
+    const ENDS_WITHOUT_NEWLINE: bool = false;
     /// Takes a line; the error is why it is no call.
     fn line(&mut self, line: &[u8], state: &mut State, sink: &mut impl Sink) -> Result<(), &'static str>;
 }
@@ -185,14 +187,19 @@ fn lines<R: LineReader>(
     sink: &mut impl Sink,
 ) -> Result<(), ReadError> {
     let mut lines = Lines::new(reader);
-    while let Some((line, whole)) = lines.next()? {
-        let taken = if whole { by.line(line, state, sink) } else { Err(LINE_TOO_LONG) };
-        let Err(reason) = taken else { continue };
-        let text = (reason != EMPTY_LINE).then(|| String::from_utf8_lossy(line).into_owned());
-        if let Some(text) = text.filter(|_| !lines.terminated()) {
-            let number = usize::try_from(lines.number()).unwrap_or(usize::MAX);
-            state.summary.cut_off = Some(Error::line(R::LAYER, number, &text, "a whole line"));
-        } else {
+    while let Some(line) = lines.next()? {
+        let taken = match line {
+            Line::Whole(line) => by.line(line, state, sink),
+            Line::Last(line) if R::ENDS_WITHOUT_NEWLINE => by.line(line, state, sink),
+            Line::Last(line) => {
+                let text = String::from_utf8_lossy(line).into_owned();
+                let number = usize::try_from(lines.number()).unwrap_or(usize::MAX);
+                state.summary.cut_off = Some(Error::line(R::LAYER, number, &text, "a whole line"));
+                break;
+            }
+            Line::TooLong => Err(LINE_TOO_LONG),
+        };
+        if let Err(reason) = taken {
             state.skip(reason);
         }
     }

@@ -219,10 +219,9 @@ impl Session {
         let taken = match u32_at(bytes, 0).unwrap_or_default() {
             record::SAMPLE => self.sample(body, state),
             record::COMM => self.program(body, state),
-            record::FORK => self.add(body, u32_at(body, 8).zip(u32_at(body, 12)), |(thread, parent)| What::Fork {
-                thread,
-                parent,
-            }),
+            record::FORK => {
+                self.add(body, u32_at(body, 8).zip(u32_at(body, 12)), |(thread, parent)| What::Fork { thread, parent })
+            }
             record::EXIT => self.add(body, u32_at(body, 8), |thread| What::End { thread }),
             record::LOST => self.add(body, u64_at(body, 8), What::Lost),
             record::LOST_SAMPLES => u64_at(body, 0).map(|lost| {

@@ -94,7 +94,8 @@ fn point(format: &str) -> Option<(&str, Point)> {
             id = number.parse().ok();
         } else if let Some(field) = line.strip_prefix("field:") {
             let (declared, rest) = field.split_once(';')?;
-            let offset = rest.trim_start().strip_prefix("offset:").and_then(|text| text.split_once(';')?.0.parse().ok());
+            let offset =
+                rest.trim_start().strip_prefix("offset:").and_then(|text| text.split_once(';')?.0.parse().ok());
             match declared.rsplit(' ').next()? {
                 "id" => offsets[0] = offset,
                 "ret" => offsets[1] = offset,

@@ -21,6 +21,7 @@ impl Reader {
 
 impl LineReader for Reader {
     const LAYER: &'static str = "sequence of system calls";
+    const ENDS_WITHOUT_NEWLINE: bool = true;
 
     #[inline]
     fn line(&mut self, line: &[u8], state: &mut State, sink: &mut impl Sink) -> Result<(), &'static str> {
