@@ -357,6 +357,6 @@ fn count_file_as_documented() {
     assert_eq!(calls, ["close", "read"]);
     let refused = read_cut(COUNTS.as_bytes(), Cut { skip: 5, limit: None }).unwrap_err();
     assert_eq!(refused, "count file: expected a cut after 5 calls, found \"counts with a cut after 2 calls\"");
-    let (_, cut) = read(COUNTS[..COUNTS.len() - 30].as_bytes());
+    let (_, cut) = read(&COUNTS.as_bytes()[..COUNTS.len() - 30]);
     assert!(cut.summary.cut_off.is_some());
 }
