@@ -13,6 +13,7 @@ import pytest
 from twinbed import _core
 from twinbed._core import Transitions
 from twinbed.analyses.chain import ChainParams, chain
+from twinbed.analyses.chain.graph import graph
 from twinbed.model.caution import Kind
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline
@@ -123,3 +124,21 @@ def test_threshold_drops_and_renormalises() -> None:
     counts = Transitions.of_sequence(["a", *["b", "a"] * 98, "c", "a", "b"])
     edges = {(row["state"], row["call"]): row["probability"] for row in counts.edges(1, 0.05).to_pylist()}
     assert edges == {("a", "b"): 1.0, ("b", "a"): 1.0, ("c", "a"): 1.0}
+
+
+def test_graph_marks_what_one_chain_alone_has() -> None:
+    one, two = Transitions.of_sequence(["a", "b", "a", "b"]), Transitions.of_sequence(["a", "b", "a", "c"])
+    found = graph(one, two, seconds=({"a": 1.0, "b": 3.0}, None))
+    edges = {(edge.state, edge.next_state): (edge.probabilities, edge.only) for edge in found.edges}
+    assert edges == {
+        ("a", "b"): ((1.0, 0.5), None),
+        ("a", "c"): ((None, 0.5), 1),
+        ("b", "a"): ((1.0, 1.0), None),
+    }
+    nodes = {node.state: (node.shares, node.times) for node in found.nodes}
+    assert nodes["a"] == (pytest.approx((2 / 3, 2 / 3)), (0.25, None))
+    assert nodes["c"] == ((None, 0.0), (None, None))
+    alone = graph(one, order=2, seconds=({"a": 1.0, "b": 3.0}, None))
+    assert {edge.next_state for edge in alone.edges} == {"a b", "b a"} and {edge.only for edge in alone.edges} == {0}
+    # Both states that calls of b lead to are "a b", which was reached twice.
+    assert {node.state: node.times[0] for node in alone.nodes} == {"a b": 0.75, "b a": 0.25}

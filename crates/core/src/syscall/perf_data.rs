@@ -277,6 +277,10 @@ impl Session {
 
     fn sample(&mut self, body: &[u8], state: &mut State) -> Option<()> {
         let attribute = self.attribute(body)?;
+        if !attribute.is_of_tracepoint() {
+            self.others += 1;
+            return Some(());
+        }
         let found = sample(body, attribute)?;
         // A tracepoint's data begin with its id.
         let id = u16_at(found.raw, 0)?;

@@ -57,6 +57,11 @@ impl Attribute {
         layout(self) == layout(other)
     }
 
+    /// Samples hold tracepoint data.
+    pub fn is_of_tracepoint(&self) -> bool {
+        self.sample_type & sample::RAW != 0
+    }
+
     /// Where samples begin with their event's id.
     pub fn begins_with_id(&self) -> bool {
         self.sample_type & sample::IDENTIFIER != 0
