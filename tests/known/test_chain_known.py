@@ -258,7 +258,7 @@ def test_counts_are_those_of_strace_c(name: str) -> None:
     assert found - expected == Counter(exit=1, exit_group=2, syscall_470=1) and not expected - found
 
 
-@pytest.mark.parametrize("name", ["perf.data", "perf-g.data", "perf-pipe.data", "perf-script.txt"])
+@pytest.mark.parametrize("name", ["perf.data", "perf-g.data", "perf-z.data", "perf-pipe.data", "perf-script.txt"])
 def test_tracers_agree_on_one_program(name: str) -> None:
     expected, found = counted(TRACES / "strace-f-ttt-T.txt"), counted(TRACES / name)
     # perf begins once the program has been executed.

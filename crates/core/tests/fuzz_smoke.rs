@@ -111,6 +111,7 @@ fn system_calls() {
     let mut perf = std::fs::read("tests/golden/syscall/perf-pipe.data").expect("a golden file");
     perf.truncate(20_000);
     run(&[perf], 1500, targets::system_calls);
-    let whole = vec![std::fs::read("tests/golden/syscall/perf.data").expect("a golden file")];
-    run(&whole, 300, targets::system_calls);
+    let whole = ["perf.data", "perf-z.data"]
+        .map(|name| std::fs::read(format!("tests/golden/syscall/{name}")).expect("a golden file"));
+    run(&whole, 400, targets::system_calls);
 }

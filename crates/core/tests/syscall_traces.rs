@@ -82,7 +82,7 @@ fn strace_and_perf_give_the_same_chains() {
         assert_eq!(source.summary.skipped.get("exit"), Some(&3));
         assert_eq!(source.summary.skipped.get("signal"), Some(&2));
     }
-    for name in ["perf.data", "perf-g.data", "perf-pipe.data", "perf-script.txt"] {
+    for name in ["perf.data", "perf-g.data", "perf-z.data", "perf-pipe.data", "perf-script.txt"] {
         let (perf, _) = read(&golden(name));
         assert_eq!(names(&perf), ["exe", "traced"], "{name}");
         assert_eq!(perf[0].transitions, strace[1].transitions, "{name}");
@@ -161,7 +161,7 @@ CPU:1 [3 EVENTS DROPPED]
 #[test]
 fn what_is_cut_gives_what_is_there() {
     let mut files: Vec<&str> = STREAMS.to_vec();
-    files.extend(["perf.data", "perf-g.data", "perf-pipe.data"]);
+    files.extend(["perf.data", "perf-g.data", "perf-z.data", "perf-pipe.data"]);
     for name in files {
         let bytes = golden(name);
         let all = read(&bytes).1.calls;

@@ -14,7 +14,7 @@ from twinbed._core import Transitions
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``state`` is its calls, the latest last. Pairs are of the first and second chain; None where that one has no such node."""
+    """``state`` is its calls, the latest last. Pairs are of the first and second chain; None where that one lacks the node."""
 
     state: str
     shares: tuple[float | None, float | None]

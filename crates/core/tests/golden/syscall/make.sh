@@ -13,6 +13,7 @@ strace -c -f -o strace-c.summary ./traced
 events=(-e raw_syscalls:sys_enter -e raw_syscalls:sys_exit)
 perf record -q -o perf.data "${events[@]}" -- ./traced
 perf record -q -g -o perf-g.data "${events[@]}" -- ./traced
+perf record -q -z -o perf-z.data "${events[@]}" -- ./traced
 perf record -q -o - "${events[@]}" -- ./traced >perf-pipe.data
 perf script -i perf.data >perf-script.txt
 # trace-cmd record needs ftrace_enabled; a private instance does not, and trace-cmd report reads what it recorded.
