@@ -228,6 +228,8 @@ def test_tables_of_walks_by_hand() -> None:
         row["count"] for one in groups["virtio"] for row in one.edges().to_pylist() if "poll" in (row["state"], row["call"])
     )
     assert virtio.invalid == 3 * polls and virtio.valid_walks == 0 and virtio.relative_log10_mean is None
+    # What is impossible has no likelihood per call.
+    assert virtio.per_call is None and virtio.interval is None and e1000.interval is not None
     smoothed = walk_all(groups, "physical", Rules(alpha=0.5))[2]
     assert smoothed.invalid == 0 and smoothed.relative_log10_mean is not None and smoothed.relative_log10_mean < -10
     assert smoothed.interval is not None and smoothed.interval.high < 0

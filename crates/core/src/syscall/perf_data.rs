@@ -1,8 +1,8 @@
 //! perf.data of `perf record -e raw_syscalls:*`: the file, and the stream that `perf record -o -` writes.
 //!
 //! Source: tools/perf/Documentation/perf.data-file-format.txt. A file says at its end which tracepoints are in it, so it
-//! has to be at hand as a whole (mapped); a stream says it first. Both may hold compressed records (`-z`). perf writes what each CPU's buffer holds in rounds:
-//! records are put in the order of their times over two rounds, as `perf script` does.
+//! has to be at hand as a whole (mapped); a stream says it first. Both may hold compressed records (`-z`). perf writes what
+//! each CPU's buffer holds in rounds: records are put in the order of their times over two rounds, as `perf script` does.
 
 use std::io::Read;
 

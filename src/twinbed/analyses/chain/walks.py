@@ -15,7 +15,8 @@ exponents shrink by 2 and 15 %, so it is the next 2 million that are walked, not
 The interval is of what a testbed's sequences lose per call against the reference's.  Walks through one chain depend on each
 other, so each sequence counts once: its log10-probability per call in the chain of all replicates of the reference, of
 which its own, if it is one of them, is left out.  Each value is a mean over thousands of calls, so near to normal, and
-replicates are few: Welch's t (1947, Biometrika 34:28) covers where a bootstrap of three to ten values is too narrow.
+replicates are few: Welch's t (1947, Biometrika 34:28) covers where a bootstrap of three to ten values is too narrow.  A
+sequence with an invalid transition is impossible, however likely its other calls: then there is no value without smoothing.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Walked:
     """Less the reference's: the exponent of Table IX. None too where lengths differ."""
     relative_mean_log10: float | None
     per_call: float | None
-    """Mean over the sequences of log10 per call, in the chain of all other replicates of the reference."""
+    """Mean over the sequences of log10 per call, in the chain of all other replicates of the reference; None where one of
+    them has an invalid transition."""
     per_call_difference: float | None
     """Less the reference's."""
     interval: Interval | None
@@ -89,11 +91,11 @@ def walk_all(
     found: list[Walked] = []
     for testbed in (reference, *(name for name in groups if name != reference)):
         walks = [_walk(chain, sequence, rules, calls) for chain in chains for sequence in groups[testbed]]
-        values = [
-            value
+        each = [
+            _per_call(chains, sequence, rules, calls, at if testbed == reference else None)
             for at, sequence in enumerate(groups[testbed])
-            if (value := _per_call(chains, sequence, rules, calls, at if testbed == reference else None)) is not None
         ]
+        values = [value for value in each if value is not None] if None not in each else []
         lengths = {walk["transitions"] for walk in walks}
         if base is None:
             base_lengths, base_values = lengths, values
@@ -136,7 +138,8 @@ def _walk(chain: Transitions, sequence: Transitions, rules: Rules, calls: int) -
 
 def _per_call(chains: Sequence[Transitions], sequence: Transitions, rules: Rules, calls: int, own: int | None) -> float | None:
     others = [chain for at, chain in enumerate(chains) if at != own]
-    return _walk(Transitions.pool(others), sequence, rules, calls)["log10_per_call"] if others else None
+    walk = _walk(Transitions.pool(others), sequence, rules, calls)
+    return None if walk["invalid"] else walk["log10_per_call"]
 
 
 def _walked(
