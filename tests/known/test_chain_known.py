@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from twinbed import _core
 from twinbed._core import Transitions
 from twinbed.analyses.chain import compare_chains
+from twinbed.analyses.chain.long_run import DENSE_STATES, balance, closed_classes, gap, spectrum, total_variation
 from twinbed.analyses.chain.sameness import same_chain
-from twinbed.analyses.chain.spectrum import balance, closed_classes, gap, spectrum, total_variation
 from twinbed.analyses.chain.walks import Rules, exponent, log10_of_mean, walk_all
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -124,6 +124,15 @@ def test_closed_forms() -> None:
         ruin[state, [state - 1, state + 1]] = 0.5
     assert [list(members) for members in closed_classes(ruin)] == [[0], [4]]
     assert gap(ruin) == pytest.approx(0, abs=1e-12)
+
+
+def test_few_eigenvalues_of_a_large_chain() -> None:
+    """A walk on a circle of n: eigenvalues 1/2 + cos(2 pi k / n) / 2 (Diaconis 1988, Group Representations, chapter 3)."""
+    n = 401
+    circle = np.eye(n) / 2 + (np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1)) / 4
+    assert n > DENSE_STATES
+    assert gap(circle) == pytest.approx(0.5 - math.cos(2 * math.pi / n) / 2, abs=1e-10)
+    assert balance(circle) == pytest.approx([1 / n] * n)
 
 
 def test_chain_with_two_ends_restarts() -> None:

@@ -106,8 +106,10 @@ fn split(line: &[u8]) -> Option<Line<'_>> {
     let time_ns = Some(time(at)?);
     let (cpu, rest) = word(rest);
     decimal(cpu)?;
-    // A program's name may have spaces and parentheses in it.
-    let (open, arrow) = memchr::memmem::find_iter(rest, b") ").find_map(|close| {
+    // A program's name may have spaces and parentheses in it, but no more than the kernel keeps of it.
+    const LONGEST_BYTES: usize = 128;
+    let start = &rest[..rest.len().min(LONGEST_BYTES)];
+    let (open, arrow) = memchr::memmem::find_iter(start, b") ").find_map(|close| {
         let direction = rest.get(close + 2..close + 4)?;
         let open = memchr::memrchr(b'(', &rest[..close])?;
         (matches!(direction, b"> " | b"< ") && decimal(thread(&rest[open + 1..close])).is_some())

@@ -8,7 +8,7 @@ In: runs with levels and status, and the table ``transitions`` (run, host, progr
 * ``walks``: the seeds' Tables VIII and IX and the loss per call with its interval (``walks``).
 
 Replicates are pooled for the chains, with a break between one and the next.  Limits: replicates are taken as exchangeable; a
-program that one testbed alone runs is compared with nothing.  Sources: see ``sameness``, ``spectrum`` and ``walks``.
+program that one testbed alone runs is compared with nothing.  Sources: see ``sameness``, ``long_run`` and ``walks``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed._core import Transitions
+from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, total_variation
 from twinbed.analyses.chain.sameness import Sameness, same_chain
-from twinbed.analyses.chain.spectrum import Spectrum, spectrum, total_variation
 from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.multiplicity import holm
@@ -56,7 +56,7 @@ class Compared:
     edges: Any
     """``pyarrow.Table``: each edge with its weights in both, null where a chain lacks it."""
     spectra: tuple[Spectrum, Spectrum] | None
-    """None where a chain has no states."""
+    """None where a chain has no states, or more than ``long_run.MOST_STATES``."""
     sameness: Sameness
 
     @property
@@ -74,7 +74,7 @@ def compare_chains(
     """One testbed's replicates against another's. The test is of the whole chains, whatever the threshold."""
     first, second = Transitions.pool(one), Transitions.pool(two)
     summary, edges = first.compare(second, order, threshold)
-    there = all(counts.states(order, threshold).num_rows for counts in (first, second))
+    there = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
     spectra = (spectrum(first, order, threshold), spectrum(second, order, threshold)) if there else None
     return Compared(summary, edges, spectra, same_chain(one, two, order=order, seed=seed))
 
