@@ -75,6 +75,7 @@ def test_figure_1_and_its_arithmetic() -> None:
 
 
 @given(sequences, sequences, st.integers(1, 3))
+@settings(deadline=None)
 def test_walks_are_the_naive_product(chain: list[str], sequence: list[str], order: int) -> None:
     found = Transitions.of_sequence(chain).walk(Transitions.of_sequence(sequence), order)
     expected = probability(chain, sequence, order)
