@@ -34,9 +34,10 @@ PLUGINS = Plugins(
 
 def analysis(name: str) -> Any:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
+    from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
 
-    return {each.name: each for each in (compare,)}[name]
+    return {each.name: each for each in (compare, chain)}[name]
 
 
 def catalogue() -> Catalogue:
