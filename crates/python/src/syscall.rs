@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use twinbed_core::chain::{tally, tally_slice, Cut, Source, Tallied};
+use twinbed_core::chain::{moves_bytes, tally, tally_slice, Cut, Source, Tallied};
 use twinbed_core::error::ReadError;
 use twinbed_core::syscall::Architecture;
 
@@ -70,6 +70,10 @@ fn entry(py: Python<'_>, program: Tallied) -> PyResult<Bound<'_, PyTuple>> {
         calls.iter().map(|(_, totals)| (totals.timed > 0).then_some(totals.duration_ns as f64 / 1e9)),
     );
     columns.integer("errors", calls.iter().map(|(_, totals)| totals.errors as i64));
+    columns.optional_integer(
+        "bytes",
+        calls.iter().map(|(name, totals)| (totals.timed.max(totals.positive) > 0 && moves_bytes(name)).then_some(totals.positive as i64)),
+    );
     let totals = table(py, columns.batch())?;
     let name = program.program.as_deref().into_pyobject(py)?;
     let transitions = Transitions::from(program.transitions).into_pyobject(py)?;

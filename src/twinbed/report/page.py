@@ -11,6 +11,7 @@ from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report import plots, segments
+from twinbed.report.chains import chains
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
@@ -170,6 +171,8 @@ def _layers(tables: Tables, result: Result) -> Iterator[str]:
         yield f'<section id="layer-{escape(layer)}"><h2>{escape(LAYERS.get(layer, layer))}</h2>'
         for _key, group in groupby((each for each in of_layer if each.headline), key=_place):
             yield from _metric(list(group))
+        if layer == Layer.OS:
+            yield from chains(tables)
         if layer == Layer.NETWORK:
             yield from _segment_sizes(tables, of_layer)
         yield from _others([each for each in of_layer if not each.headline])

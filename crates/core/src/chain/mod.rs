@@ -14,6 +14,6 @@ mod walk;
 
 pub use compare::{compare, Comparison, Weights};
 pub use markov::{Chain, Next, Row};
-pub use tally::{tally, tally_slice, CallTotals, Cut, Source, Tallied, Tally};
+pub use tally::{moves_bytes, tally, tally_slice, CallTotals, Cut, Source, Tallied, Tally};
 pub use transitions::{names_of_both, Gram, Transitions, ORDERS, START};
 pub use walk::{walk, Smoothing, Walk};

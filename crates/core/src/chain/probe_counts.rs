@@ -137,9 +137,13 @@ impl Reader {
         }
         let call = state.calls.number(decimal(words.next()?)?)?;
         let [calls, timed, errors] = [words.next()?, words.next()?, words.next()?].map(decimal);
-        let _bytes = words.next()?;
+        let positive = match words.next()? {
+            b"-" => 0,
+            bytes => decimal(bytes)?,
+        };
         let duration_ns = decimal(words.next()?)?;
-        tally.add_totals(program, call, &CallTotals { calls: calls?, timed: timed?, duration_ns, errors: errors? });
+        let totals = CallTotals { calls: calls?, timed: timed?, duration_ns, errors: errors?, positive };
+        tally.add_totals(program, call, &totals);
         Some(())
     }
 

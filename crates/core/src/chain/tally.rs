@@ -24,6 +24,35 @@ pub struct CallTotals {
     pub duration_ns: u64,
     /// Of these, the ones that gave back an error.
     pub errors: u64,
+    /// The positive values they gave back, together: bytes, where [`moves_bytes`] says so.
+    pub positive: u64,
+}
+
+/// Whether a positive value that a call gives back is a number of bytes. As the probe has it (crates/probe, `call.rs`).
+pub fn moves_bytes(call: &str) -> bool {
+    const THESE: [&str; 20] = [
+        "read",
+        "write",
+        "pread64",
+        "pwrite64",
+        "readv",
+        "writev",
+        "preadv",
+        "pwritev",
+        "preadv2",
+        "pwritev2",
+        "sendfile",
+        "sendto",
+        "recvfrom",
+        "sendmsg",
+        "recvmsg",
+        "splice",
+        "tee",
+        "vmsplice",
+        "copy_file_range",
+        "process_vm_readv",
+    ];
+    THESE.contains(&call)
 }
 
 /// The counts of one program.
@@ -126,6 +155,8 @@ impl Sink for Tally {
         let totals = program.totals(event.call);
         totals.calls += 1;
         totals.errors += u64::from(failed);
+        let positive = event.value.and_then(|value| u64::try_from(value).ok());
+        totals.positive = totals.positive.saturating_add(positive.unwrap_or(0));
         if let Some(duration) = event.duration_ns {
             totals.timed += 1;
             totals.duration_ns = totals.duration_ns.saturating_add(duration);
@@ -190,6 +221,7 @@ impl Tally {
         totals.timed = totals.timed.saturating_add(more.timed);
         totals.duration_ns = totals.duration_ns.saturating_add(more.duration_ns);
         totals.errors = totals.errors.saturating_add(more.errors);
+        totals.positive = totals.positive.saturating_add(more.positive);
     }
 
     /// Programs with their counts, and what all came from.

@@ -13,25 +13,21 @@ program that one testbed alone runs is compared with nothing.  Sources: see ``sa
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed._core import Transitions
+from twinbed.analyses.chain.groups import Group, gathered
 from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, total_variation
 from twinbed.analyses.chain.sameness import Sameness, same_chain
 from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.multiplicity import holm
 from twinbed.model.result import Result
-from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
-
-GRAM = ("before_3", "before_2", "before_1", "call", "count")
 
 
 class ChainParams(BaseModel):
@@ -94,7 +90,9 @@ class Chain:
         chains: list[dict[str, Any]] = []
         walks: list[dict[str, Any]] = []
         cautions: list[Caution] = []
-        for where, groups in _gathered(tables):
+        for group in gathered(tables):
+            groups = group.replicates
+            where = {"cell": group.cell, "host": group.host, "program": group.program}
             if reference is None or reference not in groups or len(groups) < 2:
                 continue
             for testbed in groups:
@@ -142,32 +140,6 @@ def _walk_row(walked: Walked) -> dict[str, Any]:
     return {**row, "low": interval["low"] if interval else None, "high": interval["high"] if interval else None}
 
 
-def _gathered(tables: Tables) -> Iterator[tuple[dict[str, Any], dict[str, list[Transitions]]]]:
-    """Each cell, host and program with the replicates of each testbed, testbeds in the order of the study."""
-    table = tables.table("transitions")
-    if not table.num_rows:
-        return
-    records = {record.id: record for record in tables.records if record.status is Status.COMPLETE}
-    grams: dict[tuple[str, str, str | None], list[tuple[Any, ...]]] = defaultdict(list)
-    for run, host, program, *gram in zip(*(table[name].to_pylist() for name in ("run", "host", "program", *GRAM)), strict=True):
-        if run in records:
-            grams[run, host, program].append(tuple(gram))
-    found: dict[tuple[str, str, str | None], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
-    cells: dict[str, dict[str, Level]] = {}
-    for (run, host, program), rows in grams.items():
-        record = records[run]
-        levels = {factor: level for factor, level in record.levels.items() if factor != "testbed"}
-        cell = json.dumps(levels, sort_keys=True)
-        cells[cell] = levels
-        testbed = str(record.settings["testbed"]["name"])
-        found[cell, host, program].setdefault(testbed, []).append((record.replicate, Transitions(rows)))
-    for (cell, host, program), groups in sorted(found.items(), key=lambda item: tuple(map(str, item[0]))):
-        named = {
-            name: [counts for _, counts in sorted(groups[name], key=lambda one: one[0])]
-            for name in tables.outline.testbeds
-            if name in groups
-        }
-        yield {"cell": cells[cell], "host": host, "program": program}, named
-
-
 chain = Chain()
+
+__all__ = ["Chain", "ChainParams", "Compared", "Group", "chain", "compare_chains", "gathered"]
