@@ -80,7 +80,7 @@ def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, st
     alone = two and any(edge.only is not None for edge in edges)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-        f' width="{WIDTH}" height="{HEIGHT}" font-family="{FONT}" font-size="12">'
+        f' width="{WIDTH}" height="{HEIGHT}" font-family="{FONT}" font-size="13">'
     ]
     if colours is FILE:
         parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{colours["paper"]}"/>')
@@ -88,7 +88,8 @@ def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, st
     for edge in sorted(edges, key=_probability):
         parts.append(_arrow(edge, places, sizes, names, colours))
     parts += [_disc(node, places[node.state], names, colours) for node in nodes]
-    parts += [_label(node, places[node.state], sizes[node.state], colours) for node in nodes]
+    loops = {edge.state for edge in edges if edge.state == edge.next_state}
+    parts += [_label(node, places[node.state], sizes[node.state] + 14 * (node.state in loops), colours) for node in nodes]
     parts += _legend(names, alone, any(node.times[0] is not None for node in nodes), colours)
     return "".join([*parts, "</svg>"])
 
@@ -200,8 +201,7 @@ def _disc(node: Node, at: Point, names: Sequence[str], colours: Mapping[str, str
 
 def _label(node: Node, at: Point, size: float, colours: Mapping[str, str]) -> str:
     dx, dy = _direction((WIDTH / 2, 245), at)
-    loops = 14 if size < 12 else 8
-    x, y = at[0] + (size + loops) * dx, at[1] + (size + loops) * dy + 4 + 6 * dy
+    x, y = at[0] + (size + 10) * dx, at[1] + (size + 10) * dy + 4 + 6 * dy
     anchor = "middle" if abs(dx) < 0.25 else ("start" if dx > 0 else "end")
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colours["ink"]}" stroke="{colours["paper"]}"'
@@ -226,7 +226,8 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
         f'<circle cx="22" cy="{y}" r="7" fill="{colours["muted"]}" fill-opacity="0.55"/>'
         f'<text x="36" y="{y + 4}" {text}>{first}</text>'
         f'<circle cx="182" cy="{y}" r="7" fill="none" stroke="{colours["equivalent"]}" stroke-width="1.6"/>'
-        f'<text x="196" y="{y + 4}" {text}>{second}: area is the share of {what}; an arrow\'s width is its probability</text>'
+        f'<text x="196" y="{y + 4}" {text}>{second} (area: share of {what})</text>'
+        f'<text x="{WIDTH - 14}" y="{y + 4}" text-anchor="end" {text}>arrow: probability (width)</text>'
     ]
     if alone:
         for at, (name, (colour, dashes)) in enumerate(zip((first, second), ONLY, strict=True)):

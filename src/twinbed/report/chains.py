@@ -44,7 +44,7 @@ def chains(tables: Tables) -> Iterator[str]:
     )
     yield _table(rows)
     yield from (f'<p class="note">{escape(caution.detail)}.</p>' for caution in result.cautions)
-    yield _walks(result.tables["walks"])
+    yield _walks(result.tables["walks"], rows[0]["reference"])
     groups = {_key(group.cell, group.host, group.program): group for group in gathered(tables)}
     apart = sorted((row for row in rows if row["distance"] is not None), key=lambda row: -float(row["distance"]))
     for at, row in enumerate(apart[:MOST_PICTURES]):
@@ -93,12 +93,13 @@ def _aligned(head: str) -> str:
 WALKS = ("Cell", "Program", "Testbed", "Walks", "Invalid transitions", "Relative probability", "log10 a call", "Against the reference")
 
 
-def _walks(rows: Sequence[Mapping[str, Any]]) -> str:
+def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> str:
     """The seeds' Tables VIII and IX."""
     body = []
     for row in rows:
         interval = "" if row["low"] is None else f" [{row['low']:.3g}, {row['high']:.3g}]"
-        difference = NONE if row["per_call_difference"] is None else f"{row['per_call_difference']:.3g}{interval}"
+        none = row["per_call_difference"] is None or row["testbed"] == reference
+        difference = NONE if none else f"{row['per_call_difference']:.3g}{interval}"
         numbers = (
             *(f"{row['walks']:,}", f"{row['invalid']:,}", row["relative_probability"] or NONE),
             *(_number(row["per_call"]), difference),
@@ -159,9 +160,11 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
         )
     states = [node.state for node in shown.graph.nodes]
     calls = list(dict.fromkeys(state.split(" ")[-1] for state in states))
-    axis = {"title": None, "ticks": False, "labelColor": INK, "labelLimit": 150, "grid": False, "labelOverlap": False}
+    axis = {"title": None, "ticks": False, "labelColor": INK, "labelLimit": 220, "grid": False, "labelOverlap": False}
     x = {"field": "call", "type": "nominal", "sort": calls, "axis": {**axis, "orient": "top", "labelAngle": -50}}
-    y = {"field": "state", "type": "nominal", "sort": states, "axis": axis}
+    # The fonts of a page are wider than those that the picture is laid out with.
+    room = 12 + 7.5 * max(map(len, states), default=0)
+    y = {"field": "state", "type": "nominal", "sort": states, "axis": {**axis, "minExtent": room}}
     colour = {
         "field": "more",
         "type": "nominal",

@@ -17,8 +17,9 @@ from twinbed.model.plugin import MACHINE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OURS = "twinbed-probe"
-"""The agent's and the instruments' own name: what they ask of the kernel is no part of the workload."""
+PROBE = "twinbed-probe"
+OURS = frozenset({PROBE, "init", "ethtool"})
+"""The agent (in a guest it is init) and what instruments run on hosts: what they ask of the kernel is no part of the workload."""
 BEST = "bpf"
 
 
@@ -121,5 +122,8 @@ def read_place(file: Path, skip: int) -> Place:
     empty = _core.Transitions([])
     after: dict[str | None, _core.Transitions] = defaultdict(lambda: empty)
     after |= {name: transitions for name, transitions, _ in programs}
-    found = [Program(name, after[name], calls) for name, calls in whole.items() if name != OURS]
-    return Place(file.parent.name, tuple(found), summary)
+    place = file.parent.name
+    # Beside the lab the machine may have an init of its own, and be asked for everything.
+    ours = {PROBE} if place == MACHINE else OURS
+    found = [Program(name, after[name], calls) for name, calls in whole.items() if name not in ours]
+    return Place(place, tuple(found), summary)
