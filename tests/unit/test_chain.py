@@ -84,7 +84,7 @@ def test_few_replicates_get_a_caution_and_no_verdict() -> None:
 
 def test_nothing_to_compare() -> None:
     empty = SimpleNamespace(outline=Outline("none", (), None), records=[], table=lambda name: pa.table({}))
-    assert chain.run(empty).tables == {"chains": [], "walks": []}  # type: ignore[arg-type]
+    assert chain.run(empty).tables == {"chains": [], "walks": [], "graphs": []}  # type: ignore[arg-type]
     assert analysis("chain") is chain
 
 

@@ -15,7 +15,7 @@ from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
     from twinbed._core import TraceSummary, Transitions, Walk
-    from twinbed.analyses.chain.graph import Graph
+    from twinbed.model.graph import Graph
     from twinbed.model.result import Result
 
 STYLES = ["text", "json", "dot", "graphml", "svg"]
@@ -124,13 +124,14 @@ def _programs(found: Traces, other: Traces | None, wanted: str | None) -> list[s
 
 
 def _graph(found: Traces, other: Traces | None, name: str | None, order: int, threshold: float) -> Graph:
+    from twinbed import registry
     from twinbed._core import Transitions
-    from twinbed.analyses.chain.graph import graph
 
     two = Transitions.pool(other.programs[name]) if other else None
     seconds = (found.seconds.get(name), other.seconds.get(name) if other else None)
     one = Transitions.pool(found.programs[name])
-    return graph(one, two, order=order, threshold=threshold, seconds=seconds)
+    drawn: Graph = registry.analysis("chain").graph(one, two, order=order, threshold=threshold, seconds=seconds)
+    return drawn
 
 
 def _picture(found: Traces, other: Traces | None, name: str | None, order: int, threshold: float, style: str) -> str:
@@ -160,8 +161,8 @@ class Shown:
 def _shown(
     found: Traces, other: Traces | None, name: str | None, order: int, threshold: float, smoothing: float | None
 ) -> Shown:
+    from twinbed import registry
     from twinbed._core import Transitions
-    from twinbed.analyses.chain import compare_chains
     from twinbed.cli import chain_tables
 
     one = Transitions.pool(found.programs[name])
@@ -171,14 +172,15 @@ def _shown(
         states, edges = one.states(order, threshold).to_pylist(), one.edges(order, threshold).to_pylist()
         data = {**about, "calls": one.calls, "sequences": one.sequences, "states": states, "edges": edges}
         return Shown("".join(chain_tables.one_chain(name, one, drawn, order)), data)
-    compared = compare_chains(found.programs[name], other.programs[name], order=order, threshold=threshold)
+    compared = registry.analysis("chain").compare(found.programs[name], other.programs[name], order=order, threshold=threshold)
     two = Transitions.pool(other.programs[name])
     walks = {
         "first through second": (_walk(two, one, order, threshold, smoothing), _walk(two, two, order, threshold, smoothing)),
         "second through first": (_walk(one, two, order, threshold, smoothing), _walk(one, one, order, threshold, smoothing)),
     }
     data = {
-        **{**about, **compared.summary},
+        **about,
+        **compared.summary,
         "stationary_distance": compared.stationary_distance,
         "use_distance": compared.use_distance,
         "spectral_gaps": [each.gap for each in compared.spectra] if compared.spectra else None,
@@ -213,7 +215,8 @@ def _of_results(results: Path, params: Mapping[str, Any], program: str | None, s
         raise TwinbedError(f"{results} has no system calls", advice="put syscalls into the study's instruments, and run it")
     result = chain.run(tables, chain.params(**params))
     kept = {
-        name: [row for row in rows if program is None or row["program"] == program] for name, rows in result.tables.items()
+        name: [row for row in result.tables[name] if program is None or row["program"] == program]
+        for name in ("chains", "walks")
     }
     if not kept["chains"]:
         there = ", ".join(sorted({str(row["program"]) for row in result.tables["chains"]})) or "none"

@@ -10,13 +10,16 @@ from twinbed.cli.output import as_text
 if TYPE_CHECKING:
     from twinbed._core import Transitions, Walk
     from twinbed.analyses.chain import Compared
-    from twinbed.analyses.chain.graph import Graph
+    from twinbed.model.graph import Graph
 
 NAMELESS = "a program without a name"
 
 
 def percent(value: float | None, digits: int = 2) -> str | None:
-    return None if value is None else f"{value * 100:.{digits}f} %"
+    if value is None:
+        return None
+    least = 10.0**-digits
+    return f"<{least:g} %" if 0 < value * 100 < least else f"{value * 100:.{digits}f} %"
 
 
 def short(value: float | None) -> str | None:
@@ -110,9 +113,9 @@ def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[W
 
 def probability(walk: Walk) -> str:
     """Of the whole walk, as the seeds print it: the power of ten alone."""
-    from twinbed.analyses.chain.walks import exponent
+    from twinbed import registry
 
-    return exponent(walk["log10_probability"])
+    return str(registry.analysis("chain").exponent(walk["log10_probability"]))
 
 
 def _difference(row: Mapping[str, Any]) -> float:

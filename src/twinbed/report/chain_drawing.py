@@ -12,20 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from twinbed.analyses.chain.graph import Edge, Graph, Node
+from twinbed.model.graph import Edge, Graph, Node
 from twinbed.report.quantities import share
 
 MOST_NODES = 14
 MOST_EDGES = 40
 """More than these cannot be told apart; the tables have all."""
 
-PAGE: Mapping[str, str] = {
-    name: f"var(--{name})" for name in ("ink", "muted", "rule", "paper", "different", "equivalent")
-}
+PAGE: Mapping[str, str] = {name: f"var(--{name})" for name in ("ink", "muted", "rule", "paper", "different", "equivalent")}
 """Colours that follow the page they are put into."""
 FILE: Mapping[str, str] = {
-    **{"ink": "#1a1d21", "muted": "#5b6470", "rule": "#dfe3e8", "paper": "#ffffff"},
-    **{"different": "#b84a00", "equivalent": "#0a6aa6"},
+    "ink": "#1a1d21",
+    "muted": "#5b6470",
+    "rule": "#dfe3e8",
+    "paper": "#ffffff",
+    "different": "#b84a00",
+    "equivalent": "#0a6aa6",
 }
 ONLY = (("different", "7 4"), ("equivalent", "2 3"))
 """Colour and dashes of what only the first and only the second chain has."""
@@ -119,7 +121,9 @@ def _style(edge: Edge, two: bool, colours: Mapping[str, str]) -> tuple[str, str]
     return colours[colour], f' stroke-dasharray="{dashes}"'
 
 
-def _arrow(edge: Edge, places: Mapping[str, Point], sizes: Mapping[str, float], names: Sequence[str], colours: Mapping[str, str]) -> str:
+def _arrow(
+    edge: Edge, places: Mapping[str, Point], sizes: Mapping[str, float], names: Sequence[str], colours: Mapping[str, str]
+) -> str:
     colour, dashes = _style(edge, len(names) > 1, colours)
     probability = _probability(edge)
     width = 0.7 + 4.3 * probability
@@ -191,9 +195,8 @@ def _disc(node: Node, at: Point, names: Sequence[str], colours: Mapping[str, str
         drawn = ""
     if len(names) > 1 and node.shares[1] is not None:
         dashes = "" if node.shares[0] is not None else f' stroke-dasharray="{ONLY[1][1]}"'
-        drawn += (
-            f'<circle {place} r="{_radius(second):.1f}" fill="none" stroke="{colours["equivalent"]}" stroke-width="1.6"{dashes}/>'
-        )
+        line = f'stroke="{colours["equivalent"]}" stroke-width="1.6"{dashes}'
+        drawn += f'<circle {place} r="{_radius(second):.1f}" fill="none" {line}/>'
     # Large enough to be pointed at.
     drawn += f'<circle {place} r="{max(9.0, _radius(max(first, second))):.1f}" fill="transparent"/>'
     return f'<g aria-roledescription="state" aria-label="{escape(said)}">{drawn}{_title(said, colours)}</g>'

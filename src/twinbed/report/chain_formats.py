@@ -1,4 +1,4 @@
-"""A chain's graph in the formats of other programs: DOT (graphviz.org/doc/info/lang.html) and GraphML (graphml.graphdrawing.org).
+"""A chain's graph for other programs: DOT (graphviz.org/doc/info/lang.html) and GraphML (graphml.graphdrawing.org).
 
 Both hold all states and transitions.  Of two chains, attributes end in ``_first`` and ``_second``, and are missing where that
 chain has no such state or transition.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from twinbed.analyses.chain.graph import Graph
+from twinbed.model.graph import Graph
 
 DASHES = ("dashed", "dotted")
 COLOURS = ("#b84a00", "#0a6aa6")

@@ -1,23 +1,21 @@
 """System calls as Markov chains in the report: how far each testbed's programs are from the reference's, and pictures of it.
 
-From the table ``transitions`` by the analysis ``chain``; nothing where no run recorded system calls.
+From the analysis ``chain``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from twinbed.model.tables import Tables
+from twinbed.model.graph import Graph
+from twinbed.model.result import Result
 from twinbed.report import plots
 from twinbed.report.chain_drawing import Shown, most_used, svg
 from twinbed.report.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec
 from twinbed.report.quantities import NONE, number, share
 from twinbed.report.words import cell_title
-
-if TYPE_CHECKING:
-    from twinbed.analyses.chain import Group
 
 MOST_PICTURES = 8
 """Comparisons with pictures: those that are furthest apart."""
@@ -26,35 +24,26 @@ FAINTEST = 0.005
 """Differences of probabilities below this are not coloured."""
 
 
-def chains(tables: Tables) -> Iterator[str]:
-    """The part of the page."""
-    if not tables.table("transitions").num_rows:
-        return
-    from twinbed.analyses.chain import chain, gathered
-
-    result = chain.run(tables)
-    rows: Sequence[Mapping[str, Any]] = result.tables["chains"]
-    if not rows:
+def chains(result: Result | None) -> Iterator[str]:
+    """The part of the page, from the analysis ``chain``; nothing where there was nothing to compare."""
+    rows: Sequence[Mapping[str, Any]] = result.tables["chains"] if result else ()
+    if result is None or not rows:
         return
     yield "<h3>System calls as Markov chains</h3>"
     yield (
-        "<p>Which call follows which, on each host and for each program, over all replicates. The distance is that of Jensen and "
-        "Shannon: 0 for equal chains, 1 for chains that share no transition. p is the chance of a distance as large if both were "
-        "one chain (permutation of replicates, Holm's correction over this table).</p>"
+        "<p>Which call follows which, on each host and for each program, over all replicates. The distance is that of Jensen "
+        "and Shannon: 0 for equal chains, 1 for chains that share no transition. p is the chance of a distance as large if "
+        "both were one chain (permutation of replicates, Holm's correction over this table).</p>"
     )
     yield _table(rows)
     yield from (f'<p class="note">{escape(caution.detail)}.</p>' for caution in result.cautions)
     yield _walks(result.tables["walks"], rows[0]["reference"])
-    groups = {_key(group.cell, group.host, group.program): group for group in gathered(tables)}
-    apart = sorted((row for row in rows if row["distance"] is not None), key=lambda row: -float(row["distance"]))
-    for at, row in enumerate(apart[:MOST_PICTURES]):
-        yield _pictures(row, groups[_key(row["cell"], row["host"], row["program"])], is_open=at == 0)
+    drawn = zip(rows, result.tables["graphs"], strict=True)
+    apart = sorted((pair for pair in drawn if pair[0]["distance"] is not None), key=lambda pair: -float(pair[0]["distance"]))
+    for at, (row, picture) in enumerate(apart[:MOST_PICTURES]):
+        yield _pictures(row, picture["graph"], is_open=at == 0)
     if len(apart) > MOST_PICTURES:
         yield f'<p class="note">Pictures of the {MOST_PICTURES} that are furthest apart; the table has all.</p>'
-
-
-def _key(cell: Mapping[str, Any], host: str, program: str | None) -> tuple[str, str, str | None]:
-    return cell_title(cell), host, program
 
 
 def _where(row: Mapping[str, Any]) -> str:
@@ -78,7 +67,9 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
         title = f'<th scope="row">{escape(cell_title(row["cell"]))}</th>'
         body.append(f"<tr>{title}{texts}{cells}<td>{verdict}</td></tr>")
     reference = escape(rows[0]["reference"])
-    caption = f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
+    caption = (
+        f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
+    )
     heads = "".join(f'<th scope="col"{_aligned(head)}>{head}</th>' for head in HEADS)
     return (
         f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{heads}</tr></thead>'
@@ -90,7 +81,16 @@ def _aligned(head: str) -> str:
     return ' class="number"' if head in HEADS[3:8] else ""
 
 
-WALKS = ("Cell", "Program", "Testbed", "Walks", "Invalid transitions", "Relative probability", "log10 a call", "Against the reference")
+WALKS = (
+    "Cell",
+    "Program",
+    "Testbed",
+    "Walks",
+    "Invalid transitions",
+    "Relative probability",
+    "log10 a call",
+    "Against the reference",
+)
 
 
 def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> str:
@@ -109,8 +109,8 @@ def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> str:
         body.append(f'<tr><th scope="row">{escape(cell_title(row["cell"]))}</th>{texts}{cells}</tr>')
     heads = "".join(f'<th scope="col"{_numbered(head)}>{head}</th>' for head in WALKS)
     caption = (
-        "Sequences of every testbed through the reference's chains. A transition that a chain lacks is invalid and makes the walk "
-        "impossible; probabilities are of valid walks, and compare only where walks are equally long."
+        "Sequences of every testbed through the reference's chains. A transition that a chain lacks is invalid and makes the "
+        "walk impossible; probabilities are of valid walks, and compare only where walks are equally long."
     )
     return (
         '<details><summary>Walks through the reference\'s chains</summary><div class="scroll"><table>'
@@ -122,23 +122,21 @@ def _numbered(head: str) -> str:
     return ' class="number"' if head in WALKS[3:] else ""
 
 
-def _pictures(row: Mapping[str, Any], group: Group, *, is_open: bool) -> str:
-    from twinbed._core import Transitions
-    from twinbed.analyses.chain.graph import graph
-
+def _pictures(row: Mapping[str, Any], found: Graph, *, is_open: bool) -> str:
     testbed, reference = row["testbed"], row["reference"]
-    one, two = (Transitions.pool(group.replicates[name]) for name in (testbed, reference))
-    seconds = (group.seconds.get(testbed), group.seconds.get(reference))
-    shown = most_used(graph(one, two, seconds=seconds))
+    shown = most_used(found)
     title = f"{_where(row)}, {cell_title(row['cell'])}: {testbed} against {reference}"
     drawn = svg(shown, f"{title}. Transitions between system calls; the table above has the distances.", (testbed, reference))
     heat = plots.svg(heat_map(shown, testbed, reference), f"{title}. Differences of transition probabilities.")
+    differences = (
+        f"By how many percentage points more often the column's call follows the row's on {testbed} or on {reference}; "
+        f"+ where only {testbed} has the transition, - where only {reference}."
+    )
     note = f'<p class="note">{escape(shown.note)}</p>' if shown.note else ""
     return (
         f'<details class="print"{" open" if is_open else ""}><summary>{escape(title)}</summary>{note}<div class="plots chain">'
         f"<figure><figcaption>What follows what. Point at a state or an arrow for its numbers.</figcaption>{drawn}</figure>"
-        f"<figure><figcaption>How much more often (in percentage points) the column's call follows the row's on {escape(testbed)} "
-        f"than on {escape(reference)}; + or − where only one of them has the transition.</figcaption>{heat}</figure></div></details>"
+        f"<figure><figcaption>{escape(differences)}</figcaption>{heat}</figure></div></details>"
     )
 
 
@@ -150,12 +148,16 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
         difference = first - second
         pair = (NONE if each is None else share(round(each, 5)) for each in edge.probabilities)
         said = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
-        mark = {None: "", 0: "+", 1: "−"}[edge.only]
+        mark = {None: "", 0: "+", 1: "-"}[edge.only]
         text = mark or (f"{abs(difference) * 100:.0f}" if abs(difference) >= FAINTEST else "")
         rows.append(
             {
-                **{"state": edge.state, "call": edge.call, "size": abs(difference), "text": text, "said": said},
+                "state": edge.state,
+                "call": edge.call,
+                "size": abs(difference),
                 "more": testbed if difference >= 0 else reference,
+                "text": text,
+                "said": said,
             }
         )
     states = [node.state for node in shown.graph.nodes]
@@ -169,10 +171,21 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
         "field": "more",
         "type": "nominal",
         "scale": {"domain": [testbed, reference], "range": [DIFFERENT, EQUIVALENT]},
-        "legend": {"title": "more often on", "orient": "bottom", "labelColor": INK, "titleColor": MUTED, "symbolType": "square"},
+        "legend": {
+            "title": "more often on",
+            "orient": "bottom",
+            "labelColor": INK,
+            "titleColor": MUTED,
+            "symbolType": "square",
+        },
     }
     # The root makes small differences visible.
-    strength = {"field": "size", "type": "quantitative", "scale": {"type": "sqrt", "domain": [0, 1], "range": [0, 0.95]}, "legend": None}
+    strength = {
+        "field": "size",
+        "type": "quantitative",
+        "scale": {"type": "sqrt", "domain": [0, 1], "range": [0, 0.95]},
+        "legend": None,
+    }
     layers: list[Spec] = [
         {
             "mark": {"type": "rect", "stroke": RULE, "strokeWidth": 1},

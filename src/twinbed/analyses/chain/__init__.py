@@ -5,7 +5,8 @@ In: runs with levels and status, and the table ``transitions`` (run, host, progr
 
 * ``chains``: edges in only one chain, differences of weights, Jensen-Shannon distance, total variation of the stationary
   distributions and of the use, spectral gaps, and the test of "same chain" with Holm's correction over all of them;
-* ``walks``: the seeds' Tables VIII and IX and the loss per call with its interval (``walks``).
+* ``walks``: the seeds' Tables VIII and IX and the loss per call with its interval (``walks``);
+* ``graphs``: both chains in one ``model.graph.Graph``, for pictures.
 
 Replicates are pooled for the chains, with a break between one and the next.  Limits: replicates are taken as exchangeable; a
 program that one testbed alone runs is compared with nothing.  Sources: see ``sameness``, ``long_run`` and ``walks``.
@@ -20,6 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed._core import Transitions
+from twinbed.analyses.chain.graph import Graph, graph
 from twinbed.analyses.chain.groups import Group, gathered
 from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, total_variation
 from twinbed.analyses.chain.sameness import Sameness, same_chain
@@ -81,6 +83,9 @@ class Chain:
     name = "chain"
     params = ChainParams
     summary = "system calls as Markov chains against the reference testbed: edges, distances, walks, the test of one chain"
+    compare = staticmethod(compare_chains)
+    graph = staticmethod(graph)
+    exponent = staticmethod(exponent)
 
     def run(self, tables: Tables, params: ChainParams | None = None) -> Result:
         params = params or ChainParams()
@@ -89,6 +94,7 @@ class Chain:
         reference = tables.outline.reference
         chains: list[dict[str, Any]] = []
         walks: list[dict[str, Any]] = []
+        graphs: list[dict[str, Any]] = []
         cautions: list[Caution] = []
         for group in gathered(tables):
             groups = group.replicates
@@ -101,7 +107,9 @@ class Chain:
                     found = compare_chains(
                         groups[testbed], groups[reference], order=params.order, threshold=params.threshold, seed=seed
                     )
-                    chains.append({**where, "testbed": testbed, "reference": reference, **_row(found)})
+                    pair = {**where, "testbed": testbed, "reference": reference}
+                    chains.append({**pair, **_row(found)})
+                    graphs.append({**pair, "graph": _graph(group, testbed, reference, params)})
                     if found.sameness.least_p > 1 - confidence:
                         counts = f"{len(groups[testbed])} and {len(groups[reference])} replicates"
                         detail = f"{counts}: the test of one chain cannot come below p = {found.sameness.least_p:.2g}"
@@ -111,7 +119,14 @@ class Chain:
         for row, p_value in zip(tested, holm([row["p_value"] for row in tested]), strict=True):
             row["p_adjusted"] = p_value
             row["different"] = p_value <= round(1 - confidence, 12)
-        return Result(analysis=self.name, cautions=tuple(dict.fromkeys(cautions)), tables={"chains": chains, "walks": walks})
+        found_tables = {"chains": chains, "walks": walks, "graphs": graphs}
+        return Result(analysis=self.name, cautions=tuple(dict.fromkeys(cautions)), tables=found_tables)
+
+
+def _graph(group: Group, testbed: str, reference: str, params: ChainParams) -> Graph:
+    one, two = (Transitions.pool(group.replicates[name]) for name in (testbed, reference))
+    seconds = (group.seconds.get(testbed), group.seconds.get(reference))
+    return graph(one, two, order=params.order, threshold=params.threshold, seconds=seconds)
 
 
 def _row(found: Compared) -> dict[str, Any]:

@@ -7,45 +7,9 @@ A node's time is that of its last call, shared among the states that end with it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from twinbed._core import Transitions
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """``state`` is its calls, the latest last. Pairs are of the first and second chain; None where that one lacks the node."""
-
-    state: str
-    shares: tuple[float | None, float | None]
-    """Of all transitions, those that leave it."""
-    times: tuple[float | None, float | None]
-    """Of all time in calls; None too where no time was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Pairs are of the first and second chain; None where that one has no such edge."""
-
-    state: str
-    call: str
-    next_state: str
-    probabilities: tuple[float | None, float | None]
-    shares: tuple[float | None, float | None]
-    """Of all transitions."""
-
-    @property
-    def only(self) -> int | None:
-        """0 or 1: the only chain that has it; None where both have."""
-        first, second = self.probabilities
-        return None if first is not None and second is not None else int(first is None)
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-
+from twinbed.model.graph import Edge, Graph, Node
 
 Seconds = Mapping[str, float]
 """Call: time in it, of one program."""
@@ -108,3 +72,6 @@ def _times(counts: Transitions, order: int, seconds: Seconds | None) -> dict[str
         if call in seconds and of_call[call]:
             found[state] = seconds[call] / whole * count / of_call[call]
     return found
+
+
+__all__ = ["Edge", "Graph", "Node", "graph"]

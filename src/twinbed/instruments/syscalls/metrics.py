@@ -53,7 +53,9 @@ METRICS = (
     *(_counted(f"{kind}_calls", meant, headline=kind == "read") for kind, meant in _MEANT.items()),
     *(_counted(f"{kind}_bytes", f"bytes that {_MEANT[kind]} moved", "bytes") for kind in BYTES),
     *(
-        Metric(f"{kind}_bytes_per_call", "bytes", Layer.OS, f"bytes of one of the {_MEANT[kind]}, mean; those that failed count 0")
+        Metric(
+            f"{kind}_bytes_per_call", "bytes", Layer.OS, f"bytes of one of the {_MEANT[kind]}, mean; those that failed count 0"
+        )
         for kind in BYTES
     ),
     _counted("system_call_errors", "system calls that gave back an error (EAGAIN too)"),

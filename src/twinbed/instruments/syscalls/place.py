@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROBE = "twinbed-probe"
 OURS = frozenset({PROBE, "init", "ethtool"})
-"""The agent (in a guest it is init) and what instruments run on hosts: what they ask of the kernel is no part of the workload."""
+"""The agent (in a guest it is init) and what instruments run on hosts: no part of the workload."""
 BEST = "bpf"
 
 
