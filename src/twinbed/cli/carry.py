@@ -76,7 +76,12 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
     checks = [
-        *preflight.machine(needs_lab=bool(used - {"fake"}), captures="packets" in instruments, builds=True),
+        *preflight.machine(
+            needs_lab=bool(used - {"fake"}),
+            captures="packets" in instruments,
+            system_calls="syscalls" in instruments and "container" in used,
+            builds=True,
+        ),
         *preflight.study(drivers),
         preflight.room(results, expense(to_do).bytes),
     ]
