@@ -15,6 +15,7 @@ from twinbed._core import Transitions
 from twinbed.analyses.chain import ChainParams, chain
 from twinbed.analyses.chain.graph import graph
 from twinbed.model.caution import Kind
+from twinbed.model.plugin import MACHINE
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline
 from twinbed.registry import analysis
@@ -47,7 +48,8 @@ def results(replicates: int, polls: dict[str, float]) -> Any:
                 status=Status.COMPLETE,
             )
             records.append(record)
-            for host, program, rate in (("client", "ab", often), ("server", "nginx", 0.1)):
+            # What strangers do on the machine is no property of a testbed.
+            for host, program, rate in (("client", "ab", often), ("server", "nginx", 0.1), (MACHINE, "cron", chance.random())):
                 for row in Transitions.of_sequence(sequence(chance, rate)).grams().to_pylist():
                     rows.append({"run": run, "host": host, "program": program, **row})
     table = pa.Table.from_pylist(rows)

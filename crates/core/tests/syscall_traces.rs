@@ -117,6 +117,7 @@ fn perf_data_and_its_script_agree_to_the_microsecond() {
         assert_eq!(one.transitions, two.transitions);
         for ((name, one), (_, two)) in one.calls.iter().zip(&two.calls) {
             assert_eq!((one.calls, one.timed, one.errors), (two.calls, two.timed, two.errors), "{name}");
+            assert_eq!(one.positive, two.positive, "{name}");
             assert!(one.duration_ns.abs_diff(two.duration_ns) <= 1000 * one.timed, "{name}");
         }
     }

@@ -72,7 +72,9 @@ fn entry(py: Python<'_>, program: Tallied) -> PyResult<Bound<'_, PyTuple>> {
     columns.integer("errors", calls.iter().map(|(_, totals)| totals.errors as i64));
     columns.optional_integer(
         "bytes",
-        calls.iter().map(|(name, totals)| (totals.timed.max(totals.positive) > 0 && moves_bytes(name)).then_some(totals.positive as i64)),
+        calls.iter().map(|(name, totals)| {
+            (totals.timed.max(totals.positive) > 0 && moves_bytes(name)).then_some(totals.positive as i64)
+        }),
     );
     let totals = table(py, columns.batch())?;
     let name = program.program.as_deref().into_pyobject(py)?;

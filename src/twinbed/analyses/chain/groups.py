@@ -1,7 +1,8 @@
 """The replicates of results that are held against each other: of one cell, host and program, by testbed.
 
 In: runs with levels and status; the tables ``transitions`` and, for the time in calls, ``system_calls`` (run, host, program,
-call, seconds).  Runs that failed are left out.
+call, seconds).  Runs that failed are left out, and so are the programs of the machine that carries the lab
+(``system_wide``): which strangers ran there is no property of a testbed, and each would take its share of the tests' correction.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed._core import Transitions
+from twinbed.model.plugin import MACHINE
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
@@ -43,7 +45,7 @@ def gathered(tables: Tables) -> Iterator[Group]:
     records = {record.id: record for record in tables.records if record.status is Status.COMPLETE}
     grams: dict[tuple[str, Program], list[tuple[Any, ...]]] = defaultdict(list)
     for run, host, program, *gram in zip(*(table[name].to_pylist() for name in ("run", "host", "program", *GRAM)), strict=True):
-        if run in records:
+        if run in records and host != MACHINE:
             grams[run, (host, program)].append(tuple(gram))
     cells: dict[str, Mapping[str, Level]] = {}
     found: dict[tuple[str, Program], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
