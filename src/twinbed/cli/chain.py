@@ -112,7 +112,7 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
 
 
 def _programs(found: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
-    """Those to show: of two sides those that both have, and where each has but one, these whatever they are called."""
+    """Those to show: of two sides those that both have."""
     names = [name for name in found.programs if other is None or name in other.programs]
     if wanted is not None:
         names = [name for name in names if name == wanted]

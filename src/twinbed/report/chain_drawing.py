@@ -87,7 +87,7 @@ def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, st
     if colours is FILE:
         parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{colours["paper"]}"/>')
     # The most likely last, on top of the others.
-    for edge in sorted(edges, key=_probability):
+    for edge in sorted(edges, key=lambda edge: (len(names) > 1 and edge.only is not None, _probability(edge))):
         parts.append(_arrow(edge, places, sizes, names, colours))
     parts += [_disc(node, places[node.state], names, colours) for node in nodes]
     loops = {edge.state for edge in edges if edge.state == edge.next_state}
@@ -128,6 +128,9 @@ def _arrow(
     probability = _probability(edge)
     width = 0.7 + 4.3 * probability
     opacity = 0.35 + 0.55 * probability
+    if len(names) > 1 and edge.only is not None:
+        # However seldom: that one of them never does it is what the picture is for.
+        width, opacity = max(width, 1.6), 0.95
     (x1, y1), (x2, y2) = places[edge.state], places[edge.next_state]
     if edge.state == edge.next_state:
         path, end, towards = _loop((x1, y1), sizes[edge.state])

@@ -2,7 +2,7 @@
 
 In: runs with levels and status; the tables ``transitions`` and, for the time in calls, ``system_calls`` (run, host, program,
 call, seconds).  Runs that failed are left out, and so are the programs of the machine that carries the lab
-(``system_wide``): which strangers ran there is no property of a testbed, and each would take its share of the tests' correction.
+(``system_wide``): which strangers ran there is no property of a testbed, and each would take its share of the correction.
 """
 
 from __future__ import annotations
