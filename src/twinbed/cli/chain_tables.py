@@ -30,7 +30,7 @@ def one_chain(program: str | None, counts: Transitions, found: Graph, order: int
     """States by their use, then transitions by state."""
     of = "" if order == 1 else f", states of {order} calls"
     yield (
-        f"{program or NAMELESS}: {counts.calls:,} calls in {counts.sequences:,} sequences{of}; "
+        f"{program or NAMELESS}: {counts.calls:,} calls (sequences: {counts.sequences:,}){of}; "
         f"{len(found.nodes):,} states, {len(found.edges):,} transitions\n\n"
     )
     nodes = sorted(found.nodes, key=lambda node: (-(node.shares[0] or 0.0), node.state))

@@ -11,8 +11,9 @@ the container or the guest, and never itself or the agent.  Gives calls by kind,
 calls is from entry to exit: with more programs than CPUs it holds the time for which a thread was not running.
 
 Limits: ``count`` costs about 5 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
-container has a probe, and each sees the others' calls before it puts them aside.  Voluntary context switches and block I/O of
-single programs are not here: a process takes them along when it ends; ``counters`` has context switches of the kernel.
+container has a probe, and each sees the others' calls before it puts them aside.  Context switches and block I/O of single
+programs are not here (a process takes its own along when it ends): ``counters`` has those of each kernel, and no kernel counts
+voluntary context switches apart from others but for each process.
 """
 
 from __future__ import annotations
