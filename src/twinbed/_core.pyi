@@ -411,3 +411,112 @@ def counter_intervals(path: str | os.PathLike[str]) -> pa.Table:
 def kernel_log(path: str | os.PathLike[str]) -> pa.Table:
     """The kernel's log in a snapshot file: sequence, seconds (since boot), level (emerg to debug), facility, text.
     Metadata of the schema: present (whether the file has the log), lost (records overwritten before they were read)."""
+
+class ChainComparison(TypedDict):
+    shared_edges: int
+    only_first: int
+    only_second: int
+    different_edges: float | None
+    """The share of all edges that only one chain has."""
+    only_first_share: float | None
+    """The share of the first chain's own transitions over edges that only it has."""
+    only_second_share: float | None
+    greatest_difference: float | None
+    """Of the probabilities of a shared edge."""
+    mean_difference: float | None
+    """Over the shared edges, weighted by their use."""
+    divergence_bits: float | None
+    """Jensen-Shannon divergence of the rows, weighted by the states' use; a state that one chain lacks counts 1."""
+    distance: float | None
+    """Its square root: 0 for equal chains, 1 for chains without a common transition."""
+
+class Walk(TypedDict):
+    transitions: int
+    invalid: int
+    """Transitions that the chain does not have."""
+    invalid_kinds: int
+    """How many different ones."""
+    log10_probability: float
+    """-inf where a transition is invalid."""
+    log10_valid: float
+    """Over the valid transitions."""
+    log10_per_call: float | None
+    """Their mean; None where there is none."""
+
+class Transitions:
+    """Counts of what call followed what, for orders 1 to 3, over sequences with a break between one and the next. Immutable.
+
+    Tables name a state by its calls, the latest last, with spaces between. Edges of a probability below `threshold` are
+    dropped and their rows normalised again.
+    """
+
+    def __init__(self, grams: Sequence[tuple[str | None, str | None, str | None, str, int]]) -> None:
+        """From rows of (before_3, before_2, before_1, call, count); None before the sequence's start. Equal rows add up."""
+    @staticmethod
+    def of_sequence(calls: Sequence[str]) -> Transitions: ...
+    @staticmethod
+    def pool(all: Sequence[Transitions]) -> Transitions: ...
+    @property
+    def calls(self) -> int: ...
+    @property
+    def sequences(self) -> int: ...
+    @property
+    def names(self) -> list[str]:
+        """The calls, sorted."""
+    def __eq__(self, other: object) -> bool: ...
+    def grams(self) -> pa.Table:
+        """before_3, before_2, before_1, call, count: what `Transitions(...)` takes."""
+    def states(self, order: int = 1, threshold: float = 0.0) -> pa.Table:
+        """A chain's nodes: state, count (transitions that leave it), share (of all), starts (sequences that begin with it)."""
+    def edges(self, order: int = 1, threshold: float = 0.0) -> pa.Table:
+        """A chain's edges: from, to (rows of `states`), state, call, next_state, count, probability, share (of all)."""
+    def compare(self, other: Transitions, order: int = 1, threshold: float = 0.0) -> tuple[ChainComparison, pa.Table]:
+        """This chain and another. The table has every edge of either: state, call, and count_, probability_ and share_ with
+        first and second, null where that chain lacks the edge."""
+    def walk(
+        self,
+        sequence: Transitions,
+        order: int = 1,
+        threshold: float = 0.0,
+        *,
+        alpha: float | None = None,
+        support: int | None = None,
+    ) -> Walk:
+        """How likely a sequence with these counts is under this chain. With `alpha` each of `support` calls (those of both,
+        unless said) is taken to have followed each state that often more."""
+
+class TraceSummary(TypedDict):
+    kind: str
+    """strace, perf_script, trace_cmd, perf_data, sysdig, plain, probe_trace, probe_counts"""
+    architecture: str
+    calls: int
+    """All of the trace, those cut off too."""
+    first_ns: int | None
+    """Entry of the first call, on the trace's own clock."""
+    last_ns: int | None
+    lost_events: int | None
+    """As the tracer says; None where it says nothing."""
+    cut_off: str | None
+    """Why and where the trace ends before its end."""
+    skipped: dict[str, int]
+    """Lines, records and entries that are no call, by reason (exit, signal, other_event, resumed_without_start, ...)."""
+    notes: dict[str, int]
+    """Calls that are counted, but odd."""
+    facts: list[tuple[str, str]]
+    """What the tracer says about the trace."""
+
+def system_calls(
+    path: str | os.PathLike[str], *, architecture: str = "x86_64", skip: int = 0, limit: int | None = None
+) -> tuple[list[tuple[str | None, Transitions, pa.Table]], TraceSummary]:
+    """The system calls of a trace, by program (None where the trace does not say), sorted; threads are sequences of their own.
+
+    Reads what strace, `perf script`, `perf record`, `trace-cmd report`, `sysdig -r` and `twinbed-probe syscalls` write, and
+    plain sequences of numbers or names; also compressed by gzip or Zstandard, and from standard input as `-`. Of each
+    sequence the first `skip` calls do not count, and then `limit` do. `architecture` (x86_64, aarch64) is that of numbers in
+    traces that do not say.
+
+    The table has a program's calls: call, calls, timed_calls (whose duration is known), seconds (in them), errors, bytes
+    (that they gave back; null for calls that give no number of bytes).
+    """
+
+def system_call_names(architecture: str = "x86_64") -> dict[int, str]: ...

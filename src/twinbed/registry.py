@@ -8,6 +8,7 @@ from typing import Any
 
 from twinbed.instruments.counters import counters
 from twinbed.instruments.packets import packets
+from twinbed.instruments.syscalls import syscalls
 from twinbed.model.study import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
@@ -28,15 +29,16 @@ class Plugins:
 PLUGINS = Plugins(
     drivers={driver.name: driver for driver in (container, qemu, fake)},
     workloads={workload.name: workload for workload in (http, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters)},
+    instruments={instrument.name: instrument for instrument in (packets, counters, syscalls)},
 )
 
 
 def analysis(name: str) -> Any:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
+    from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
 
-    return {each.name: each for each in (compare,)}[name]
+    return {each.name: each for each in (compare, chain)}[name]
 
 
 def catalogue() -> Catalogue:

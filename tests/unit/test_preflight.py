@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -47,7 +48,7 @@ def test_tools_that_are_missing_are_named_with_their_packages(
 def test_what_builds_an_image_is_needed_only_without_one(built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "mmdebstrap", "mkfs.erofs")
     monkeypatch.setattr(preflight, "_image", lambda _required: Check("image", built, ""))
-    monkeypatch.setattr(preflight, "_lab", lambda _: [])
+    monkeypatch.setattr(preflight, "_lab", lambda *_: [])
     tools = {check.what: check for check in preflight.machine()}["tools"]
     assert tools.works is built
     assert built or tools.mend.endswith("apt-get install erofs-utils mmdebstrap")
@@ -75,7 +76,7 @@ def test_a_probe_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImageFailed("no probe", advice="run `make setup`")
 
     monkeypatch.setattr(preflight, "probe_path", missing)
-    assert preflight._lab(True) == [Check("lab", False, "no probe", "run `make setup`")]
+    assert preflight._lab(True, False) == [Check("lab", False, "no probe", "run `make setup`")]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_a_lab_that_cannot_be_held(
 
     monkeypatch.setattr(preflight, "open_lab", refuse)
     as_user(0)
-    (check,) = preflight._lab(True)
+    (check,) = preflight._lab(True, False)
     assert not check.works
     assert found in check.found
     assert check.mend.startswith(mend)
@@ -129,7 +130,7 @@ def test_parts_of_the_kernel_that_are_missing(probe: Path, monkeypatch: pytest.M
     """Every trial is made to fail once: its plan asks for what no kernel has."""
     monkeypatch.setattr(preflight.bridge, "switch", lambda: "link add x type no-such-kind\n")
     monkeypatch.setattr(preflight.shaping, "plan", lambda device, _: f"qdisc add dev {device} root no-such-qdisc\n")
-    checks = {check.what: check for check in preflight._lab(True)}
+    checks = {check.what: check for check in preflight._lab(True, False)}
     assert checks["lab"].works
     mends = {what: check.mend.removeprefix("sudo ") for what, check in checks.items() if not check.works}
     assert mends == {
@@ -240,3 +241,17 @@ def test_an_image_that_is_built_next_is_not_required(monkeypatch: pytest.MonkeyP
     image = {check.what: check for check in preflight.machine(builds=True)}["image"]
     assert (image.works, image.required) == (False, False)
     assert {check.what: check for check in preflight.machine()}["image"].required
+
+
+def test_a_machine_that_cannot_count_system_calls(tmp_path: Path) -> None:
+    """Required only where a study counts them in containers; guests have kernels of their own."""
+
+    class Refusing:
+        def says(self, what: bytes, limit_s: float) -> None:
+            raise HostError("machine: twinbed-probe syscalls: exit code 1: no way to see system calls here")
+
+    lab = SimpleNamespace(machine=SimpleNamespace(artifacts=str(tmp_path), start=lambda argv: Refusing()))
+    for required in (True, False):
+        check = preflight._system_calls(lab, required)  # type: ignore[arg-type]
+        assert (check.works, check.required) == (False, required)
+        assert "no way to see" in check.found and "qemu" in check.mend and "strace" in check.mend

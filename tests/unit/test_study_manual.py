@@ -82,3 +82,9 @@ def test_the_quickstart_is_what_it_promises() -> None:
 def test_every_command_has_help_that_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([name, "--help"]) == 0
     assert f"Usage: twinbed {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", sorted((REPOSITORY / "studies").glob("*.yaml")), ids=lambda file: file.stem)
+def test_ready_studies_are_studies(file: Path) -> None:
+    study = load(file.read_text(), file.name, registry.catalogue())
+    assert study.name == file.stem and design.runs(study)

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each target uses one")]
 
 use std::io::Read;
+use twinbed_core::chain::{compare, tally, tally_slice, walk, Chain, Cut};
+use twinbed_core::syscall::Architecture;
 
 use twinbed_core::capture::{read_merged, read_slice, read_stream, Decompressed};
 use twinbed_core::datagrams::{streams, Headers, Options as UdpOptions, Width};
@@ -188,4 +190,34 @@ pub fn counters(data: &[u8]) {
         assert!(counters.intervals().all(|interval| interval.difference.is_some() || interval.note.is_some()));
     }
     let _ = kernel_log(data);
+}
+
+/// A trace of system calls, of whatever kind: a stream gives what a slice gives, no call is in two programs, and a chain has
+/// its own transitions.
+pub fn system_calls(data: &[u8]) {
+    let cut = Cut { skip: 0, limit: None };
+    let whole = tally_slice(data, Architecture::X86_64, cut);
+    let streamed = tally(data, Architecture::X86_64, cut);
+    let (programs, source) = match (whole, streamed) {
+        (Ok(whole), Ok(streamed)) => {
+            assert_eq!(whole, streamed);
+            whole
+        }
+        // A perf.data file cannot be read as a stream.
+        (Ok(whole), Err(_)) => whole,
+        (Err(error), Err(_)) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+        (Err(error), Ok(_)) => panic!("slice {error:?}"),
+    };
+    let calls = programs.iter().fold(0_u64, |sum, one| sum.saturating_add(one.transitions.calls()));
+    assert!(calls <= source.calls);
+    for program in &programs {
+        let found = walk(&Chain::new(&program.transitions, 2, 0.0), &program.transitions, None);
+        assert_eq!(found.invalid, 0);
+        assert!(found.log10_valid <= 0.0);
+        let distance = compare(&program.transitions, &programs[0].transitions, 1, 0.01).distance();
+        assert!(distance.is_none_or(|distance| (0.0..=1.0).contains(&distance)));
+    }
 }

@@ -13,11 +13,14 @@
 //! | [`statistics`] | frames | tcptrace's statistics of each TCP connection |
 //! | [`http`] | what `ab` and `wrk` print | reports in base units |
 //! | [`table`] | rows of any type | columns, and Parquet files of them |
+//! | [`syscall`] | traces of system calls by strace, perf, trace-cmd, sysdig, `twinbed-probe` | one event a call |
+//! | [`chain`] | calls | Markov chains: counts, comparison, walks |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
 //! Nothing here panics on input. What could not become a row is counted with its reason.
 
 pub mod capture;
+pub mod chain;
 pub mod datagrams;
 pub mod delays;
 pub mod error;
@@ -29,6 +32,7 @@ pub mod pair;
 pub mod proc;
 pub mod request;
 pub mod statistics;
+pub mod syscall;
 pub mod table;
 mod tracking;
 pub mod wire;

@@ -145,3 +145,19 @@ fn wrk() {
 fn counters() {
     run(&seeds("tests/golden/counters", |_| true), 3000, targets::counters);
 }
+
+#[test]
+fn system_calls() {
+    run(
+        &seeds("tests/golden/syscall", |name| name.ends_with(".txt") || name.starts_with("probe")),
+        3000,
+        targets::system_calls,
+    );
+    // What the tracepoints are, and some hundred records.
+    let mut perf = std::fs::read("tests/golden/syscall/perf-pipe.data").expect("a golden file");
+    perf.truncate(20_000);
+    run(&[perf], 1500, targets::system_calls);
+    let whole = ["perf.data", "perf-z.data"]
+        .map(|name| std::fs::read(format!("tests/golden/syscall/{name}")).expect("a golden file"));
+    run(&whole, 400, targets::system_calls);
+}

@@ -11,6 +11,12 @@ impl Arguments {
         Arguments { left: arguments.into_iter().collect() }
     }
 
+    /// The next word, where it is no option.
+    pub fn word(&mut self) -> Option<String> {
+        let is_word = self.left.first().is_some_and(|first| !first.starts_with("--"));
+        is_word.then(|| self.left.remove(0))
+    }
+
     pub fn flag(&mut self, name: &str) -> bool {
         match self.left.iter().position(|a| a == name) {
             Some(at) => {

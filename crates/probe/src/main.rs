@@ -18,6 +18,7 @@ mod port;
 mod reap;
 mod request;
 mod sys;
+mod syscalls;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
-const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|version [arguments]";
+const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -51,6 +52,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "container" => container::main(arguments),
         "init" => init::main(),
         "counters" => counters::main(arguments),
+        "syscalls" => syscalls::main(arguments),
         "version" => {
             arguments.finish()?;
             writeln!(std::io::stdout(), "{}", env!("CARGO_PKG_VERSION")).tried(|| "write to standard output")

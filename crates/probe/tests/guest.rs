@@ -1,6 +1,9 @@
 //! A guest booted with `init`, from the image that set-up has built (`./setup.sh`) or that the folder TWINBED_GUEST holds.
 
 mod common;
+#[allow(dead_code)]
+#[path = "syscalls/formats.rs"]
+mod formats;
 
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -68,6 +71,45 @@ fn serves_and_powers_off_when_the_controller_goes() {
     let (read, _) = guest.open(READ, json!({"path": "/dev/shm/f"})).data();
     assert!(read == bytes);
 
+    guest.hang_up();
+    assert!(qemu.wait().unwrap().success());
+}
+
+/// Another kernel than that of the machine: Debian's.
+#[test]
+fn every_method_sees_the_same_system_calls() {
+    let folder = Folder::new("syscalls");
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut qemu = qemu(theirs.as_raw_fd(), "org.twinbed.agent", true, &folder.path("console"));
+    drop(theirs);
+    let guest = Controller::new(ours);
+    let write = guest.open(WRITE, json!({"path": "/run/probe", "mode": 0o755, "parents": false}));
+    for chunk in std::fs::read(PROBE).unwrap().chunks(1 << 20) {
+        write.send(DATA, chunk);
+    }
+    write.send(END, b"{}");
+    write.answer().unwrap();
+    guest.sh("cd /run; for mode in count trace; do for method in bpf tracefs; do
+           name=$mode-$method
+           ./probe syscalls $mode --method $method --out $name 2>$name.said & pids=\"$pids $!\"
+           until grep ready $name.said; do kill -0 $! || { cat $name.said; exit 1; }; done
+         done; done
+         dd if=/dev/zero of=/dev/null bs=10 count=1000 status=none
+         kill $pids; for pid in $pids; do wait $pid || exit 1; done");
+    let read = |name: &str| guest.open(READ, json!({"path": format!("/run/{name}")})).data().0;
+    let dd = |stream: &formats::Stream| stream.2 == "dd";
+    for method in ["bpf", "tracefs"] {
+        let count = formats::Count::parse(&read(&format!("count-{method}")));
+        let trace = formats::Trace::parse(&read(&format!("trace-{method}")));
+        assert_eq!((count.end.unwrap().2, trace.end.unwrap().2), (0, 0), "nothing is lost");
+        let (mut counted, mut traced) = (count.whole(), trace.transitions());
+        counted.retain(|(stream, _), _| dd(stream));
+        traced.retain(|(stream, _), _| dd(stream));
+        assert_eq!(counted, traced);
+        let sums = count.sums();
+        let bytes: Vec<_> = sums.iter().filter(|((stream, n), _)| dd(stream) && *n == 1).map(|(_, sum)| *sum).collect();
+        assert_eq!(bytes, [(1000, 1000, 0, Some(10_000))]);
+    }
     guest.hang_up();
     assert!(qemu.wait().unwrap().success());
 }

@@ -4,6 +4,7 @@ mod arrow;
 mod artifact;
 mod capture;
 mod captures;
+mod chain;
 mod datagrams;
 mod flows;
 mod http;
@@ -11,6 +12,7 @@ mod log;
 mod packetisation;
 mod pair;
 mod proc;
+mod syscall;
 
 use pyo3::prelude::*;
 
@@ -33,5 +35,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(proc::counter_differences, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counter_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(proc::kernel_log, module)?)?;
+    module.add_class::<chain::Transitions>()?;
+    module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
     Ok(())
 }

@@ -76,7 +76,12 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
     checks = [
-        *preflight.machine(needs_lab=bool(used - {"fake"}), captures="packets" in instruments, builds=True),
+        *preflight.machine(
+            needs_lab=bool(used - {"fake"}),
+            captures="packets" in instruments,
+            system_calls="syscalls" in instruments and "container" in used,
+            builds=True,
+        ),
         *preflight.study(drivers),
         preflight.room(results, expense(to_do).bytes),
     ]
@@ -104,7 +109,7 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
-    from twinbed.cli.extraction import extracted
+    from twinbed.cli.extraction import chains, extracted
     from twinbed.report import write_html
     from twinbed.report.terminal import verdict_table
 
@@ -114,5 +119,5 @@ def _conclude(results: Path, console: Console, report: bool) -> None:
     verdict_table(result, Console(width=None if sys.stdout.isatty() else 100))
     if report:
         page = results / "report.html"
-        write_html(store, result, page)
+        write_html(store, result, page, chains(store))
         console.print(f"Report: {page}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Brings the tables of a results folder up to date, and says so where it takes long."""
+"""Brings the tables of a results folder up to date, and says so where it takes long; the analysis that pages show of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from twinbed.model.result import Result
+from twinbed.model.tables import Tables
 from twinbed.store import Store
 
 
@@ -22,3 +24,13 @@ def extracted(results: Path) -> Store:
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
     return extract(results, registry.PLUGINS.workloads, registry.PLUGINS.instruments, progress)
+
+
+def chains(tables: Tables) -> Result | None:
+    """What the analysis ``chain`` finds; None where no run recorded system calls."""
+    from twinbed import registry
+
+    if not tables.table("transitions").num_rows:
+        return None
+    found: Result = registry.analysis("chain").run(tables)
+    return found

@@ -61,6 +61,7 @@ def rendered(style: str, tables: Tables, result: Result) -> str:
         from twinbed.report.table import as_csv
 
         return as_csv(result.comparisons)
+    from twinbed.cli.extraction import chains
     from twinbed.report.page import page
 
-    return page(tables, result)
+    return page(tables, result, chains(tables))

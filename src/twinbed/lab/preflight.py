@@ -34,10 +34,11 @@ _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
 
 
-def machine(*, needs_lab: bool = True, captures: bool = True, builds: bool = False) -> list[Check]:
+def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool = False, builds: bool = False) -> list[Check]:
     """This machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link in it.
 
-    ``captures``: whether a capture is required, or only of interest.  ``builds``: whether the caller builds the image next.
+    ``captures``, ``system_calls``: whether to capture packets and to count system calls on this machine is required, or only of
+    interest.  ``builds``: whether the caller builds the image next.
     """
     checks = [_system(), _user()]
     if not needs_lab:
@@ -45,7 +46,7 @@ def machine(*, needs_lab: bool = True, captures: bool = True, builds: bool = Fal
     image = _image(not builds)
     checks += _tools(_TOOLS if image.works else _TOOLS | _BUILDERS)
     checks.append(image)
-    checks += _lab(captures)
+    checks += _lab(captures, system_calls)
     checks.append(_cgroups())
     checks.append(_leftovers())
     return checks
@@ -103,7 +104,7 @@ def _image(required: bool = True) -> Check:
     return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
 
 
-def _lab(captures: bool) -> list[Check]:
+def _lab(captures: bool, system_calls: bool) -> list[Check]:
     try:
         probe = probe_path()
     except TwinbedError as error:
@@ -127,6 +128,7 @@ def _lab(captures: bool) -> list[Check]:
             _try(lab, "HTB", ["tc", "-batch", "-"], shaping.plan("v0", Link(rate=10**9)), "sch_htb"),
             _try(lab, "TBF", ["tc", "-batch", "-"], shaping.plan("v1", Link(rate=10**9, shaper="tbf")), "sch_tbf"),
             _capture(lab, captures),
+            _system_calls(lab, system_calls),
         ]
 
 
@@ -149,6 +151,23 @@ def _capture(lab: Lab, required: bool) -> Check:
         return Check("packet capture", False, str(error).replace("\n", " "), mend, required)
     program.signal(9)
     return Check("packet capture", True, f"`{' '.join(argv[:5])}` in a trial lab")
+
+
+def _system_calls(lab: Lab, required: bool) -> Check:
+    """Of containers. Guests have a kernel of their own, in which it works."""
+    count = f"{lab.machine.artifacts}/trial.count"
+    program = lab.machine.start(["twinbed-probe", "syscalls", "count", "--out", count])
+    try:
+        program.says(b"ready", 5.0)
+        program.signal(2)
+        program.wait(5.0)
+        header = lab.machine.read(count).decode(errors="replace").splitlines()
+    except HostError as error:
+        mend = "a kernel of 5.8 or newer with BPF" if os.geteuid() == 0 else "run as root"
+        advice = f"{mend}; guests (driver: qemu) count their own, and `twinbed chain` reads what strace writes"
+        return Check("system calls", False, str(error).replace("\n", " "), advice, required)
+    method = next((line.partition(" ")[2] for line in header if line.startswith("method ")), "an unknown method")
+    return Check("system calls", True, f"counted by {method} in a trial lab", required=required)
 
 
 def _cgroups() -> Check:

@@ -13,6 +13,14 @@ class Kind(Enum):
         "the capture lost packets",
         "enlarge the capture buffer, lower snaplen, or measure without the packets instrument",
     )
+    CALLS_LOST = (
+        "system calls were lost before they were counted",
+        "raise the instrument's states (count) or buffer (trace), or count instead of tracing",
+    )
+    SLOW_TRACING = (
+        "system calls were seen by a slower method than the best there is",
+        "the reason is in the detail; hosts that are seen by different methods are slowed down differently",
+    )
     BAD_CHECKSUMS = (
         "captured packets have bad checksums",
         "damaged on the way, or by the capture: look where; receivers drop them and senders send them again",

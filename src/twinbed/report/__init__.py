@@ -8,11 +8,11 @@ from twinbed.model.result import Result
 from twinbed.model.tables import Tables
 
 
-def write_html(tables: Tables, result: Result, file: Path) -> None:
+def write_html(tables: Tables, result: Result, file: Path, chain: Result | None = None) -> None:
     """Writes the page; whoever has the old one open never sees half of the new."""
     from twinbed.report.page import page
 
-    write(page(tables, result), file)
+    write(page(tables, result, chain), file)
 
 
 def write(text: str, file: Path) -> None:

@@ -11,6 +11,7 @@ from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report import plots, segments
+from twinbed.report.chains import chains
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
@@ -36,12 +37,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """The page may fetch nothing, whatever it holds."""
 
 
-def page(tables: Tables, result: Result) -> str:
-    """The whole page."""
+def page(tables: Tables, result: Result, chain: Result | None = None) -> str:
+    """The whole page. ``chain`` is what the analysis of that name found, where there is something to find."""
     folder = Path(__file__).parent
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *_layers(tables, result), *provenance(tables, result), _method(result)]
+    sections = [*_verdicts(result), *_layers(tables, result, chain), *provenance(tables, result), _method(result)]
     body = "".join([_header(tables, result), "<main>", *sections])
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -164,12 +165,14 @@ def _place(each: Comparison) -> Place:
     return each.metric, each.host, each.direction
 
 
-def _layers(tables: Tables, result: Result) -> Iterator[str]:
+def _layers(tables: Tables, result: Result, chain: Result | None) -> Iterator[str]:
     for layer in _layer_names(result):
         of_layer = [each for each in result.comparisons if each.layer == layer]
         yield f'<section id="layer-{escape(layer)}"><h2>{escape(LAYERS.get(layer, layer))}</h2>'
         for _key, group in groupby((each for each in of_layer if each.headline), key=_place):
             yield from _metric(list(group))
+        if layer == Layer.OS:
+            yield from chains(chain)
         if layer == Layer.NETWORK:
             yield from _segment_sizes(tables, of_layer)
         yield from _others([each for each in of_layer if not each.headline])

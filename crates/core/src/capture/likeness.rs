@@ -22,7 +22,7 @@ const KNOWN: [(&[u8], &str); 17] = [
 ];
 
 /// The likeness of `start`, the file's first bytes.
-pub(super) fn likeness(start: &[u8]) -> &'static str {
+pub(crate) fn likeness(start: &[u8]) -> &'static str {
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| start.starts_with(magic)) {
         return what;
     }

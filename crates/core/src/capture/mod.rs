@@ -7,7 +7,7 @@
 //! apart with the byte they are at, and packets must not allocate. `tests/differential.rs` holds the two equal.
 
 mod compressed;
-mod likeness;
+pub(crate) mod likeness;
 mod merge;
 mod pcap;
 mod pcapng;

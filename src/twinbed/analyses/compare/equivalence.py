@@ -150,18 +150,6 @@ def _p_values(above_low: float, above_high: float, df: float) -> tuple[float, fl
     return max(p_above_low, p_below_high), min(1.0, 2 * min(p_above_high, p_below_low))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment (1979, Scand. J. Stat. 6:65): rejecting where the result is at most alpha keeps the
-    chance of any false rejection in the family at alpha, whatever the dependence."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    adjusted = [1.0] * len(p_values)
-    highest = 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
-
-
 def replicates_needed(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> int | None:
     """Replicates a testbed that would make the interval at 1 - 2 alpha fit the region, were ratio and spread as now found.
 

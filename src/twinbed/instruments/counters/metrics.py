@@ -49,6 +49,11 @@ def _softirqs(name: str, description: str, kind: str) -> Counted:
     return _count(name, Layer.HOST, description, rf"softirqs:{kind}\.cpu\d+", source="/proc/softirqs")
 
 
+def _block(name: str, description: str, key: str) -> Counted:
+    """The kernel counts KiB."""
+    return _count(name, Layer.OS, description, f"vmstat:{key}", source="/proc/vmstat", unit="bytes", factor=1024)
+
+
 def _pressure(resource: str) -> Counted:
     description = f"time in which some task waited for {resource}"
     pattern = rf"pressure:{resource}\.some\.total_us"
@@ -79,6 +84,8 @@ KERNEL = (
     _count("processes_started", Layer.OS, "processes and threads started", "processes"),
     _count("page_faults", Layer.OS, "page faults", "vmstat:pgfault", source="/proc/vmstat"),
     _count("major_page_faults", Layer.OS, "page faults that read from a disk", "vmstat:pgmajfault", source="/proc/vmstat"),
+    _block("block_read_bytes", "bytes read from block devices", "pgpgin"),
+    _block("block_written_bytes", "bytes written to block devices", "pgpgout"),
     _count(
         "backlog_drops",
         Layer.NETWORK,

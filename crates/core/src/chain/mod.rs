@@ -1,0 +1,19 @@
+//! Markov chains of system calls: what follows what, how often, and how likely.
+//!
+//! A state is the last N calls of a thread (N is the chain's order, 1 to 3); from it the next call leads to another state.
+//! [`Transitions`] counts them, for all orders at once; [`Chain`] divides the counts by their rows; [`compare`] holds two
+//! chains against each other; [`walk`] asks how likely a sequence is under a chain, in logarithms, from counts alone.
+
+pub mod compare;
+pub mod graph;
+mod markov;
+mod probe_counts;
+mod tally;
+mod transitions;
+mod walk;
+
+pub use compare::{compare, Comparison, Weights};
+pub use markov::{Chain, Next, Row};
+pub use tally::{moves_bytes, tally, tally_slice, CallTotals, Cut, Source, Tallied, Tally};
+pub use transitions::{names_of_both, Gram, Transitions, ORDERS, START};
+pub use walk::{walk, Smoothing, Walk};

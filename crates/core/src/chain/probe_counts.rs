@@ -1,0 +1,203 @@
+//! The count file of `twinbed-probe syscalls count`: crates/probe/SYSCALLS.md, section Count. Slices and streams of one
+//! program add up.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use super::tally::{CallTotals, Cut, Tally};
+use crate::error::{Error, ReadError, Result};
+use crate::syscall::lines::{Line, Lines};
+use crate::syscall::names::{Call, Program};
+use crate::syscall::numbers::{decimal, word};
+use crate::syscall::probe_trace::header_line;
+use crate::syscall::threads::State;
+use crate::syscall::{Architecture, Kind, Trace};
+
+const LAYER: &str = "count file";
+const VERSION: &[u8] = b"1";
+
+pub fn read(
+    reader: impl Read,
+    architecture: Architecture,
+    cut: Cut,
+    tally: &mut Tally,
+) -> std::result::Result<Trace, ReadError> {
+    let mut lines = Lines::new(reader);
+    let mut state = State::new(Kind::ProbeCounts, architecture);
+    head(&mut lines, &mut state)?;
+    let cut_at = state.summary.facts.iter().find(|(name, _)| name == "skip");
+    let cut_at = cut_at.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let mut reader = Reader { after_cut: cut.of_counts(cut_at)?, streams: HashMap::new(), lost: 0, ended: false };
+    while let Some(line) = lines.next()? {
+        let taken = match line {
+            Line::Whole(line) => reader.line(line, &mut state, tally),
+            Line::Last(_) => break,
+            Line::TooLong => None,
+        };
+        if taken.is_none() {
+            state.skip("line_not_read");
+        }
+        if reader.ended {
+            break;
+        }
+    }
+    state.summary.lost_events = Some(reader.lost);
+    if !reader.ended {
+        state.summary.cut_off = Some(Error::Missing {
+            layer: LAYER,
+            expected: "a last line `end`".to_owned(),
+            found: format!("the file's end after line {}", lines.number()),
+        });
+    }
+    Ok(state.finish(tally))
+}
+
+/// The first line and the header, up to the empty line.
+fn head(lines: &mut Lines<impl Read>, state: &mut State) -> std::result::Result<(), ReadError> {
+    let mut first = true;
+    while let Some(Line::Whole(line)) = lines.next()? {
+        if first {
+            let (_, version) = word(line);
+            if version != VERSION {
+                return Err(Error::line(LAYER, 1, &String::from_utf8_lossy(line), "twinbed-syscalls-count 1").into());
+            }
+        } else if line.is_empty() {
+            break;
+        } else {
+            header_line(&String::from_utf8_lossy(line), state);
+        }
+        first = false;
+    }
+    Ok(())
+}
+
+struct Reader {
+    /// Only what comes after the cut counts.
+    after_cut: bool,
+    streams: HashMap<u64, Program>,
+    lost: u64,
+    ended: bool,
+}
+
+impl Reader {
+    /// `None` for a line that is not as it should be.
+    fn line(&mut self, line: &[u8], state: &mut State, tally: &mut Tally) -> Option<()> {
+        let (kind, rest) = word(line);
+        match kind {
+            b"t" => self.transition(rest, state, tally),
+            b"c" => self.totals(rest, state, tally),
+            b"s" => {
+                let (stream, rest) = word(rest);
+                let (thread, rest) = word(rest);
+                let (_, name) = word(rest);
+                decimal(thread)?;
+                let program = if name == b"-" { Program::UNKNOWN } else { state.programs.of(&unescaped(name)) };
+                self.streams.insert(decimal(stream)?, program);
+                Some(())
+            }
+            b"x" => self.streams.remove(&decimal(rest)?).map(|_| ()),
+            b"@" => Some(()),
+            b"lost" => {
+                self.lost = self.lost.saturating_add(decimal(rest)?);
+                Some(())
+            }
+            b"end" => {
+                let (_, rest) = word(rest);
+                let (_, lost) = word(rest);
+                self.lost = decimal(lost)?;
+                self.ended = true;
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn transition(&self, rest: &[u8], state: &mut State, tally: &mut Tally) -> Option<()> {
+        let mut words = rest.split(|byte| *byte == b' ');
+        let program = *self.streams.get(&decimal(words.next()?)?)?;
+        let Some(known) = self.known(words.next()?)? else { return Some(()) };
+        let mut gram: [Option<Call>; 4] = [None; 4];
+        for (place, call) in gram.iter_mut().enumerate() {
+            let word = words.next()?;
+            // What lies before the cut is as if it had not been.
+            if word != b"-" && place + known >= 3 {
+                *call = Some(state.calls.number(decimal(word)?)?);
+            }
+        }
+        gram[3]?;
+        tally.add(program, gram, decimal(words.next()?)?);
+        Some(())
+    }
+
+    fn totals(&self, rest: &[u8], state: &mut State, tally: &mut Tally) -> Option<()> {
+        let mut words = rest.split(|byte| *byte == b' ');
+        let program = *self.streams.get(&decimal(words.next()?)?)?;
+        if self.known(words.next()?)?.is_none() {
+            return Some(());
+        }
+        let call = state.calls.number(decimal(words.next()?)?)?;
+        let [calls, timed, errors] = [words.next()?, words.next()?, words.next()?].map(decimal);
+        let positive = match words.next()? {
+            b"-" => 0,
+            bytes => decimal(bytes)?,
+        };
+        let duration_ns = decimal(words.next()?)?;
+        let totals = CallTotals { calls: calls?, timed: timed?, duration_ns, errors: errors?, positive };
+        tally.add_totals(program, call, &totals);
+        Some(())
+    }
+
+    /// How many previous calls of a part's lines count; none at all for what lies before the cut.
+    fn known(&self, part: &[u8]) -> Option<Option<usize>> {
+        Some(match (part, self.after_cut) {
+            (b"a" | b"0" | b"1" | b"2" | b"b", false) | (b"b", true) => Some(3),
+            (b"a", true) => None,
+            (b"0", true) => Some(0),
+            (b"1", true) => Some(1),
+            (b"2", true) => Some(2),
+            _ => return None,
+        })
+    }
+}
+
+/// Control bytes and backslashes are written `\xNN`.
+fn unescaped(name: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let [first, after @ ..] = rest {
+        let hexadecimal = match rest {
+            [b'\\', b'x', high, low, ..] => {
+                (*high as char).to_digit(16).zip((*low as char).to_digit(16)).map(|(high, low)| (high * 16 + low) as u8)
+            }
+            _ => None,
+        };
+        match hexadecimal {
+            Some(byte) => {
+                plain.push(byte);
+                rest = &rest[4..];
+            }
+            None => {
+                plain.push(*first);
+                rest = after;
+            }
+        }
+    }
+    plain
+}
+
+impl Cut {
+    /// Whether what comes after a count file's own cut is what is asked for; a count file has been cut already, if at all.
+    fn of_counts(self, cut_at: u64) -> Result<bool> {
+        if self.limit.is_none() && (self.skip == 0 || self.skip == cut_at) {
+            return Ok(self.skip > 0);
+        }
+        Err(Error::Missing {
+            layer: LAYER,
+            expected: match self.limit {
+                Some(limit) => format!("a trace, to take {limit} calls of it"),
+                None => format!("a cut after {} calls", self.skip),
+            },
+            found: format!("counts with a cut after {cut_at} calls"),
+        })
+    }
+}

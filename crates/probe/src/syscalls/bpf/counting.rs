@@ -1,0 +1,196 @@
+//! Counts that the kernel makes, taken over slice by slice.
+//!
+//! The kernel's sums only grow; a slice is what they have grown by. Streams that ended are taken out of the
+//! kernel, so that there is room for others.
+
+use std::collections::{HashMap, HashSet};
+
+use super::kernel::{Map, MapKind};
+use super::layout::{self, about, cell, stream, thread, transition, Identity, Transition};
+use super::programs::Purpose;
+use super::Common;
+use crate::failure::{Failure, Outcome, Tried};
+use crate::syscalls::call::{Cell, History, Part, Stream, StreamNumber};
+use crate::syscalls::count_file::{CountFile, Counted};
+use crate::syscalls::header::Header;
+use crate::syscalls::options::{Command, Options};
+use crate::syscalls::waiting::{now_ns, Stop};
+use crate::syscalls::{say_ready, Attached, TICK_NS};
+
+const STREAMS: u32 = 16_384;
+/// So many ended streams are worth a look at all transitions.
+const ENDED_AT_ONCE: usize = 64;
+
+pub struct Counting {
+    common: Common,
+    transitions: Map,
+    streams: Map,
+    out: String,
+    slice_ns: u64,
+    skip: u64,
+    /// What was taken over of each transition that the kernel still has.
+    taken: HashMap<Transition, Cell>,
+    numbers: HashMap<Identity, StreamNumber>,
+    next_number: StreamNumber,
+}
+
+impl Counting {
+    pub fn attach(options: &Options) -> Outcome<Counting> {
+        let Command::Count { slice_ns, skip, states } = options.command else {
+            return Err(Failure::new("a trace is no count"));
+        };
+        let transitions = Map::new(MapKind::Hash, transition::BYTES, cell::BYTES, states)?;
+        let streams = Map::new(MapKind::Hash, stream::BYTES, about::BYTES, STREAMS)?;
+        let purpose = Purpose::Count { transitions: &transitions, streams: &streams, skip };
+        let common = Common::attach(options, purpose)?;
+        Ok(Counting {
+            common,
+            transitions,
+            streams,
+            out: options.out.clone(),
+            slice_ns,
+            skip,
+            taken: HashMap::new(),
+            numbers: HashMap::new(),
+            next_number: 1,
+        })
+    }
+
+    /// The streams that ended, those not yet known written.
+    fn look_at_streams(&mut self, file: &mut CountFile) -> Outcome<HashSet<Identity>> {
+        let mut ended = HashSet::new();
+        let mut fresh = Vec::new();
+        self.streams.each(|key, value| {
+            let identity =
+                Identity { began_ns: layout::double(key, stream::STREAM), tid: layout::word(key, stream::TID) };
+            if layout::word(value, about::ENDED) != 0 {
+                ended.insert(identity);
+            }
+            if !self.numbers.contains_key(&identity) {
+                let tgid = Some(layout::word(value, about::TGID));
+                fresh.push((identity, Stream { tid: identity.tid, tgid, name: layout::name(value, about::NAME) }));
+            }
+        })?;
+        fresh.sort_unstable_by_key(|(identity, _)| *identity);
+        for (identity, about) in fresh {
+            self.introduce(file, identity, &about)?;
+        }
+        Ok(ended)
+    }
+
+    fn introduce(&mut self, file: &mut CountFile, identity: Identity, about: &Stream) -> Outcome<StreamNumber> {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.numbers.insert(identity, number);
+        file.stream(number, about)?;
+        Ok(number)
+    }
+
+    /// Writes what was counted since the last time, and lets go of the streams that had ended before.
+    fn take_over(&mut self, file: &mut CountFile, ended: &HashSet<Identity>) -> Outcome<()> {
+        let mut grown: Vec<(Transition, Cell)> = Vec::new();
+        let mut over = Vec::new();
+        self.transitions.each(|key, value| {
+            let transition = Transition::from_bytes(key);
+            let cell = layout::cell_from_bytes(value);
+            let before = match ended.contains(&transition.stream) {
+                true => {
+                    over.push(key.to_vec());
+                    self.taken.remove(&transition).unwrap_or_default()
+                }
+                false => self.taken.insert(transition, cell).unwrap_or_default(),
+            };
+            if cell != before {
+                grown.push((transition, cell - before));
+            }
+        })?;
+        self.write(file, grown)?;
+        for key in over {
+            self.transitions.delete(&key).tried(|| "empty a BPF map")?;
+        }
+        let mut gone = Vec::new();
+        for identity in ended {
+            let mut key = [0; stream::BYTES];
+            key[..8].copy_from_slice(&identity.began_ns.to_ne_bytes());
+            key[8..12].copy_from_slice(&identity.tid.to_ne_bytes());
+            self.streams.delete(&key).tried(|| "empty a BPF map")?;
+            gone.extend(self.numbers.remove(identity));
+        }
+        gone.sort_unstable();
+        for number in gone {
+            file.ended(number)?;
+        }
+        file.lost(self.common.newly_lost()?)
+    }
+
+    fn write(&mut self, file: &mut CountFile, grown: Vec<(Transition, Cell)>) -> Outcome<()> {
+        let mut counted = Vec::with_capacity(grown.len());
+        for (Transition { stream: identity, history, part }, cell) in grown {
+            let stream = match self.numbers.get(&identity) {
+                Some(number) => *number,
+                // The kernel had no room to keep the stream's name.
+                None => {
+                    let about = Stream { tid: identity.tid, tgid: None, name: Vec::new() };
+                    self.introduce(file, identity, &about)?
+                }
+            };
+            counted.push(Counted { stream, part, history, cell });
+        }
+        file.counts(counted)
+    }
+
+    /// Calls that had not returned when the programs were taken away.
+    fn take_unfinished(&mut self, file: &mut CountFile) -> Outcome<()> {
+        let mut unfinished = Vec::new();
+        self.common.threads.each(|_, kept| {
+            if layout::double(kept, thread::IN_CALL) == 0 {
+                return;
+            }
+            let stream =
+                Identity { began_ns: layout::double(kept, thread::STREAM), tid: layout::word(kept, thread::TID) };
+            let history = History::from_bits(layout::double(kept, thread::HISTORY));
+            let part = Part::of(layout::double(kept, thread::INDEX), self.skip);
+            unfinished.push((Transition { stream, history, part }, Cell::of(None)));
+        })?;
+        self.write(file, unfinished)
+    }
+}
+
+impl Attached for Counting {
+    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+        let mut file = CountFile::create(&self.out, header)?;
+        say_ready()?;
+        let mut slice = 0;
+        loop {
+            let end_ns = slice_end(header.start_ns, self.slice_ns, slice);
+            if stop.wait(end_ns.min(now_ns() + TICK_NS), &[]).tried(|| "wait")? {
+                break;
+            }
+            let ended = self.look_at_streams(&mut file)?;
+            let at_end = now_ns() >= end_ns;
+            if at_end || ended.len() >= ENDED_AT_ONCE {
+                self.take_over(&mut file, &ended)?;
+            }
+            // Slices that went by unseen have their line.
+            while now_ns() >= slice_end(header.start_ns, self.slice_ns, slice) && at_end {
+                let next_ns = slice_end(header.start_ns, self.slice_ns, slice);
+                slice += 1;
+                file.slice(slice, next_ns)?;
+            }
+        }
+        self.common.detach()?;
+        let end_ns = now_ns();
+        let ended = self.look_at_streams(&mut file)?;
+        self.take_unfinished(&mut file)?;
+        self.take_over(&mut file, &ended)?;
+        file.end(end_ns)
+    }
+}
+
+/// `slice_ns` 0: one slice without an end.
+fn slice_end(start_ns: u64, slice_ns: u64, slice: u64) -> u64 {
+    match slice_ns {
+        0 => u64::MAX,
+        length => start_ns.saturating_add(length.saturating_mul(slice + 1)),
+    }
+}

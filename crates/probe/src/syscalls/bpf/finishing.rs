@@ -1,0 +1,185 @@
+//! Parts of the programs: a call is finished, by adding to its transition (count) or to the thread's chunk (trace).
+
+use super::assembler::{
+    Assembler, Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9, STACK,
+};
+use super::kernel::Map;
+use super::layout::{call, cell, thread, transition};
+use super::programs::{Plan, Purpose, KEPT};
+
+use Condition::{Equal, Greater, NotEqual, SignedGreater, SignedLess};
+use Operand::Number;
+use Width::{Double, Word};
+
+// The stack, between what the programs themselves use.
+const TRANSITION: i16 = -64;
+const CELL: i16 = TRANSITION - cell::BYTES as i16;
+
+/// How a call that is finished came to its end.
+#[derive(Clone, Copy)]
+pub enum Ending {
+    Returned { value: Register, time: Register },
+    NeverReturned,
+}
+
+impl Plan<'_> {
+    pub fn finish_what_never_returned(&self, code: &mut Assembler) {
+        let none = code.label();
+        code.load(Double, R1, KEPT, thread::IN_CALL);
+        code.jump_if(R1, Equal, Number(0), none);
+        code.store_number(Double, KEPT, thread::IN_CALL, 0);
+        self.finish_call(code, Ending::NeverReturned);
+        code.here(none);
+    }
+
+    pub fn finish_call(&self, code: &mut Assembler, ending: Ending) {
+        match self.purpose {
+            Purpose::Count { transitions, skip, .. } => self.count_call(code, transitions, skip, ending),
+            Purpose::Trace { .. } => self.trace_call(code, ending),
+        }
+    }
+
+    fn count_call(&self, code: &mut Assembler, transitions: &Map, skip: u64, ending: Ending) {
+        let lost = code.label();
+        let found = code.label();
+        let done = code.label();
+        code.load(Double, R1, KEPT, thread::HISTORY);
+        code.store(Double, STACK, TRANSITION + transition::HISTORY, R1);
+        code.load(Double, R1, KEPT, thread::STREAM);
+        code.store(Double, STACK, TRANSITION + transition::STREAM, R1);
+        code.load(Word, R1, KEPT, thread::TID);
+        code.store(Word, STACK, TRANSITION + transition::TID, R1);
+        part(code, skip);
+        code.store(Word, STACK, TRANSITION + transition::PART, R1);
+        code.look_up(transitions, TRANSITION);
+        code.jump_if(R0, NotEqual, Number(0), found);
+        for at in (0..cell::BYTES as i16).step_by(8) {
+            code.store_number(Double, STACK, CELL + at, 0);
+        }
+        code.map(R1, transitions);
+        code.address(R2, STACK, TRANSITION);
+        code.address(R3, STACK, CELL);
+        code.set(R4, 0);
+        code.call(Function::MapUpdate);
+        code.look_up(transitions, TRANSITION);
+        code.jump_if(R0, Equal, Number(0), lost);
+        code.here(found);
+        code.add_number(R0, cell::CALLS, 1);
+        if let Ending::Returned { value, time } = ending {
+            code.add_number(R0, cell::RETURNED, 1);
+            let timed = code.label();
+            let positive = code.label();
+            code.jump_if(value, SignedGreater, Number(0), positive);
+            code.jump_if(value, Equal, Number(0), timed);
+            code.jump_if(value, SignedLess, Number(-4095), timed);
+            code.add_number(R0, cell::ERRORS, 1);
+            code.jump(timed);
+            code.here(positive);
+            code.load(Double, R1, R0, cell::BYTES_MOVED);
+            code.operate(Operation::Add, R1, Operand::Register(value));
+            code.store(Double, R0, cell::BYTES_MOVED, R1);
+            code.here(timed);
+            code.load(Double, R1, KEPT, thread::ENTRY_NS);
+            code.operate(Operation::Subtract, time, Operand::Register(R1));
+            code.load(Double, R1, R0, cell::TIME_NS);
+            code.operate(Operation::Add, R1, Operand::Register(time));
+            code.store(Double, R0, cell::TIME_NS, R1);
+        }
+        code.jump(done);
+        code.here(lost);
+        self.lose_one(code);
+        code.here(done);
+    }
+
+    fn trace_call(&self, code: &mut Assembler, ending: Ending) {
+        let done = code.label();
+        code.load(Double, R9, KEPT, thread::HELD);
+        code.jump_if(R9, Greater, Number(thread::MAXIMUM_HELD - 1), done);
+        code.operate(Operation::Multiply, R9, Number(thread::CALL_BYTES));
+        code.operate(Operation::Add, R9, Operand::Register(KEPT));
+        code.load(Double, R1, KEPT, thread::ENTRY_NS);
+        code.store(Double, R9, thread::CALLS + call::ENTRY_NS, R1);
+        match ending {
+            Ending::Returned { value, time } => {
+                code.operate(Operation::Subtract, time, Operand::Register(R1));
+                code.copy(R1, time);
+                code.store(Double, R9, thread::CALLS + call::VALUE, value);
+            }
+            Ending::NeverReturned => {
+                code.set_wide(R1, call::NO_DURATION);
+                code.store_number(Double, R9, thread::CALLS + call::VALUE, 0);
+            }
+        }
+        code.operate(Operation::ShiftLeft, R1, Number(16));
+        code.load(Double, R2, KEPT, thread::NUMBER);
+        code.operate(Operation::Or, R1, Operand::Register(R2));
+        code.store(Double, R9, thread::CALLS + call::DURATION_NUMBER, R1);
+        code.add_number(KEPT, thread::HELD, 1);
+        code.jump_if(R1, Condition::NotEqual, Number(thread::MAXIMUM_HELD), done);
+        self.hand_over(code);
+        code.here(done);
+    }
+
+    /// Puts the thread's calls into the ring; its reader is woken once enough is there.
+    pub fn hand_over(&self, code: &mut Assembler) {
+        let Purpose::Trace { ring, wake_bytes } = self.purpose else {
+            return;
+        };
+        const AVAILABLE: i32 = 0;
+        const DO_NOT_WAKE: i32 = 1;
+        const WAKE: i32 = 2;
+        let send = code.label();
+        let kept = code.label();
+        let cleared = code.label();
+        code.map(R1, ring);
+        code.set(R2, AVAILABLE);
+        code.call(Function::RingbufQuery);
+        code.set(R4, WAKE);
+        code.jump_if(R0, Greater, Number(wake_bytes), send);
+        code.set(R4, DO_NOT_WAKE);
+        code.here(send);
+        code.map(R1, ring);
+        code.copy(R2, KEPT);
+        code.set(R3, thread::CHUNK_BYTES as i32);
+        code.call(Function::RingbufOutput);
+        code.jump_if(R0, Equal, Number(0), kept);
+        code.load(Double, R2, KEPT, thread::HELD);
+        code.load(Double, R1, KEPT, thread::LOST);
+        code.operate(Operation::Add, R1, Operand::Register(R2));
+        code.store(Double, KEPT, thread::LOST, R1);
+        code.first_value(R1, self.lost);
+        code.add_shared(R1, 0, R2);
+        code.jump(cleared);
+        code.here(kept);
+        code.store_number(Double, KEPT, thread::LOST, 0);
+        code.here(cleared);
+        code.store_number(Double, KEPT, thread::HELD, 0);
+    }
+
+    pub fn lose_one(&self, code: &mut Assembler) {
+        code.first_value(R1, self.lost);
+        code.set(R2, 1);
+        code.add_shared(R1, 0, R2);
+    }
+}
+
+/// R1 becomes the part (`Part`) of the thread's current call.
+fn part(code: &mut Assembler, skip: u64) {
+    code.set(R1, 4);
+    if skip == 0 {
+        return;
+    }
+    let known = code.label();
+    let first = code.label();
+    code.load(Double, R3, KEPT, thread::INDEX);
+    code.set_wide(R2, skip);
+    code.operate(Operation::Subtract, R3, Operand::Register(R2));
+    // The difference is as large as it gets where the index is within the first calls.
+    code.jump_if(R3, SignedLess, Number(1), first);
+    code.jump_if(R3, Greater, Number(3), known);
+    code.copy(R1, R3);
+    code.jump(known);
+    code.here(first);
+    code.set(R1, 0);
+    code.here(known);
+}

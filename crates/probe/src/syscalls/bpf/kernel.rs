@@ -1,0 +1,222 @@
+//! The bpf() system call: maps, programs, and attaching them (bpf(2), include/uapi/linux/bpf.h).
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::assembler::Instruction;
+use crate::failure::{Failure, Outcome, Tried};
+use crate::sys;
+
+const MAP_CREATE: i32 = 0;
+const MAP_LOOKUP: i32 = 1;
+const MAP_UPDATE: i32 = 2;
+const MAP_DELETE: i32 = 3;
+const PROGRAM_LOAD: i32 = 5;
+const RAW_TRACEPOINT_OPEN: i32 = 17;
+const MAP_LOOKUP_BATCH: i32 = 24;
+const PROGRAM_TYPE_RAW_TRACEPOINT: u32 = 17;
+/// None of the functions that the programs call is reserved for GPL programs.
+const LICENCE: &CStr = c"Apache-2.0";
+/// Entries read from a map at once.
+const BATCH: usize = 2048;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum MapKind {
+    Hash = 1,
+    Array = 2,
+    CgroupArray = 8,
+    Ring = 27,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct CreateMap {
+    kind: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    entries: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Element {
+    map: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Batch {
+    from: u64,
+    next: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    map: u32,
+    element_flags: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct LoadProgram {
+    kind: u32,
+    instruction_count: u32,
+    instructions: u64,
+    licence: u64,
+    log_level: u32,
+    log_bytes: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct OpenRawTracepoint {
+    name: u64,
+    program: u32,
+    _none: u32,
+}
+
+fn bpf<T>(command: i32, attributes: &mut T) -> io::Result<RawFd> {
+    // SAFETY: the attributes are those of the command, and what they point to outlives the call.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes as *mut T, size_of::<T>()) };
+    sys::check(result as i32)
+}
+
+fn owned(fd: RawFd) -> OwnedFd {
+    // SAFETY: a new descriptor (close-on-exec, as all of bpf() are), ours alone.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+pub struct Map {
+    fd: OwnedFd,
+    kind: MapKind,
+    key_bytes: usize,
+    value_bytes: usize,
+}
+
+impl Map {
+    pub fn new(kind: MapKind, key_bytes: usize, value_bytes: usize, entries: u32) -> Outcome<Map> {
+        let sizes = (key_bytes as u32, value_bytes as u32);
+        let mut attributes =
+            CreateMap { kind: kind as u32, key_bytes: sizes.0, value_bytes: sizes.1, entries, flags: 0 };
+        let fd = bpf(MAP_CREATE, &mut attributes).tried(|| "make a BPF map")?;
+        Ok(Map { fd: owned(fd), kind, key_bytes, value_bytes })
+    }
+
+    pub fn descriptor(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    pub fn is_array(&self) -> bool {
+        self.kind == MapKind::Array
+    }
+
+    fn element(&self, key: &[u8], value: *const u8) -> Element {
+        assert_eq!(key.len(), self.key_bytes);
+        Element { map: self.descriptor() as u32, key: key.as_ptr() as u64, value: value as u64, flags: 0 }
+    }
+
+    pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        assert_eq!(value.len(), self.value_bytes);
+        bpf(MAP_UPDATE, &mut self.element(key, value.as_ptr())).map(drop)
+    }
+
+    /// The key's value, written over `value`.
+    pub fn get(&self, key: &[u8], value: &mut [u8]) -> io::Result<()> {
+        assert_eq!(value.len(), self.value_bytes);
+        bpf(MAP_LOOKUP, &mut self.element(key, value.as_mut_ptr())).map(drop)
+    }
+
+    pub fn delete(&self, key: &[u8]) -> io::Result<()> {
+        bpf(MAP_DELETE, &mut self.element(key, std::ptr::null())).map(drop)
+    }
+
+    /// Every entry that is there all the while, once.
+    pub fn each(&self, mut take: impl FnMut(&[u8], &[u8])) -> Outcome<()> {
+        let mut keys = vec![0; BATCH * self.key_bytes];
+        let mut values = vec![0; BATCH * self.value_bytes];
+        let mut place = 0u64;
+        let mut first = true;
+        loop {
+            let mut next = 0u64;
+            let mut batch = Batch {
+                from: if first { 0 } else { &place as *const u64 as u64 },
+                next: &mut next as *mut u64 as u64,
+                keys: keys.as_mut_ptr() as u64,
+                values: values.as_mut_ptr() as u64,
+                count: BATCH as u32,
+                map: self.descriptor() as u32,
+                ..Batch::default()
+            };
+            let done = match bpf(MAP_LOOKUP_BATCH, &mut batch) {
+                Ok(_) => false,
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => true,
+                Err(error) => return Err(Failure::because("read a BPF map", &error)),
+            };
+            let found = keys.chunks_exact(self.key_bytes).zip(values.chunks_exact(self.value_bytes));
+            found.take(batch.count as usize).for_each(|(key, value)| take(key, value));
+            if done {
+                return Ok(());
+            }
+            (place, first) = (next, false);
+        }
+    }
+}
+
+/// A loaded program. What is attached stays so until its descriptor is closed, however this process ends.
+pub struct Program(OwnedFd);
+
+impl Program {
+    pub fn load(instructions: &[Instruction]) -> Outcome<Program> {
+        let mut attributes = LoadProgram {
+            kind: PROGRAM_TYPE_RAW_TRACEPOINT,
+            instruction_count: instructions.len() as u32,
+            instructions: instructions.as_ptr() as u64,
+            licence: LICENCE.as_ptr() as u64,
+            ..LoadProgram::default()
+        };
+        let error = match bpf(PROGRAM_LOAD, &mut attributes) {
+            Ok(fd) => return Ok(Program(owned(fd))),
+            Err(error) => error,
+        };
+        let mut log = vec![0u8; 1 << 20];
+        attributes.log_level = 1;
+        attributes.log_bytes = log.len() as u32;
+        attributes.log = log.as_mut_ptr() as u64;
+        let _ = bpf(PROGRAM_LOAD, &mut attributes);
+        let mut failure = Failure::because("load a BPF program", &error);
+        let log = String::from_utf8_lossy(&log);
+        let said: Vec<_> = log.trim_end_matches('\0').lines().rev().take(3).collect();
+        for line in said.iter().rev().filter(|line| !line.trim().is_empty()) {
+            failure.message.push_str("; ");
+            failure.message.push_str(line);
+        }
+        Err(failure)
+    }
+
+    pub fn attach(&self, tracepoint: &str) -> Outcome<OwnedFd> {
+        let name = CString::new(tracepoint).map_err(|_| Failure::new("a tracepoint's name has no NUL"))?;
+        let mut attributes =
+            OpenRawTracepoint { name: name.as_ptr() as u64, program: self.0.as_raw_fd() as u32, _none: 0 };
+        bpf(RAW_TRACEPOINT_OPEN, &mut attributes)
+            .map(owned)
+            .tried(|| format!("attach to the raw tracepoint {tracepoint}"))
+    }
+}
+
+/// Waits until no processor is inside a program that was just detached.
+pub fn settle() -> Outcome<()> {
+    const MEMBARRIER_CMD_GLOBAL: i32 = 1;
+    // SAFETY: no memory is involved.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) };
+    sys::check(result as i32).map(drop).tried(|| "wait for the BPF programs to end (membarrier)")
+}

@@ -1,0 +1,125 @@
+//! What the BPF programs and this process share: the bytes of the maps' keys and values.
+
+use crate::syscalls::call::{Cell, History, Part, NAME_BYTES};
+
+/// A thread that is followed: an entry of the map of threads, and a chunk of the ring of a trace.
+pub mod thread {
+    pub const HISTORY: i16 = 0;
+    /// The time at which the stream began, which with the thread's id tells streams apart; 0: none yet.
+    pub const STREAM: i16 = 8;
+    pub const NAME: i16 = 16;
+    /// Calls of the thread so far.
+    pub const INDEX: i16 = 32;
+    pub const ENTRY_NS: i16 = 40;
+    pub const NUMBER: i16 = 48;
+    /// 1 between a call's entry and its exit.
+    pub const IN_CALL: i16 = 56;
+    pub const TID: i16 = 64;
+    pub const TGID: i16 = 68;
+    /// How many names had been changed when this thread's was last looked at.
+    pub const RENAMES: i16 = 72;
+    /// Bytes of a thread that is counted.
+    pub const BYTES: usize = 80;
+    /// Trace only. Calls lost before those held.
+    pub const LOST: i16 = 80;
+    pub const HELD: i16 = 88;
+    /// 1 when the stream ends with this chunk.
+    pub const ENDED: i16 = 96;
+    pub const CALLS: i16 = 104;
+    pub const MAXIMUM_HELD: i32 = 32;
+    pub const CALL_BYTES: i32 = 24;
+    /// Bytes of a thread that is traced.
+    pub const CHUNK_BYTES: usize = CALLS as usize + (MAXIMUM_HELD * CALL_BYTES) as usize;
+}
+
+/// A call in a chunk.
+pub mod call {
+    pub const ENTRY_NS: i16 = 0;
+    /// Duration in the upper 48 bits, number in the lower 16.
+    pub const DURATION_NUMBER: i16 = 8;
+    pub const VALUE: i16 = 16;
+    /// As the upper 48 bits: did not return.
+    pub const NO_DURATION: u64 = (1 << 48) - 1;
+}
+
+/// A key of the map of transitions; the value is a `Cell`'s five numbers.
+pub mod transition {
+    pub const HISTORY: i16 = 0;
+    pub const STREAM: i16 = 8;
+    pub const TID: i16 = 16;
+    pub const PART: i16 = 20;
+    pub const BYTES: usize = 24;
+}
+
+pub mod cell {
+    pub const CALLS: i16 = 0;
+    pub const RETURNED: i16 = 8;
+    pub const ERRORS: i16 = 16;
+    pub const BYTES_MOVED: i16 = 24;
+    pub const TIME_NS: i16 = 32;
+    pub const BYTES: usize = 40;
+}
+
+/// A key of the map of streams.
+pub mod stream {
+    pub const STREAM: i16 = 0;
+    pub const TID: i16 = 8;
+    pub const BYTES: usize = 16;
+}
+
+/// A value of the map of streams.
+pub mod about {
+    pub const NAME: i16 = 0;
+    pub const TGID: i16 = 16;
+    pub const ENDED: i16 = 20;
+    pub const BYTES: usize = 24;
+}
+
+pub fn word(bytes: &[u8], offset: i16) -> u32 {
+    let at = offset as usize;
+    bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+pub fn double(bytes: &[u8], offset: i16) -> u64 {
+    let at = offset as usize;
+    bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
+
+/// The text up to the first NUL.
+pub fn name(bytes: &[u8], offset: i16) -> Vec<u8> {
+    let at = offset as usize;
+    let field = bytes.get(at..at + NAME_BYTES).unwrap_or_default();
+    field.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
+}
+
+/// What the kernel tells streams apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    pub began_ns: u64,
+    pub tid: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transition {
+    pub stream: Identity,
+    pub history: History,
+    pub part: Part,
+}
+
+impl Transition {
+    pub fn from_bytes(key: &[u8]) -> Self {
+        let stream = Identity { began_ns: double(key, transition::STREAM), tid: word(key, transition::TID) };
+        let history = History::from_bits(double(key, transition::HISTORY));
+        Transition { stream, history, part: Part::from_number(word(key, transition::PART)) }
+    }
+}
+
+pub fn cell_from_bytes(value: &[u8]) -> Cell {
+    Cell {
+        calls: double(value, cell::CALLS),
+        returned: double(value, cell::RETURNED),
+        errors: double(value, cell::ERRORS),
+        bytes: double(value, cell::BYTES_MOVED),
+        time_ns: double(value, cell::TIME_NS),
+    }
+}

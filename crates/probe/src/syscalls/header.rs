@@ -1,0 +1,57 @@
+//! The lines at the head of both files.
+
+use super::options::{Command, Options};
+use super::waiting::{clock_ns, now_ns};
+use crate::sys;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Bpf,
+    Tracefs,
+}
+
+impl Method {
+    pub const IN_ORDER: [Method; 2] = [Method::Bpf, Method::Tracefs];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Bpf => "bpf",
+            Method::Tracefs => "tracefs",
+        }
+    }
+}
+
+pub struct Header {
+    pub start_ns: u64,
+    lines: String,
+}
+
+impl Header {
+    /// `refused`: the methods that were tried before, and why they failed.
+    pub fn now(options: &Options, method: Method, refused: &[String]) -> Header {
+        let start_ns = now_ns();
+        let from_start = |clock| clock_ns(clock) - clock_ns(libc::CLOCK_MONOTONIC);
+        let mut lines = String::new();
+        let mut add = |name: &str, value: &dyn std::fmt::Display| lines.push_str(&format!("{name} {value}\n"));
+        add("architecture", &std::env::consts::ARCH);
+        add("kernel", &sys::identity().1);
+        add("method", &method.name());
+        for reason in refused {
+            add("refused", &reason.replace('\n', " "));
+        }
+        add("scope", &options.scope.describe());
+        add("clock", &"monotonic");
+        add("boot_offset_ns", &from_start(libc::CLOCK_BOOTTIME));
+        add("realtime_offset_ns", &from_start(libc::CLOCK_REALTIME));
+        add("start_ns", &start_ns);
+        if let Command::Count { skip, slice_ns, .. } = options.command {
+            add("skip", &skip);
+            add("slice_ns", &slice_ns);
+        }
+        Header { start_ns, lines }
+    }
+
+    pub fn lines(&self) -> &str {
+        &self.lines
+    }
+}

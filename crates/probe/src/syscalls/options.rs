@@ -1,0 +1,85 @@
+//! The command line of `syscalls`.
+
+use super::header::Method;
+use super::scope::Scope;
+use crate::arguments::{number, Arguments};
+use crate::failure::{Failure, Outcome};
+
+const USAGE: &str = "usage: twinbed-probe syscalls count|trace --out FILE [options]";
+/// Distinct transitions that the kernel holds at once: 15 MB of its memory.
+const DEFAULT_STATES: u32 = 131_072;
+/// Of the ring in the kernel: a third of a second of 1 million calls/s.
+const DEFAULT_BUFFER_KIB: usize = 8192;
+
+pub struct Options {
+    pub command: Command,
+    pub out: String,
+    pub scope: Scope,
+    /// `None`: whichever works, in order.
+    pub method: Option<Method>,
+    /// Of the ring (bpf: one; tracefs: one for each processor).
+    pub buffer_bytes: usize,
+}
+
+#[derive(Clone, Copy)]
+pub enum Command {
+    /// `slice_ns` 0: one slice.
+    Count {
+        slice_ns: u64,
+        skip: u64,
+        states: u32,
+    },
+    Trace,
+}
+
+impl Options {
+    pub fn take(mut arguments: Arguments) -> Outcome<Options> {
+        let command = match arguments.word().as_deref() {
+            Some("count") => Command::Count {
+                slice_ns: slice_ns(arguments.value("--slice")?)?,
+                skip: arguments.value("--skip")?.map_or(Ok(0), |text| number("--skip", &text))?,
+                states: match arguments.value("--states")? {
+                    Some(text) => at_least_one("--states", number("--states", &text)?)?,
+                    None => DEFAULT_STATES,
+                },
+            },
+            Some("trace") => Command::Trace,
+            _ => return Err(Failure::new(USAGE)),
+        };
+        let out = arguments.required("--out")?;
+        let method = match arguments.value("--method")? {
+            None => None,
+            Some(name) => match Method::IN_ORDER.into_iter().find(|method| method.name() == name) {
+                Some(method) => Some(method),
+                None => return Err(Failure::new(format!("--method takes bpf or tracefs, not {name:?}"))),
+            },
+        };
+        let kib = match arguments.value("--buffer")? {
+            Some(text) => at_least_one("--buffer", number("--buffer", &text)?)?,
+            None => DEFAULT_BUFFER_KIB,
+        };
+        let scope = Scope::take(&mut arguments)?;
+        arguments.finish()?;
+        // The kernel's ring is a power of two of at least a page.
+        let buffer_bytes = kib.clamp(4, 1 << 20).next_power_of_two() * 1024;
+        Ok(Options { command, out, scope, method, buffer_bytes })
+    }
+}
+
+fn at_least_one<T: Default + PartialEq>(name: &str, value: T) -> Outcome<T> {
+    if value == T::default() {
+        return Err(Failure::new(format!("{name} takes a number of at least 1")));
+    }
+    Ok(value)
+}
+
+fn slice_ns(text: Option<String>) -> Outcome<u64> {
+    let Some(text) = text else {
+        return Ok(0);
+    };
+    let seconds: f64 = number("--slice", &text)?;
+    if !(0.01..=86_400.0).contains(&seconds) {
+        return Err(Failure::new(format!("--slice takes 0.01 to 86400 seconds, not {seconds}")));
+    }
+    Ok((seconds * 1e9) as u64)
+}

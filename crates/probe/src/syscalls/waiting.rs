@@ -1,0 +1,50 @@
+//! Waiting for a signal to stop, for data, or for a time.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+
+use crate::sys;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// SIGINT and SIGTERM, blocked and taken by reading.
+pub struct Stop(File);
+
+impl Stop {
+    pub fn block() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset initialises the set; the new descriptor is ours alone.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            let mut set = set.assume_init();
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
+            Ok(Stop(File::from_raw_fd(sys::check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?)))
+        }
+    }
+
+    /// Waits until the time, or until one of the descriptors has something; true if told to stop.
+    pub fn wait(&self, until_ns: u64, descriptors: &[RawFd]) -> io::Result<bool> {
+        let mut entries: Vec<_> = std::iter::once(self.0.as_raw_fd())
+            .chain(descriptors.iter().copied())
+            .map(|fd| sys::poll_entry(fd, libc::POLLIN))
+            .collect();
+        // Rounded up, so that the time is not before the wanted one.
+        let left_ms = until_ns.saturating_sub(now_ns()).div_ceil(NS_PER_MS);
+        sys::poll(&mut entries, Some(left_ms.min(i32::MAX as u64) as i32))?;
+        Ok(entries[0].revents != 0)
+    }
+}
+
+/// CLOCK_MONOTONIC.
+pub fn now_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC) as u64
+}
+
+pub fn clock_ns(clock: libc::clockid_t) -> i64 {
+    let (seconds, nanoseconds) = sys::clock_parts(clock);
+    seconds * 1_000_000_000 + nanoseconds
+}

@@ -1,0 +1,114 @@
+"""Instrument ``syscalls``: what programs asked of the kernel, counted in the kernel or traced call by call.
+
+Runs ``twinbed-probe syscalls`` on every host (crates/probe/SYSCALLS.md): it sees what is in its own PID namespace, which is
+the container or the guest, and never itself or the agent.  Gives calls by kind, bytes moved, errors and time; and the tables
+
+* ``transitions`` (host, program, before_3, before_2, before_1, call, count): what followed what, for the analysis ``chain``;
+* ``system_calls`` (host, program, call, calls, timed_calls, seconds, errors, bytes): each call of each program;
+* ``system_call_probes``: how calls were seen on each host, and what was refused before.
+
+``skip`` cuts the first calls of every thread off the transitions; metrics and ``system_calls`` are of the whole run.  Time in
+calls is from entry to exit: with more programs than CPUs it holds the time for which a thread was not running.
+
+Limits: ``count`` costs about 5 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
+container has a probe, and each sees the others' calls before it puts them aside.  Context switches and block I/O of single
+programs are not here (a process takes its own along when it ends): ``counters`` has those of each kernel, and no kernel counts
+voluntary context switches apart from others but for each process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.instruments.syscalls.metrics import METRICS
+from twinbed.instruments.syscalls.place import Place, read_place
+from twinbed.model.plugin import MACHINE, Command, Extracted, Ready, Target
+from twinbed.model.units import Duration, Size
+
+SIGINT = 2
+ARTIFACTS = {"count": "system-calls.count", "trace": "system-calls.trace"}
+BUSY_CALLS_PER_S = 300_000
+CALL_BYTES = 7
+
+
+class SyscallsParams(BaseModel):
+    """What is seen of system calls."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Literal["count", "trace"] = Field(
+        "count", description="count: what followed what, in kilobytes; trace: every call with its time, in gigabytes"
+    )
+    skip: int = Field(
+        0, ge=0, le=2**40, description="the first calls of each thread, which the chains leave out (the seeds: 1000000)"
+    )
+    slice: Duration | None = Field(
+        None, ge=0.01, le=86_400, description="count: also cut in time, in the artifact, such as 1s; null does not"
+    )
+    states: int = Field(131_072, ge=1, le=2**24, description="count: different transitions that the kernel has room for")
+    buffer: Size = Field(8 * 2**20, ge=2**12, le=2**30, description="trace: the kernel's buffer; larger loses less in bursts")
+    system_wide: bool = Field(False, description="also all programs on the machine that carries the lab, as the seeds did")
+
+    def estimate_seconds(self) -> float:
+        return 0.4
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        return BUSY_CALLS_PER_S * CALL_BYTES if self.mode == "trace" else 20_000 / (self.slice or 5.0)
+
+
+class Syscalls:
+    """The instrument."""
+
+    name = "syscalls"
+    params = SyscallsParams
+    summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
+    metrics = METRICS
+
+    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+        if target.name == MACHINE and not params.system_wide:
+            return ()
+        of_mode: tuple[str, ...] = ("--buffer", str(params.buffer // 1024))
+        if params.mode == "count":
+            cut = ("--slice", f"{params.slice:g}") if params.slice else ()
+            of_mode = ("--skip", str(params.skip), "--states", str(params.states), *cut)
+        argv = (
+            *("twinbed-probe", "syscalls", params.mode),
+            *("--out", f"{{artifacts}}/{ARTIFACTS[params.mode]}"),
+            *of_mode,
+            *(("--system-wide",) if target.name == MACHINE else ()),
+        )
+        return [Command(target.name, argv, "system-calls.out", Ready(says=b"ready"), stop=SIGINT)]
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        files = sorted(artifacts.glob(f"*/{ARTIFACTS[params.mode]}"))
+        if not files:
+            raise FileNotFoundError(f"no {ARTIFACTS[params.mode]} in {artifacts}")
+        import pyarrow as pa
+
+        places = [read_place(file, params.skip) for file in files]
+        joined = {
+            "transitions": [table for place in places for table in place.transition_rows()],
+            "system_calls": [table for place in places for table in place.call_rows()],
+            "system_call_probes": [pa.Table.from_pylist([place.probe_row()], _probes()) for place in places],
+        }
+        return Extracted(
+            [value for place in places for value in place.values()],
+            {name: pa.concat_tables(tables) for name, tables in joined.items() if tables},
+            [caution for place in places for caution in place.doubts()],
+        )
+
+
+def _probes() -> Any:
+    import pyarrow as pa
+
+    texts = [(name, pa.string()) for name in ("host", "method", "refused", "scope", "architecture", "kernel")]
+    return pa.schema([*texts, ("calls", pa.int64()), ("lost", pa.int64())])
+
+
+syscalls = Syscalls()
+
+__all__ = ["Place", "Syscalls", "SyscallsParams", "syscalls"]

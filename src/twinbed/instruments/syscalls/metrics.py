@@ -1,0 +1,77 @@
+"""The metrics of system calls, and the calls that each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from twinbed.model.metric import Layer, Metric
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "read": ("read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg"),
+    "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg"),
+    "sendfile": ("sendfile", "splice", "tee", "vmsplice", "copy_file_range"),
+    "wait": (
+        *("epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_wait_old", "poll", "ppoll", "select", "pselect6"),
+        *("nanosleep", "clock_nanosleep", "pause", "rt_sigsuspend", "rt_sigtimedwait", "futex", "wait4", "waitid"),
+    ),
+    "epoll_ctl": ("epoll_ctl", "epoll_ctl_old", "epoll_create", "epoll_create1"),
+    "accept": ("accept", "accept4"),
+    "connect": ("connect",),
+    "socket": ("socket", "socketpair", "bind", "listen", "shutdown", "getsockname", "getpeername", "setsockopt", "getsockopt"),
+    "open": ("open", "openat", "openat2", "creat"),
+    "close": ("close", "close_range"),
+    "stat": ("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
+    "fcntl": ("fcntl", "ioctl"),
+}
+"""Kinds of calls; ``<kind>_calls`` counts them. What is in none of them is ``other``."""
+
+_MEANT: Mapping[str, str] = {
+    "read": "calls that read or receive (read, recvfrom and their like)",
+    "write": "calls that write or send (write, sendto and their like)",
+    "sendfile": "calls that move bytes inside the kernel (sendfile, splice and their like)",
+    "wait": "calls that wait (epoll_wait, poll, select, futex, sleeps and their like)",
+    "epoll_ctl": "calls that say what epoll is to wait for",
+    "accept": "calls that accept a connection",
+    "connect": "calls that open a connection",
+    "socket": "other calls about sockets (socket, setsockopt, shutdown and their like)",
+    "open": "calls that open a file",
+    "close": "calls that close a file or socket",
+    "stat": "calls that ask about a file",
+    "fcntl": "calls that ask or tell about an open file (fcntl, ioctl)",
+    "other": "all other calls; the table system_calls has each",
+}
+BYTES = ("read", "write", "sendfile")
+"""Kinds whose calls give back how many bytes they moved."""
+
+
+def _counted(name: str, description: str, unit: str = "1", *, headline: bool = False) -> Metric:
+    return Metric(name, unit, Layer.OS, description, extensive=True, headline=headline)
+
+
+METRICS = (
+    _counted("system_calls", "system calls of any kind", headline=True),
+    *(_counted(f"{kind}_calls", meant, headline=kind == "read") for kind, meant in _MEANT.items()),
+    *(_counted(f"{kind}_bytes", f"bytes that {_MEANT[kind]} moved", "bytes") for kind in BYTES),
+    *(
+        Metric(
+            f"{kind}_bytes_per_call", "bytes", Layer.OS, f"bytes of one of the {_MEANT[kind]}, mean; those that failed count 0"
+        )
+        for kind in BYTES
+    ),
+    _counted("system_call_errors", "system calls that gave back an error (EAGAIN too)"),
+    _counted("system_call_seconds", "time from entry to exit of the calls that do not wait", "s"),
+    _counted("wait_seconds", "time from entry to exit of the calls that wait, of all threads", "s"),
+    Metric("system_calls_lost", "1", Layer.OS, "system calls that the probe saw and could not count"),
+)
+_UNITS = {metric.name: metric.unit for metric in METRICS}
+_KIND = {call: kind for kind, calls in KINDS.items() for call in calls}
+
+
+def kind_of(call: str) -> str:
+    """The kind of a call by its name."""
+    return _KIND.get(call, "other")
+
+
+def unit(metric: str) -> str:
+    """A metric's unit."""
+    return _UNITS[metric]
