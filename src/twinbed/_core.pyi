@@ -260,8 +260,10 @@ def flows(
 
     Files are pcap or pcapng, plain or compressed by gzip or Zstandard; `-` is standard input. Packets are merged by time: the
     order in which files are given changes nothing. Only packets from `from_ns` and before `until_ns` (since the epoch) count,
-    only connections with `port` and `host` (an IP address) on either side are rows. At more than `max_connections` at a time,
-    those idle longest are finished early. More threads change the time it takes, and nothing else.
+    only connections with `port` and `host` (an IP address) on either side are rows. At more than `max_connections` (262,144) at
+    a time, those idle longest are finished early; from an eighth of that on, those that have seen a FIN or a RST: a packet of a
+    closed connection that comes after 32,768 others have closed (fewer by those open) begins a new row. More threads change the
+    time it takes, and nothing else.
 
     Columns: host_a, port_a, host_b, port_b, first_packet_number, first_packet, last_packet (s), first_packet_ns,
     last_packet_ns, elapsed_time, total_packets, complete_conn (yes, no, reset), syns, fins, and with the endings `_a2b` and

@@ -39,7 +39,9 @@ use table::Table;
 pub struct Options {
     /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
     pub tunnels: bool,
-    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are at two fifths of it.
+    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are from an eighth of it
+    /// on: a packet that one of them gets after so many others have closed (fewer by those open) begins
+    /// another row.
     pub max_connections: usize,
     /// Only connections with this port, this host on either side.
     pub port: Option<u16>,
@@ -66,6 +68,10 @@ impl Options {
         }
     }
 }
+
+/// The part of the connections held from which on closed ones are finished early: few enough that the memory of those held
+/// stays near a core's cache, and enough that what comes late finds its connection.
+const CLOSED_FROM: usize = 8;
 
 /// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
 const CLOSED_AT_A_TIME: usize = 64;
@@ -304,7 +310,7 @@ impl Engine {
     fn make_room(&mut self, sink: &mut impl FnMut(Row)) {
         let most = self.options.max_connections.max(1);
         let mut places = Vec::new();
-        if self.live.len() >= most.div_ceil(5) * 2 {
+        if self.live.len() >= most.div_ceil(CLOSED_FROM) {
             places = self.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.summary.packets, &self.live);
         }
         if places.is_empty() && self.live.len() >= most {
