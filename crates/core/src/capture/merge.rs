@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
 
-use super::source::{Decoded, Ended, Head, Source};
+use super::source::{read_until_stop, Decoded, Ended, Head, Source};
 use super::Frame;
 use crate::error::ReadError;
 
@@ -23,6 +23,14 @@ pub fn read_merged<R: Read>(
     readers: impl IntoIterator<Item = R>,
     mut sink: impl FnMut(&Frame),
 ) -> Result<Vec<Ended>, Unreadable> {
+    let mut readers: Vec<R> = readers.into_iter().collect();
+    match readers.pop() {
+        Some(only) if readers.is_empty() => {
+            let ended = read_until_stop(only, sink).map_err(|error| Unreadable { which: 0, error })?;
+            return Ok(vec![ended]);
+        }
+        last => readers.extend(last),
+    }
     let mut sources: Vec<Source<R>> = readers.into_iter().map(Source::new).collect();
     let mut order = Vec::new();
     for (which, source) in sources.iter_mut().enumerate() {

@@ -135,6 +135,15 @@ impl Decoder {
         Ok(step)
     }
 
+    /// What [`Decoder::step`] finds where that is a whole record of a pcap file, as nearly all is.
+    #[inline(always)]
+    fn record<'a>(&mut self, input: &'a [u8]) -> Option<(Frame<'a>, usize)> {
+        let Format::Pcap(pcap) = &self.format else { return None };
+        let (frame, consumed) = pcap.whole(input)?;
+        self.offset += consumed as u64;
+        Some((frame, consumed))
+    }
+
     fn open<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>> {
         let Some(magic) = input.first_chunk::<4>() else {
             return Ok(Step::More { needed: 4, layer: "capture file", claimed_by: "its magic number" });

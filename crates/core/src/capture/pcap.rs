@@ -66,16 +66,33 @@ impl Pcap {
         }
     }
 
+    /// The record that `input` begins with, and the bytes it takes; `None` where it is not whole or cannot be one:
+    /// [`Pcap::step`] says which.
     #[inline(always)]
+    pub(super) fn whole<'a>(&self, input: &'a [u8]) -> Option<(Frame<'a>, usize)> {
+        let words = input.first_chunk::<16>()?;
+        let captured_bytes = self.u32_at(words, 8);
+        if captured_bytes > MAX_CAPTURED_BYTES {
+            return None;
+        }
+        let end = self.record_header_bytes + captured_bytes as usize;
+        let data = input.get(self.record_header_bytes..end)?;
+        let fraction_ns = i64::from(self.u32_at(words, 4)) * self.fraction_ns;
+        let time_ns = i64::from(self.u32_at(words, 0)) * 1_000_000_000 + fraction_ns;
+        let original_bytes = self.u32_at(words, 12);
+        Some((Frame { time_ns: Some(time_ns), original_bytes, link: self.link, data }, end))
+    }
+
+    #[inline]
     pub(super) fn step<'a>(&mut self, input: &'a [u8], offset: u64) -> Result<Step<'a>> {
+        if let Some((frame, consumed)) = self.whole(input) {
+            return Ok(Step::Frame { consumed, frame });
+        }
         let header = self.record_header_bytes;
         if input.len() < header {
             return Ok(Step::More { needed: header, layer: "pcap record header", claimed_by: "the format" });
         }
-        let seconds = self.u32_at(input, 0);
-        let fraction = self.u32_at(input, 4);
         let captured_bytes = self.u32_at(input, 8);
-        let original_bytes = self.u32_at(input, 12);
         if captured_bytes > MAX_CAPTURED_BYTES {
             return Err(Error::Value {
                 layer: "pcap record header",
@@ -85,12 +102,7 @@ impl Pcap {
                 expected: format!("at most {MAX_CAPTURED_BYTES}"),
             });
         }
-        let end = header + captured_bytes as usize;
-        let Some(data) = input.get(header..end) else {
-            return Ok(Step::More { needed: end, layer: "pcap record", claimed_by: "its captured length" });
-        };
-        let time_ns = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.fraction_ns;
-        let frame = Frame { time_ns: Some(time_ns), original_bytes, link: self.link, data };
-        Ok(Step::Frame { consumed: end, frame })
+        let needed = header + captured_bytes as usize;
+        Ok(Step::More { needed, layer: "pcap record", claimed_by: "its captured length" })
     }
 }

@@ -162,10 +162,30 @@ impl<R: Read> Source<R> {
 /// Hands the frames of a capture to `sink`; one that breaks off gives its frames up to there.
 pub fn read_until_stop<R: Read>(reader: R, mut sink: impl FnMut(&Frame)) -> Result<Ended, ReadError> {
     let mut source = Source::new(reader);
-    while source.advance()? {
-        if let Some(frame) = source.frame() {
-            sink(&frame);
-        }
+    loop {
+        let input = source.window.bytes();
+        let (frame, consumed) = match source.decoder.record(input) {
+            Some(found) => found,
+            None => match source.decoder.step(input) {
+                Ok(Step::Frame { frame, consumed }) => (frame, consumed),
+                Ok(Step::Other { consumed }) => {
+                    source.window.consume(consumed);
+                    continue;
+                }
+                Ok(Step::More { needed, .. }) => {
+                    if source.fill(needed)? {
+                        continue;
+                    }
+                    break;
+                }
+                Err(error) => {
+                    source.damaged(error)?;
+                    break;
+                }
+            },
+        };
+        sink(&frame);
+        source.window.consume(consumed);
     }
     Ok(source.into_ended())
 }
