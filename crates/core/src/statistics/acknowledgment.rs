@@ -28,25 +28,21 @@ pub(super) struct Acknowledged {
 /// No time: before all.
 const NEVER: i64 = i64::MIN;
 
-impl Default for Acknowledged {
-    fn default() -> Self {
-        Acknowledged {
-            round_trips: Samples::default(),
-            full_round_trips: Samples::default(),
-            full_size: 0,
-            handshake_ns: -1,
-            last_ns: -1,
-            cumulative: 0,
-            duplicates: 0,
-            end: 0,
-            has_end: false,
-            sent_ns: NEVER,
-            quarter: 0,
-        }
-    }
-}
-
 impl Acknowledged {
+    pub const NONE: Acknowledged = Acknowledged {
+        round_trips: Samples::NONE,
+        full_round_trips: Samples::NONE,
+        full_size: 0,
+        handshake_ns: -1,
+        last_ns: -1,
+        cumulative: 0,
+        duplicates: 0,
+        end: 0,
+        has_end: false,
+        sent_ns: NEVER,
+        quarter: 0,
+    };
+
     /// Numbers acknowledged already were sent again.
     pub fn sent_again(&mut self, quarter: u8, time_ns: i64) {
         if quarter == self.quarter {

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
 use super::direction::{Arrival, Direction};
+use super::nothing::NOTHING;
 use super::row::{Completeness, Row, Side};
 use crate::wire::tcp::SYN;
 use crate::wire::{self, Addresses};
@@ -89,7 +90,7 @@ impl Live {
         (self.first_number, self.last_number) = (number, number);
         self.first_ns = time_ns.unwrap_or(0);
         self.last_ns = self.first_ns;
-        self.a = Direction::default();
+        self.a = Direction::NONE;
         self.has_b = false;
     }
 
@@ -118,8 +119,7 @@ impl Live {
     /// from 0 where no SYN was seen, as tcptrace does.
     #[cold]
     fn is_news(&self, number: u32, sender_is_low: bool) -> bool {
-        let none = Direction::default();
-        let b = self.b().unwrap_or(&none);
+        let b = self.b().unwrap_or(&NOTHING);
         let (own, peer) = if sender_is_low == self.a_is_low { (&self.a, b) } else { (b, &self.a) };
         if !self.is_closed() && (own.syns < 2 || number == own.syn_number) {
             return false;
@@ -166,7 +166,7 @@ impl Live {
     fn begin_b(&mut self) {
         if !self.has_b {
             self.has_b = true;
-            self.b = Direction::default();
+            self.b = Direction::NONE;
         }
     }
 
@@ -183,8 +183,7 @@ impl Live {
 
     /// The row; the capture ended at `capture_end_ns`, and an open connection was idle until then.
     pub fn finish(&self, capture_end_ns: i64) -> Row {
-        let none = Direction::default();
-        let b = self.b().unwrap_or(&none);
+        let b = self.b().unwrap_or(&NOTHING);
         let a = &self.a;
         let resets = |side: &Direction| side.rare.as_ref().map_or(0, |rare| rare.resets);
         let sides = |count: fn(&Direction) -> u32| u8::from(count(a) > 0) + u8::from(count(b) > 0);

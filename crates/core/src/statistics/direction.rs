@@ -10,7 +10,7 @@ use super::window::{Advertised, InFlight};
 use crate::wire::tcp::{self, Segment, ACK, FIN, PSH, RST, SYN, URG};
 
 /// Packets of a side that a hardware duplicate is looked for among.
-const REMEMBERED_PACKETS: usize = 8;
+pub(super) const REMEMBERED_PACKETS: usize = 8;
 
 /// A packet as far as its connection needs it.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ pub(super) struct Rare {
     pub last_round_trips: Samples,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Direction {
     pub packets: u32,
     pub acks: u32,
@@ -105,8 +105,8 @@ pub(super) struct Direction {
     pub compared_acknowledgment: u32,
     pub compared_window: u32,
     pub duplicates_in_a_row: u32,
-    recent: [u32; REMEMBERED_PACKETS],
-    recent_at: u8,
+    pub(super) recent: [u32; REMEMBERED_PACKETS],
+    pub(super) recent_at: u8,
     pub rare: Option<Box<Rare>>,
 }
 

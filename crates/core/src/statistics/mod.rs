@@ -7,6 +7,7 @@ mod acknowledgment;
 mod closed;
 mod connection;
 mod direction;
+mod nothing;
 mod outstanding;
 mod pair;
 mod repeats;

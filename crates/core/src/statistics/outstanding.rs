@@ -22,7 +22,7 @@ impl OutstandingSegment {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Outstanding {
     in_place: [OutstandingSegment; IN_PLACE],
     count: u32,
@@ -34,6 +34,13 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
+    pub const NONE: Outstanding = Outstanding {
+        in_place: [OutstandingSegment { start: 0, length: 0, retransmissions: 0, sent_ns: 0 }; IN_PLACE],
+        count: 0,
+        has_forgotten: false,
+        more: None,
+    };
+
     /// Adds a segment above all others.
     #[inline]
     pub fn push(&mut self, segment: OutstandingSegment) {

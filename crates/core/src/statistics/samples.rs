@@ -15,6 +15,8 @@ pub(super) struct Samples {
 }
 
 impl Samples {
+    pub const NONE: Samples = Samples { sum_ns: 0, min_ns: 0, max_ns: 0, squares: 0.0, count: 0 };
+
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
         if self.count == 0 {

@@ -4,7 +4,7 @@
 pub(super) const MAX_GAPS: usize = 1024;
 
 /// Disjoint, ascending, not touching; the topmost apart.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Sent {
     start: i64,
     end: i64,
@@ -54,6 +54,8 @@ impl Quarters {
 }
 
 impl Sent {
+    pub const NONE: Sent = Sent { start: 0, end: 0, base: 0, has_base: false, has_filled: false, below: None };
+
     #[inline]
     pub fn quarters(&self) -> Quarters {
         Quarters { base: self.base }

@@ -1,7 +1,7 @@
 //! Windows that a side advertised, and the data that was outstanding against them.
 
 /// Advertised windows, in bytes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Advertised {
     sum: u64,
     max: u32,
@@ -15,10 +15,13 @@ pub(super) struct Advertised {
 }
 
 impl Advertised {
+    pub const NONE: Advertised =
+        Advertised { sum: 0, max: 0, min: 0, zero: 0, scaled_packets: 0, is_scaled: false, has_any: false };
+
     /// The first window that the agreed scale applies to: what SYNs said before does not count (RFC 7323, 2.2).
     #[inline]
     pub fn scale_agreed(&mut self) {
-        *self = Advertised { zero: self.zero, is_scaled: true, ..Advertised::default() };
+        *self = Advertised { zero: self.zero, is_scaled: true, ..Advertised::NONE };
     }
 
     #[inline]
@@ -60,7 +63,7 @@ impl Advertised {
 }
 
 /// Data sent and not acknowledged (tcptrace: owin), sampled when new data or nothing new is sent.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct InFlight {
     sum: i64,
     /// Bytes times nanoseconds.
@@ -73,6 +76,8 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
+    pub const NONE: InFlight = InFlight { sum: 0, weighted: 0.0, last_ns: 0, last: 0, max: 0, min: 0, count: 0 };
+
     #[inline]
     pub fn sample(&mut self, bytes: i64, time_ns: i64) {
         if self.count > 0 {
