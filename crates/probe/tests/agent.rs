@@ -256,8 +256,10 @@ fn file_errors_say_what_was_tried() {
 #[test]
 fn waits_for_a_port() {
     let agent = agent();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let tcp = listener.local_addr().unwrap().port();
+    // Below the ports that the kernel hands out, or another test might be given it as soon as it is free.
+    let first = 20_000 + (std::process::id() % 10_000) as u16;
+    let bind = |port| std::net::TcpListener::bind(("127.0.0.1", port));
+    let (tcp, listener) = (first..32_000).find_map(|port| Some((port, bind(port).ok()?))).unwrap();
     let udp_socket = std::net::UdpSocket::bind("[::1]:0").unwrap();
     let udp = udp_socket.local_addr().unwrap().port();
     let ask = |port: u16, protocol: &str, limit_s: f64| {
@@ -273,7 +275,7 @@ fn waits_for_a_port() {
 
     let waiting = agent.open(LISTENING, json!({"port": tcp, "protocol": "tcp", "limit_s": 20.0}));
     assert!(waiting.try_next(Duration::from_millis(100)).is_none());
-    let _listener = std::net::TcpListener::bind(("127.0.0.1", tcp)).unwrap();
+    let _listener = bind(tcp).unwrap();
     assert!(waiting.answer().unwrap()["waited_s"].as_f64().unwrap() >= 0.09);
 }
 
