@@ -34,7 +34,9 @@ def test_a_nic(nic: str, site: Callable[..., Site], leaves_nothing: None) -> Non
             listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
             server.listening(5000, 5.0)
             command = ["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", str(SENT_BYTES), "-J", *direction]
-            end = json.loads(client.run(command).stdout)["end"]
+            report = json.loads(client.run(command).stdout)
+            assert "error" not in report, report["error"]
+            end = report["end"]
             assert end["sum_sent"]["bytes"] >= SENT_BYTES
             # iperf3's receiver leaves unread what is in buffers when the sender is done: much of it in a slow guest.
             assert end["sum_received"]["bytes"] > SENT_BYTES / 10
