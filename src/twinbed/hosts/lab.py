@@ -15,7 +15,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
                 keep_open=[theirs.fileno()],
                 log=log,
             )
-        stack.callback(keeper.wait)
+        stack.callback(_end, ours, keeper.wait)
         connection = Connection(MACHINE, ours)
         stack.callback(connection.close)
         try:
@@ -92,6 +92,13 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
             raise HostError(f"the lab did not start: {error}{': ' if said else ''}{said}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
         yield Lab(identity, machine, scratch, cgroup)
+
+
+def _end(control: socket.socket, wait: Callable[[], object]) -> None:
+    """A lab ends when its control stream does. An interrupt may have come before there was a connection to close it."""
+    with contextlib.suppress(OSError):
+        control.shutdown(socket.SHUT_RDWR)
+    wait()
 
 
 def remove(scratch: Path, cgroup: Path | None, *, limit_s: float = 5.0) -> None:
