@@ -17,6 +17,7 @@ use twinbed_core::table::Column;
 
 use crate::arrow::{batch, schema, table_of};
 use crate::capture::summary_dict;
+use crate::captures::truncated;
 use columns::columns;
 use output::Blocks;
 use read::{read, Reading};
@@ -105,13 +106,6 @@ pub fn flows_to_parquet<'py>(
 
 fn summary<'py>(py: Python<'py>, reading: &Reading) -> PyResult<Bound<'py, PyDict>> {
     let dict = summary_dict(py, &reading.summary)?;
-    let truncated = reading.stops.iter().map(|(path, stop)| {
-        let dict = PyDict::new(py);
-        dict.set_item("file", path.display().to_string())?;
-        dict.set_item("byte", stop.byte)?;
-        dict.set_item("reason", &stop.reason)?;
-        Ok::<_, PyErr>(dict)
-    });
-    dict.set_item("truncated", truncated.collect::<PyResult<Vec<_>>>()?)?;
+    dict.set_item("truncated", truncated(py, &reading.stops)?)?;
     Ok(dict)
 }

@@ -1,18 +1,17 @@
 //! Captures through the engine. With two threads or more, one reads and decompresses while another counts.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use twinbed_core::capture::{read_merged, Ended, Frame, Origin, Stop, Unreadable};
-use twinbed_core::error::ReadError;
+use twinbed_core::capture::{read_merged, Frame, Stop, Unreadable};
 use twinbed_core::flow::Summary;
 use twinbed_core::statistics::{Engine, Options};
 
 use super::batches::read_ahead;
 use super::output::Blocks;
-use crate::artifact::{named, open_stream, wrong, ArtifactError};
+use crate::artifact::open_stream;
+use crate::captures::{self, Ending};
 
 /// What is known of captures beside their rows.
 pub struct Reading {
@@ -43,29 +42,7 @@ pub fn read(mut paths: Vec<PathBuf>, options: Options, threads: usize, rows: &mu
             read_merged(readers, |frame| engine.frame(frame, &mut |row| rows.push(row)))
         }
     };
-    let ended = ended.map_err(|unreadable| refused(&paths, unreadable))?;
-    let mut origin = Origin::default();
-    let mut stops = Vec::new();
-    for (path, Ended { origin: of_one, stop }) in paths.into_iter().zip(ended) {
-        origin.interfaces += of_one.interfaces;
-        if let Some(dropped) = of_one.dropped_packets {
-            origin.dropped_packets = Some(origin.dropped_packets.unwrap_or(0).saturating_add(dropped));
-        }
-        for (reason, count) in of_one.skipped {
-            *origin.skipped.entry(reason).or_default() += count;
-        }
-        stops.extend(stop.map(|stop| (path, stop)));
-    }
+    let ended = ended.map_err(|unreadable| captures::refused(&paths, unreadable))?;
+    let Ending { origin, stops } = captures::ending(paths, ended);
     Ok(Reading { summary: engine.finish(origin, &mut |row| rows.push(row)), stops })
-}
-
-fn refused(paths: &[PathBuf], Unreadable { which, error }: Unreadable) -> PyErr {
-    let path = paths.get(which).map_or(Path::new("-"), PathBuf::as_path);
-    match error {
-        ReadError::Format(error) => wrong(path, &error),
-        ReadError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
-            ArtifactError::new_err(format!("{}: compressed data: {error}", path.display()))
-        }
-        ReadError::Io(error) => named(error, path),
-    }
 }
