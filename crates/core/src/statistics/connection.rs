@@ -199,14 +199,8 @@ impl Live {
         let idle_until_ns = if is_over { i64::MIN } else { capture_end_ns };
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
         let both_scaled = a.advertised.is_scaled && b.advertised.is_scaled;
-        let side = |direction: &Direction, low: bool| {
-            let mut side = side(direction, self.endpoints.end(low), elapsed_ns, idle_until_ns, both_scaled);
-            if !self.has_times {
-                side.forget_times();
-            }
-            side
-        };
-        Row {
+        let side = |of, low| side(of, self.endpoints.end(low), elapsed_ns, idle_until_ns, both_scaled);
+        let mut row = Row {
             first_packet_number: self.first_number,
             first_ns: self.has_times.then_some(self.first_ns),
             last_ns: self.has_times.then_some(self.last_ns),
@@ -217,10 +211,17 @@ impl Live {
             fins,
             a: side(a, self.a_is_low),
             b: side(b, !self.a_is_low),
+        };
+        if !self.has_times {
+            row.a.forget_times();
+            row.b.forget_times();
         }
+        row
     }
 }
 
+/// Inlined, so that a row is written once, to where it stays.
+#[inline(always)]
 fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until_ns: i64, both_scaled: bool) -> Side {
     let no_rare = super::direction::Rare::default();
     let rare = of.rare.as_deref().unwrap_or(&no_rare);

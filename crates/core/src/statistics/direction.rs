@@ -21,7 +21,8 @@ pub(super) struct Arrival<'a> {
     pub captured_payload_bytes: u32,
     pub ip_bytes: u32,
     pub frame_bytes: u32,
-    pub ip_id: Option<u16>,
+    /// 0 where there is none.
+    pub ip_id: u16,
 }
 
 /// What most connections do not have.
@@ -239,12 +240,11 @@ impl Direction {
     /// The same sequence number and IP identification among the last packets: one packet, captured twice.
     #[inline]
     fn hardware_duplicate(&mut self, arrival: &Arrival) {
-        let Some(id) = arrival.ip_id.filter(|&id| id != 0) else { return };
-        if arrival.segment.sequence == 0 {
+        if arrival.ip_id == 0 || arrival.segment.sequence == 0 {
             return;
         }
         // One number for both: neighbours differ by less than this factor, so they do not fall together.
-        let mark = arrival.segment.sequence.wrapping_add(u32::from(id).wrapping_mul(0x9e37_79b1));
+        let mark = arrival.segment.sequence.wrapping_add(u32::from(arrival.ip_id).wrapping_mul(0x9e37_79b1));
         if self.recent.contains(&mark) {
             self.rare().hardware_dups += 1;
         }

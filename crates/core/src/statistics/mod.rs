@@ -40,7 +40,7 @@ use table::Table;
 pub struct Options {
     /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
     pub tunnels: bool,
-    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are from an eighth of it
+    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are from a thirty-second of it
     /// on: a packet that one of them gets after so many others have closed (fewer by those open) begins
     /// another row.
     pub max_connections: usize,
@@ -72,7 +72,7 @@ impl Options {
 
 /// The part of the connections held from which on closed ones are finished early: few enough that the memory of those held
 /// stays near a core's cache, and enough that what comes late finds its connection.
-const CLOSED_FROM: usize = 8;
+const CLOSED_FROM: usize = 32;
 
 /// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
 const CLOSED_AT_A_TIME: usize = 64;
@@ -198,7 +198,7 @@ impl Engine {
             captured_payload_bytes: (transport.len() as u32).saturating_sub(u32::from(segment.header_bytes)),
             ip_bytes: packet.ip_bytes,
             frame_bytes: frame.original_bytes,
-            ip_id: packet.ip_id,
+            ip_id: packet.ip_id.unwrap_or(0),
         };
         let pair = Pair::of(&packet.addresses, segment.source_port, segment.destination_port);
         let (found, sender_is_low) = match pair {

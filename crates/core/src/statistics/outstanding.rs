@@ -51,7 +51,11 @@ impl Outstanding {
             }
             more.push_back(segment);
         } else if let Some(place) = self.in_place.get_mut(self.count as usize) {
-            *place = segment;
+            // Field by field: as a whole it would be read back from where its parts were just written, which waits.
+            place.start = segment.start;
+            place.length = segment.length;
+            place.retransmissions = segment.retransmissions;
+            place.sent_ns = segment.sent_ns;
             self.count += 1;
         } else {
             self.spill().push_back(segment);
