@@ -162,6 +162,8 @@ def port_reuse(wire: Wire) -> None:
     _abort(client)
     client, server = again()
     _abort(server)
+    with contextlib.suppress(ConnectionResetError):
+        client.recv(1)
     client, server = again()
     vanish(client)
     vanish(server)

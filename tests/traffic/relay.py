@@ -110,8 +110,12 @@ class Relay:
         return sum(map(chosen, self.seen))
 
     def is_idle(self) -> bool:
-        """Nothing is held back and the devices have nothing to say."""
-        return self._idle and not self._due
+        """Nothing is held back and the devices have nothing to say. They are asked first: what the thread has taken from
+        them by then is held back as soon as it is idle again."""
+        poll = select.poll()
+        for descriptor in self._taps.values():
+            poll.register(descriptor, select.POLLIN)
+        return not poll.poll(0) and self._idle and not self._due
 
     def _guarded(self) -> None:
         try:

@@ -23,8 +23,9 @@ REAL = rb"""[{"ifindex":1,"ifname":"lo","flags":["LOOPBACK"],"mtu":65536,"qdisc"
 
 def test_what_ip_prints() -> None:
     lo, veth = device.parse(REAL)
-    assert lo == device.Device("lo", None, None, 65536, False, "00:00:00:00:00:00", (), {})
-    assert veth == device.Device("v1", "veth", None, 1500, True, "76:1c:6b:57:d5:e9", ("fe80::741c:6bff:fe57:d5e9/64",), {})
+    assert lo == device.Device("lo", None, None, 65536, False, False, "00:00:00:00:00:00", (), {})
+    addresses = ("fe80::741c:6bff:fe57:d5e9/64",)
+    assert veth == device.Device("v1", "veth", None, 1500, True, True, "76:1c:6b:57:d5:e9", addresses, {})
 
 
 def test_ip_of_this_machine_prints_it_so() -> None:

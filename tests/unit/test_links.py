@@ -64,7 +64,8 @@ def test_a_hardware_address_follows_from_the_address() -> None:
 
 
 def port_of(**changes: object) -> Device:
-    facts = {"name": "p.client", "kind": "veth", "master": "switch0", "mtu": 1500, "up": True, "mac": "", "addresses": ()}
+    facts = {"name": "p.client", "kind": "veth", "master": "switch0", "mtu": 1500, "up": True, "carrier": True, "mac": ""}
+    facts |= {"addresses": ()}
     return Device(**{**facts, "details": {}, **changes})  # type: ignore[arg-type]
 
 

@@ -17,6 +17,8 @@ class Device:
     master: str | None
     mtu: int
     up: bool
+    carrier: bool
+    """The link is there: an emulated card takes up to seconds to say so, and loses what is sent before."""
     mac: str
     addresses: tuple[str, ...]
     details: Mapping[str, Any]
@@ -38,6 +40,7 @@ def _device(entry: Mapping[str, Any]) -> Device:
         master=entry.get("master"),
         mtu=entry["mtu"],
         up="UP" in entry["flags"],
+        carrier="LOWER_UP" in entry["flags"],
         mac=entry.get("address", ""),
         addresses=tuple(f"{item['local']}/{item['prefixlen']}" for item in entry.get("addr_info", [])),
         details=info.get("info_data", {}),

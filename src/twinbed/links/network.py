@@ -6,6 +6,7 @@ Addresses are private to the lab: pair i has 10.77.i.1 (client) and 10.77.i.2 (s
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -21,6 +22,8 @@ from twinbed.model.topology import Topology
 H = TypeVar("H")
 T = TypeVar("T")
 CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
+CARRIER = f"/sys/class/net/{bridge.HOST_DEVICE}/carrier"
+CARRIER_LIMIT_S = 10.0
 OFFLOAD_FEATURES = ("sg", "tso", "gso", "gro")
 
 
@@ -60,6 +63,14 @@ def configure(host: AgentHost, address: str, topology: Topology, settings: HostS
     if settings.offload:
         words = (word for name in OFFLOAD_FEATURES for word in (name, settings.offload))
         host.run(["ethtool", "-K", bridge.HOST_DEVICE, *words])
+    _until_carrier(host)
+
+
+def _until_carrier(host: AgentHost) -> None:
+    """Or until the limit: whether there is one then, ``applied_on_host`` reads back."""
+    deadline = time.monotonic() + CARRIER_LIMIT_S
+    while host.read(CARRIER) != b"1\n" and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def applied_on_machine(machine: AgentHost, kinds: Mapping[str, str], topology: Topology) -> list[Applied]:
@@ -86,6 +97,7 @@ def applied_on_host(host: AgentHost, address: str, topology: Topology, settings:
         Applied(host.name, "mac", mac(address), found and found.mac, source),
         Applied(host.name, "mtu", topology.link.mtu, found and found.mtu, source),
         Applied(host.name, "up", True, found and found.up, source),
+        Applied(host.name, "carrier", True, found and found.carrier, source),
     ]
     congestion_control = host.read(CONGESTION_CONTROL).decode().strip()
     result.append(Applied(host.name, "congestion_control", settings.congestion_control, congestion_control, CONGESTION_CONTROL))
