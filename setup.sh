@@ -18,6 +18,7 @@ test_needs=(chromium:chromium cpio:cpio tcptrace:tcptrace tshark:tshark editcap:
 stamps=.setup
 probe=src/twinbed/bin/twinbed-probe
 target=x86_64-unknown-linux-gnu
+built=${CARGO_TARGET_DIR:-target}
 
 say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
 
@@ -85,8 +86,8 @@ build_probe() {
   RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --profile probe -p twinbed-probe --target $target || return 1
   mkdir -p "${probe%/*}"
   # Renamed into place: a running lab may be executing the old one. Left alone where nothing changed: images depend on it.
-  if ! cmp -s "target/$target/probe/twinbed-probe" "$probe"; then
-    cp "target/$target/probe/twinbed-probe" "$probe.new" && mv "$probe.new" "$probe" || return 1
+  if ! cmp -s "$built/$target/probe/twinbed-probe" "$probe"; then
+    cp "$built/$target/probe/twinbed-probe" "$probe.new" && mv "$probe.new" "$probe" || return 1
   fi
   finish probe
 }
@@ -94,7 +95,7 @@ build_probe() {
 build_preload() {
   begin preload
   cargo build --locked --release -p twinbed-preload && mkdir -p "${probe%/*}" &&
-    cp target/release/libtwinbed_preload.so "${probe%/*}/preload.new" &&
+    cp "$built/release/libtwinbed_preload.so" "${probe%/*}/preload.new" &&
     mv "${probe%/*}/preload.new" "${probe%/*}/libtwinbed_preload.so" && finish preload
 }
 
