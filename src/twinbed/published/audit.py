@@ -1,0 +1,289 @@
+"""What the seeds print that does not follow from what they print, found by rules.
+
+Each rule looks at every table (or claim, or equation) that has what it needs, and flags a number only if no numbers that round to
+the printed ones make it right.  A displayed equation is held to its digits as displayed; where inputs that round to them would
+give its result, the finding says so.  Nothing here knows which cells are wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from twinbed.published import anova, claims, rounding
+from twinbed.published.printed import Cell, Equation, Library, Table
+from twinbed.published.replay import LINKS, goodput, replay
+from twinbed.published.replayed import Replayed, Status
+from twinbed.published.rounding import Range
+from twinbed.statistics.physics import Accounting, Path, tcp_goodput
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something printed that does not follow. ``follows`` is what does, ``arithmetic`` how, ``changes`` what it matters for."""
+
+    rule: str
+    source: str
+    table: str
+    cell: str
+    printed: str
+    follows: str
+    arithmetic: str
+    changes: str
+
+
+def audit(library: Library) -> list[Finding]:
+    """All findings, rule by rule, in the order of the tables."""
+    return [finding for rule in RULES.values() for finding in rule(library)]
+
+
+# Goodput above what the link can carry.
+
+
+def _above_link(library: Library) -> Iterator[Finding]:
+    for table in library.tables.values():
+        for cell in table.where(kind="mean", metric="requests_per_second"):
+            link = LINKS.get(cell.labels.get("link", ""))
+            if link is not None and cell.labels.get("payload") in library.sizes:
+                yield from _gate_requests(library, table, cell, link)
+        shared = LINKS.get(table.settings.get("shared_link", ""))
+        if shared is not None and table.settings.get("transport") == "tcp":
+            for cell in table.where(kind="mean", metric="throughput"):
+                flows = int(cell.labels["flows"])
+                rate = cell.range * Range.exactly(flows * 10**6)
+                yield from _gated(table, cell, rate, shared, f"{flows} x {cell.printed} Mbit/s", "")
+
+
+def _gate_requests(library: Library, table: Table, cell: Cell, link: int) -> Iterator[Finding]:
+    rate, formula = goodput(library, cell)
+    otherwise = library.sizes[cell.labels["payload"]].otherwise
+    doubt = ""
+    if otherwise:
+        other, _ = goodput(library, cell, otherwise=True)
+        if float(other.span.low) <= tcp_goodput(link):
+            millions = rounding.significant(other.value / 10**6, 4)
+            doubt = f"; were {cell.labels['payload']} {otherwise} bytes, it were {millions} and could be"
+    yield from _gated(table, cell, rate.span, link, f"{formula} = {_mega(float(rate.value))}", doubt)
+
+
+def _gated(table: Table, cell: Cell, rate: Range, link: int, formula: str, doubt: str) -> Iterator[Finding]:
+    most = tcp_goodput(link)
+    least = float(rate.low)
+    if least <= most:
+        return
+    shaper = tcp_goodput(link, Path(accounting=Accounting.SHAPER))
+    fits = "a shaper that counts no preamble, gap or checksum lets" if least <= shaper else "not even a shaper's count lets"
+    yield Finding(
+        rule="goodput above the link",
+        source=table.source,
+        table=table.id,
+        cell=cell.name,
+        printed=f"{cell.printed} {cell.unit}",
+        follows=f"at most {_mega(most)} as TCP payload over Ethernet, MTU 1500, timestamps",
+        arithmetic=f"{formula}, at least {_mega(least)} before rounding",
+        changes=f"the limit measured is not a wire's: {fits} {_mega(shaper)} through{doubt}",
+    )
+
+
+def _mega(rate: float) -> str:
+    return f"{rate / 1e6:.1f} Mbit/s"
+
+
+# Runs that must have ended before their time.
+
+
+def _request_cap(library: Library) -> Iterator[Finding]:
+    for table in library.tables.values():
+        if not {"request_cap", "duration_s"} <= table.settings.keys():
+            continue
+        cap, seconds = int(table.settings["request_cap"]), int(table.settings["duration_s"])
+        for cell in table.where(kind="mean", metric="requests_per_second"):
+            if cell.range.low * seconds <= cap:
+                continue
+            yield Finding(
+                rule="request cap",
+                source=table.source,
+                table=table.id,
+                cell=cell.name,
+                printed=f"{cell.printed} {cell.unit}, in runs of {seconds} s",
+                follows=f"the cap of {cap:,} requests ended the run after {float(cap / cell.number):.1f} s",
+                arithmetic=f"{cell.printed} x {seconds} = {float(cell.number * seconds):,.0f} > {cap:,}",
+                changes=f"its rate is of {float(100 * cap / (cell.number * seconds)):.0f} % of the time that others' are of",
+            )
+
+
+# Half-widths of intervals of a difference of two means.
+
+
+def _half_width(library: Library) -> Iterator[Finding]:
+    for table in library.tables.values():
+        if "quantile" not in table.settings:
+            continue
+        for row in anova.differences(library, table):
+            if row.printed_half.span.overlaps(row.half.span):
+                continue
+            low, high = (rounding.shown(end.value, 2) for end in row.ends)
+            half = float(row.printed_half.value)
+            changed = row.significant != row.marked
+            names = f"{row.low.labels['against']} -> {row.low.labels['receivers']}"
+            now = "significant" if row.significant else "not significant"
+            yield Finding(
+                rule="interval half-width",
+                source=table.source,
+                table=table.id,
+                cell=row.low.place,
+                printed=f"({row.low.printed}, {row.high.printed})",
+                follows=f"({low}, {high})",
+                arithmetic=f"{row.said} = {float(row.half.value):.2f}, not {half:.2f}{_made(half / row.scale, row)}",
+                changes=f"{names} becomes {now}" if changed else f"{names} stays {now}",
+            )
+
+
+def _made(multiple: float, row: anova.Difference) -> str:
+    """How a half-width that is not the difference's may have been made, of the usual multiples of q s."""
+    a, r = row.levels, row.replications
+    known: Mapping[str, float] = {
+        "sqrt(1/r), of one mean": math.sqrt(1 / r),
+        "1, of one observation": 1.0,
+        "sqrt(2), of two observations": math.sqrt(2),
+        "sqrt((a-1)/(a r)), of an effect": math.sqrt((a - 1) / (a * r)),
+        "sqrt(a r/2), the root's fraction upside down with all observations in it": math.sqrt(a * r / 2),
+    }
+    for name, factor in known.items():
+        if math.isclose(multiple, factor, rel_tol=2e-3):
+            return f", which is q s x {name}"
+    return ""
+
+
+# Numbers that do not come out again.
+
+
+def _not_reproduced(library: Library) -> Iterator[Finding]:
+    for table in library.tables.values():
+        if "quantile" in table.settings:
+            continue
+        rows = replay(library, table)
+        for row in rows:
+            if row.status is Status.DIFFERS:
+                yield Finding(
+                    rule="does not come out again",
+                    source=table.source,
+                    table=table.id,
+                    cell=f"{row.cell}: {row.quantity}",
+                    printed=row.printed or "",
+                    follows=_between(row),
+                    arithmetic=f"{row.formula} = {row.recomputed}",
+                    changes=_permuted(row, rows),
+                )
+
+
+def _between(row: Replayed) -> str:
+    if row.low is None or row.high is None:
+        return row.recomputed
+    digits = len(row.recomputed.partition(".")[2])
+    return f"{row.low:.{digits}f} to {row.high:.{digits}f}"
+
+
+def _permuted(row: Replayed, rows: list[Replayed]) -> str:
+    """Whether it is what another row that does not come out should say: then rows have changed places."""
+    wrong = [each for each in rows if each.status is Status.DIFFERS and each.quantity == row.quantity]
+    decimals = len((row.printed or "").partition(".")[2])
+
+    def at_print(each: Replayed) -> str:
+        return f"{float(each.recomputed):.{decimals}f}"
+
+    if len(wrong) > 1 and sorted(str(each.printed) for each in wrong) == sorted(map(at_print, wrong)):
+        owner = next(each.cell for each in wrong if at_print(each) == row.printed)
+        return f"it is what follows for {owner}: the {len(wrong)} values are right but stand in other rows"
+    return ""
+
+
+# Sentences.
+
+_INSTEAD: Mapping[str, str] = {
+    "all": "not so for {wrong} of {cases} cases",
+    "any": "so for none of {cases} cases",
+    "none": "so for {wrong} of {cases} cases too",
+}
+
+
+def _claims(library: Library) -> Iterator[Finding]:
+    for checked in claims.check_all(library):
+        if not checked.wrong:
+            continue
+        claim = checked.claim
+        counts = {"wrong": len(checked.wrong), "cases": len(checked.cases)}
+        follows = _INSTEAD.get(claim.quantifier, "not so for {wrong} of {cases} cases").format(**counts)
+        tables = list(dict.fromkeys(case.cells[-1].table for case in checked.wrong))
+        places = "; ".join(dict.fromkeys(_place(case) for case in checked.wrong if len(case.cells) < 4))
+        yield Finding(
+            rule="claim",
+            source=claim.source,
+            table=" ".join(tables),
+            cell=f"{claim.place}: {places}" if places else claim.place,
+            printed=claim.quote,
+            follows=_length(library, claim.left, claim.right) if claim.measure == "walk" else follows,
+            arithmetic="; ".join(case.arithmetic for case in checked.wrong),
+            changes=_outermost(checked),
+        )
+
+
+def _place(case: claims.Case) -> str:
+    """The labels of the case's cells that it is about: the first's, where the others only differ in the testbed."""
+    return case.cells[1 if len(case.cells) > 1 else 0].place
+
+
+def _outermost(checked: claims.Checked) -> str:
+    if checked.claim.measure not in ("percent change", "percent apart"):
+        return ""
+    worst = max(checked.wrong, key=lambda case: abs(case.value) if checked.claim.relation != "<=" else case.value)
+    return f"furthest off: {_place(worst)}, {worst.arithmetic}"
+
+
+def _length(library: Library, left: str, right: str) -> str:
+    table, _, text = left.partition(": ")
+    cells = library.tables[table].cells
+    first = claims.holds_from(cells, claims.sequence(text), claims.sequence(right.partition(": ")[2]))
+    return f"it holds from length {first}" if first else "it holds at no length"
+
+
+# Equations.
+
+
+def _equations(library: Library) -> Iterator[Finding]:
+    for equation in library.equations:
+        exact = rounding.evaluate(equation.expression, rounded=False)
+        span = rounding.evaluate(equation.expression, rounded=True)
+        printed = rounding.printed_range(equation.value, equation.decimals)
+        # What is displayed with an equals sign is held to its digits, what is told in words to all that round to them.
+        if (exact if equation.relation == "=" else span).overlaps(printed):
+            continue
+        yield Finding(
+            rule="equation",
+            source=equation.source,
+            table="",
+            cell=equation.place,
+            printed=f"{equation.expression} = {equation.printed}{equation.unit}",
+            follows=f"{rounding.shown(exact.middle, equation.decimals)}{equation.unit}",
+            arithmetic=f"{equation.expression} = {rounding.significant(exact.middle)}",
+            changes=_inputs(equation, span, printed),
+        )
+
+
+def _inputs(equation: Equation, span: Range, printed: Range) -> str:
+    if span.overlaps(printed):
+        low, high = (rounding.shown(end, equation.decimals) for end in (span.low, span.high))
+        return f"inputs before rounding may have given it: those that round to the printed ones give {low} to {high}"
+    return equation.note
+
+
+RULES: Mapping[str, Callable[[Library], Iterator[Finding]]] = {
+    "goodput above the link": _above_link,
+    "request cap": _request_cap,
+    "interval half-width": _half_width,
+    "does not come out again": _not_reproduced,
+    "claim": _claims,
+    "equation": _equations,
+}
+"""Name -> rule."""
