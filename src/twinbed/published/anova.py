@@ -124,6 +124,7 @@ class Difference:
     middle: Worked
     half: Worked
     """Half-width of the interval of a difference of two means."""
+    quantile: Fraction
     scale: float
     """Quantile times standard deviation: what half-widths of any kind are multiples of."""
     replications: int
@@ -166,6 +167,7 @@ def differences(library: Library, table: Table) -> Iterator[Difference]:
                 (quantile * rounding.root(Range.exactly(mse.number) * share)).middle,
                 quantile * rounding.root(mse.range * share),
             ),
+            quantile=quantile.middle,
             scale=float(quantile.middle) * math.sqrt(mse.number),
             replications=len(one),
             levels=len(groups),

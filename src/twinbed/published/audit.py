@@ -1,13 +1,14 @@
 """What the seeds print that does not follow from what they print, found by rules.
 
-Each rule looks at every table (or claim, or equation) that has what it needs, and flags a number only if no numbers that round to
-the printed ones make it right.  A displayed equation is held to its digits as displayed; where inputs that round to them would
-give its result, the finding says so.  Nothing here knows which cells are wrong.
+Each rule looks at every table (or claim, or equation) that has what it needs, and flags a number only if no numbers that round
+to the printed ones make it right.  A displayed equation is held to its digits as displayed; where inputs that round to them
+would give its result, the finding says so.  Nothing here knows which cells are wrong.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -107,9 +108,9 @@ def _request_cap(library: Library) -> Iterator[Finding]:
                 table=table.id,
                 cell=cell.name,
                 printed=f"{cell.printed} {cell.unit}, in runs of {seconds} s",
-                follows=f"the cap of {cap:,} requests ended the run after {float(cap / cell.number):.1f} s",
+                follows=f"the cap of {cap:,} requests ended runs: at this rate after {float(cap / cell.number):.1f} s",
                 arithmetic=f"{cell.printed} x {seconds} = {float(cell.number * seconds):,.0f} > {cap:,}",
-                changes=f"its rate is of {float(100 * cap / (cell.number * seconds)):.0f} % of the time that others' are of",
+                changes=f"measured for {float(100 * cap / (cell.number * seconds)):.0f} % of the time of cells under the cap",
             )
 
 
@@ -125,6 +126,7 @@ def _half_width(library: Library) -> Iterator[Finding]:
                 continue
             low, high = (rounding.shown(end.value, 2) for end in row.ends)
             half = float(row.printed_half.value)
+            made = _made(half / row.scale, row)
             changed = row.significant != row.marked
             names = f"{row.low.labels['against']} -> {row.low.labels['receivers']}"
             now = "significant" if row.significant else "not significant"
@@ -135,9 +137,18 @@ def _half_width(library: Library) -> Iterator[Finding]:
                 cell=row.low.place,
                 printed=f"({row.low.printed}, {row.high.printed})",
                 follows=f"({low}, {high})",
-                arithmetic=f"{row.said} = {float(row.half.value):.2f}, not {half:.2f}{_made(half / row.scale, row)}",
+                arithmetic=f"{row.said} = {float(row.half.value):.2f}{_by_t(row)}, not {half:.2f}{made}",
                 changes=f"{names} becomes {now}" if changed else f"{names} stays {now}",
             )
+
+
+def _by_t(row: anova.Difference) -> str:
+    """The half-width by Student's t, which is a little wider than the normal distribution's."""
+    from scipy.special import ndtr, stdtrit
+
+    degrees = row.levels * (row.replications - 1)
+    wider = float(stdtrit(degrees, float(ndtr(float(row.quantile)))))
+    return f" ({float(row.half.value) * wider / float(row.quantile):.2f} by t)"
 
 
 def _made(multiple: float, row: anova.Difference) -> str:
@@ -267,15 +278,23 @@ def _equations(library: Library) -> Iterator[Finding]:
             printed=f"{equation.expression} = {equation.printed}{equation.unit}",
             follows=f"{rounding.shown(exact.middle, equation.decimals)}{equation.unit}",
             arithmetic=f"{equation.expression} = {rounding.significant(exact.middle)}",
-            changes=_inputs(equation, span, printed),
+            changes="; ".join(_consequences(library, equation, exact, span)),
         )
 
 
-def _inputs(equation: Equation, span: Range, printed: Range) -> str:
-    if span.overlaps(printed):
+def _consequences(library: Library, equation: Equation, exact: Range, span: Range) -> Iterator[str]:
+    """What equations that take its result then give; and whether inputs before rounding may explain it."""
+    result = rounding.shown(exact.middle, equation.decimals)
+    for other in library.equations:
+        changed = re.sub(rf"(?<![\d.]){re.escape(equation.printed)}(?![\d.])", result, other.expression)
+        if "." in equation.printed and changed != other.expression:
+            value = rounding.shown(rounding.evaluate(changed, rounded=False).middle, other.decimals)
+            yield f"{changed} = {value}{other.unit}, not {other.printed}{other.unit}"
+    if span.overlaps(rounding.printed_range(equation.value, equation.decimals)):
         low, high = (rounding.shown(end, equation.decimals) for end in (span.low, span.high))
-        return f"inputs before rounding may have given it: those that round to the printed ones give {low} to {high}"
-    return equation.note
+        yield f"inputs before rounding may have given it: those that round to the printed ones give {low} to {high}"
+    elif equation.note:
+        yield equation.note
 
 
 RULES: Mapping[str, Callable[[Library], Iterator[Finding]]] = {

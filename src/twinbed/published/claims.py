@@ -8,13 +8,14 @@ selections share values of, works out its measure for each such case, and holds 
 * ``walk``, the probability of one sequence along a printed chain less that of another; ``most probable``, the length at which a
   sequence is the most probable of its length.
 
-``all``, ``any``, ``none`` or ``all but N`` of the cases have to be so.  A case counts as broken only if no numbers that round to
-the printed ones make it true, and as true beyond doubt only if all do.  Bounds of ``percent apart``, and of < and >, are exact;
-others stand for all that rounds to them.
+``all``, ``any``, ``none`` or ``all but N`` of the cases have to be so.  A case counts as broken only if no numbers that round
+to the printed ones make it true, and as true beyond doubt only if all do.  Bounds of ``percent apart``, and of < and >, are
+exact; others stand for all that rounds to them.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,7 @@ from fractions import Fraction
 from twinbed.published import rounding
 from twinbed.published.printed import Cell, Claim, Library
 from twinbed.published.rounding import HUNDRED, Range
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -149,9 +151,7 @@ def _arithmetic(name: str, cells: Sequence[Cell], value: Fraction) -> str:
         case "difference":
             return f"{printed[0]} - {printed[1]} = {rounding.significant(value, 4)}"
         case "farther":
-            return (
-                f"|{printed[0]} - {printed[2]}| - |{printed[1]} - {printed[2]}| = {rounding.significant(value, 4)}"
-            )
+            return f"|{printed[0]} - {printed[2]}| - |{printed[1]} - {printed[2]}| = {rounding.significant(value, 4)}"
     sign = "" if name == "percent apart" else "+" if value > 0 else ""
     return f"{printed[0]} -> {printed[1]}: {sign}{rounding.significant(value, 3)} %"
 
@@ -172,7 +172,7 @@ def walk(cells: Sequence[Cell], calls: Sequence[str]) -> Fraction:
     """Probability of the sequence from its first call on; 0 where a transition is not in the chain."""
     edges = {(cell.labels["from"], cell.labels["to"]): cell.number for cell in cells}
     product = Fraction(1)
-    for step in zip(calls, calls[1:], strict=False):
+    for step in itertools.pairwise(calls):
         product *= edges.get(step, Fraction(0))
     return product
 
@@ -209,7 +209,7 @@ def _walk_cases(library: Library, claim: Claim) -> Iterator[Case]:
 def product(cells: Sequence[Cell], calls: Sequence[str]) -> str:
     """The multiplication, equal factors as a power."""
     printed = {(cell.labels["from"], cell.labels["to"]): f"{float(cell.number):g}" for cell in cells}
-    factors = [printed.get(step, "0") for step in zip(calls, calls[1:], strict=False)]
+    factors = [printed.get(step, "0") for step in itertools.pairwise(calls)]
     counts = {factor: factors.count(factor) for factor in factors}
     return " x ".join(factor if times == 1 else f"{factor}^{times}" for factor, times in counts.items())
 

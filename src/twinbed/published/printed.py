@@ -26,6 +26,22 @@ EXACT = ("count", "sum", "degrees of freedom", "probability")
 """Kinds of numbers that are not rounded: whole by nature, or made up for an example."""
 
 
+EVIDENT = (
+    "testbed",
+    "payload",
+    "link",
+    "congestion_control",
+    "component",
+    "term",
+    "class",
+    "parameter",
+    "setting",
+    "placement",
+)
+"""Labels whose values say themselves what they are."""
+ROMAN = {"1": "i", "2": "ii", "3": "iii", "4": "iv", "5": "v", "6": "vi", "7": "vii", "8": "viii", "9": "ix"}
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A seed."""
@@ -55,11 +71,11 @@ class Cell:
     @property
     def name(self) -> str:
         """Its place in the table, for people."""
-        return " ".join([*self.labels.values(), self.kind])
+        return f"{self.place} {self.kind}"
 
     @property
     def place(self) -> str:
-        return " ".join(self.labels.values())
+        return " ".join(value if name in EVIDENT else f"{name}={value}" for name, value in self.labels.items())
 
     @property
     def number(self) -> Fraction:
@@ -165,11 +181,10 @@ class Library:
 
     def table(self, name: str) -> Table:
         """By its id, in any case, with arabic numerals too (icnc-3). Raises TwinbedError."""
-        roman = dict(zip("123456789", "i ii iii iv v vi vii viii ix".split(), strict=True))
         known = {each.casefold(): each for each in self.tables}
         wanted = name.casefold()
         source, _, number = wanted.partition("-")
-        found = known.get(wanted) or known.get(f"{source}-{roman.get(number, number)}")
+        found = known.get(wanted) or known.get(f"{source}-{ROMAN.get(number, number)}")
         if found is None:
             near = difflib.get_close_matches(wanted, known, n=1)
             hint = f"did you mean {known[near[0]]}? " if near else ""

@@ -99,7 +99,9 @@ def parse(printed: str) -> tuple[Fraction, int] | None:
         return None
     digits, tens = found[2], int(found[5] or 0)
     sign = -1 if found[1] and found[1].endswith("-") else 1
-    return sign * Fraction(f"0{digits}" if digits.startswith(".") else digits) * 10**tens, len(found[3] or found[4] or "") - tens
+    return sign * Fraction(f"0{digits}" if digits.startswith(".") else digits) * 10**tens, len(
+        found[3] or found[4] or ""
+    ) - tens
 
 
 def printed_range(value: Fraction, decimals: int) -> Range:
@@ -127,8 +129,8 @@ def significant(value: Fraction, digits: int = 6) -> str:
 
 
 def evaluate(expression: str, *, rounded: bool) -> Range:
-    """A formula of numbers, ``+ - * / **`` and ``exp``: exactly as displayed, or with each number that has decimals standing for
-    all that rounds to it."""
+    """A formula of numbers, ``+ - * / **`` and ``exp``: exactly as displayed, or with each number that has decimals standing
+    for all that rounds to it."""
     return _evaluate(ast.parse(expression, mode="eval").body, expression, rounded)
 
 

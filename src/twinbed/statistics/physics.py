@@ -84,8 +84,8 @@ class Path:
 
 
 def tcp_goodput(rate: float, path: Path | None = None, *, segments_per_acknowledgement: int | None = None) -> float:
-    """Largest TCP payload, bit/s.  Where both directions share the rate (half duplex, one shaper for both), say how many segments
-    an acknowledgement is sent for: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost nothing.
+    """Largest TCP payload, bit/s.  Where both directions share the rate (half duplex, one shaper for both), say for how many
+    segments an acknowledgement is sent: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost nothing.
 
     >>> [round(tcp_goodput(1e9, Path(accounting=each)) / 1e6, 1) for each in Accounting]
     [941.5, 956.4]
@@ -132,10 +132,10 @@ def transactions(
     new_connection: bool = False,
     segments_per_acknowledgement: int | None = None,
 ) -> float:
-    """Largest number of request-response exchanges a second: ``request`` bytes one way, ``response_headers + payload`` the other,
-    each in segments of its own.  ``new_connection`` adds the fewest segments of an opening and a close: SYN and FIN one way,
-    SYN-ACK and the last acknowledgement the other, all without options.  The fuller direction limits; both together where they
-    share the rate, which ``segments_per_acknowledgement`` says as for ``tcp_goodput``.
+    """Largest number of request-response exchanges a second: ``request`` bytes one way, ``response_headers + payload`` the
+    other, each in segments of its own.  ``new_connection`` adds the fewest segments of an opening and a close: SYN and FIN one
+    way, SYN-ACK and the last acknowledgement the other, all without options.  The fuller direction limits; both together where
+    they share the rate, which ``segments_per_acknowledgement`` says as for ``tcp_goodput``.
 
     >>> round(transactions(1e9, 2**20), 2), round(transactions(1e9, 2**20, response_headers=200), 2)
     (112.23, 112.21)

@@ -1,0 +1,322 @@
+"""`twinbed published`: the seeds' printed tables, worked out again, audited, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinbed.cli import exit as codes
+from twinbed.cli.output import STYLES, print_json, print_table
+
+if TYPE_CHECKING:
+    from twinbed.published.audit import Finding
+    from twinbed.published.beside import Own
+    from twinbed.published.printed import Cell, Library, Table
+    from twinbed.published.verdicts import Held
+
+_FORMAT = click.option(
+    "--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it."
+)
+_EPILOG = "docs/published.md says how the tables were read, and what was found in them."
+
+
+@click.group("published", epilog=_EPILOG)
+def group() -> None:
+    """The printed tables of the papers that twinbed is built on, as data: replayed, audited, and beside your own results.
+
+    \b
+    twinbed published list                   the tables
+    twinbed published show ICNC-III          one of them, a row a number
+    twinbed published replay ONL-4           every number that follows from others, worked out again
+    twinbed published audit                  what does not follow, with the arithmetic
+    twinbed published compare results/       virtual against physical as printed, and as you measured
+    """
+
+
+@group.command("list")
+@_FORMAT
+def list_(style: str) -> None:
+    """The tables: source, page, how many runs are behind a number, how many numbers and marks."""
+    library = _library()
+    rows = [
+        {
+            "table": table.id,
+            "source": table.source,
+            "page": table.page,
+            "n": table.n,
+            "cells": len(table.cells),
+            "caption": table.caption,
+        }
+        for table in library.tables.values()
+    ]
+    print_table(rows, style)
+
+
+@group.command()
+@click.argument("name", metavar="TABLE")
+@_FORMAT
+def show(name: str, style: str) -> None:
+    """One TABLE, such as ICNC-III, icnc-3 or ONL-5: a row a number, with what number it is, as printed.
+
+    \b
+    twinbed published show LDRD-3.4
+    twinbed published show ONL-3 --format csv > loss.csv
+    """
+    library = _library()
+    table = library.table(name)
+    rows = [_cell(table, cell) for cell in table.cells]
+    if style == "json":
+        print_json({**_about(library, table), "cells": rows})
+    elif style == "csv":
+        print_table(
+            [{"source": table.source, "table": table.id, "page": table.page, "n": table.n, **row} for row in rows], style
+        )
+    else:
+        for about, text in _about(library, table).items():
+            if text not in (None, "", {}):
+                click.echo(f"{about:<8} {_said(text)}")
+        click.echo()
+        columns = (*table.labels, "metric", "kind", "printed", "unit", "note")
+        shown = [column for column in columns if any(row[column] for row in rows)]
+        print_table([{column: row[column] for column in shown} for row in rows])
+
+
+@group.command()
+@click.argument("name", metavar="[TABLE]", required=False)
+@_FORMAT
+def replay(name: str | None, style: str) -> int:
+    """Work out again what is printed in TABLE (default: everywhere, the text too) from what else is printed.
+
+    equal: it comes out as printed; within rounding: some inputs that round to the printed ones give it (low to high);
+    differs: none do; derived: nothing is printed to hold it against. Exit code 4: some number differs; 0: none.
+    """
+    from twinbed.published import replay as replaying
+    from twinbed.published.replayed import Status
+
+    library = _library()
+    rows = replaying.replay(library, library.table(name) if name else None)
+    shown = [
+        {
+            "table": row.table,
+            "cell": row.cell,
+            "quantity": row.quantity,
+            "printed": row.printed,
+            "recomputed": row.recomputed,
+            "low": row.low if style != "text" else _short(row.low),
+            "high": row.high if style != "text" else _short(row.high),
+            "unit": row.unit,
+            "status": str(row.status),
+            "formula": row.formula,
+        }
+        for row in rows
+    ]
+    if not shown and style == "text":
+        click.echo("nothing in it follows from anything else that is printed")
+    print_table(shown, style)
+    return codes.DIFFERENT if any(row.status is Status.DIFFERS for row in rows) else codes.DONE
+
+
+@group.command()
+@_FORMAT
+def audit(style: str) -> int:
+    """What the papers print that does not follow from what they print: by rule, with the arithmetic, and what it changes.
+
+    A number is flagged only if no numbers that round to the printed ones make it right. Exit code 4: something is flagged; 0:
+    nothing is.
+    """
+    from dataclasses import asdict
+
+    from twinbed.published.audit import audit as audited
+
+    findings = audited(_library())
+    if style == "text":
+        click.echo("\n".join(_findings(findings)))
+    else:
+        print_table([asdict(finding) for finding in findings], style)
+    return codes.DIFFERENT if findings else codes.DONE
+
+
+@group.command()
+@click.argument("results", required=False, type=click.Path(path_type=Path))
+@click.option("--margin", metavar="SHARE", default="10%", show_default=True, help="How far apart still counts as equivalent.")
+@_FORMAT
+def compare(results: Path | None, margin: str, style: str) -> int:
+    """Every virtual testbed of every table against the physical one; with RESULTS your own beside, where metric, testbed and
+    payload match.
+
+    in 10 %: the papers' rule, of means alone. verdict: as twinbed compare gives it, where n and a spread are printed; else why
+    there is none. Exit code 4: some is shown to differ (as printed); 5: none is, but some cannot be decided; 0: all equivalent.
+    """
+    from twinbed.model.error import TwinbedError
+    from twinbed.model.result import Verdict
+    from twinbed.model.units import QuantityError, parse_share
+    from twinbed.published.beside import beside
+    from twinbed.published.verdicts import compare as compared
+
+    try:
+        share = parse_share(margin)
+    except QuantityError as error:
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
+    if share <= 0:
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1")
+    library = _library()
+    held = compared(library, share)
+    if results is None:
+        rows = [_held(row, share, style) for row in held]
+    else:
+        pairs = list(beside(library, held, _own(results, share)))
+        if all(own is None for _, own in pairs):
+            click.echo(f"no metric, testbed and payload of {results} is in any printed table", err=True)
+        rows = [{**_held(row, share, style), **_own_columns(own, style)} for row, own in pairs]
+    print_table(rows, style)
+    verdicts = {row.verdict for row in held}
+    if Verdict.DIFFERENT in verdicts:
+        return codes.DIFFERENT
+    return codes.DONE if verdicts == {Verdict.EQUIVALENT} else codes.INCONCLUSIVE
+
+
+def _library() -> Library:
+    from twinbed.published.printed import library
+
+    return library()
+
+
+def _about(library: Library, table: Table) -> dict[str, Any]:
+    source = library.sources[table.source]
+    return {
+        "table": table.id,
+        "caption": table.caption,
+        "source": f"{source.title}; {source.authors}; {source.number or source.date}",
+        "page": table.page,
+        "n": table.n,
+        "n said": table.n_said,
+        "note": table.note,
+        "settings": dict(table.settings),
+    }
+
+
+def _said(about: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in about.items()) if isinstance(about, dict) else str(about)
+
+
+def _cell(table: Table, cell: Cell) -> dict[str, Any]:
+    return {
+        **cell.labels,
+        "metric": cell.metric,
+        "kind": cell.kind,
+        "printed": cell.printed,
+        "value": None if cell.value is None else float(cell.value),
+        "decimals": cell.decimals,
+        "significant_digits": cell.significant_digits,
+        "unit": cell.unit,
+        "note": cell.note,
+    }
+
+
+def _short(number: float | None) -> str | None:
+    return None if number is None else f"{number:.6g}"
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    rule = ""
+    for finding in findings:
+        if finding.rule != rule:
+            rule = finding.rule
+            count = sum(each.rule == rule for each in findings)
+            yield f"{rule}: {count}\n"
+        yield f"  {' '.join(dict.fromkeys((finding.source, finding.table)))}, {finding.cell}"
+        for name in ("printed", "follows", "arithmetic", "changes"):
+            if getattr(finding, name):
+                yield f"    {name:<10} {getattr(finding, name)}"
+        yield ""
+    yield f"{len(findings)} findings"
+
+
+def _held(row: Held, margin: float, style: str) -> dict[str, Any]:
+    rounded: Callable[[float | None], Any] = _ratio if style == "text" else lambda value: value
+    named = {
+        "table": row.table,
+        "cell": row.cell,
+        "metric": row.metric,
+        "printed": row.printed,
+        "physical": row.reference,
+        "n": row.n,
+        "ratio": rounded(row.ratio),
+    }
+    rule = {True: "yes", False: "no", None: "rounding" if row.ratio else None}[row.within_rule]
+    if style == "text":
+        interval = None if row.ratio_low is None or row.ratio_high is None else f"[{row.ratio_low:.3f}, {row.ratio_high:.3f}]"
+        verdict = str(row.verdict) if row.verdict else row.because
+        return {
+            **named,
+            "interval": interval,
+            f"in {margin * 100:g} %": rule,
+            "verdict": verdict,
+            "cautions": "; ".join(row.cautions),
+        }
+    return {
+        **named,
+        "testbed": row.testbed,
+        "ratio_low": row.ratio_low,
+        "ratio_high": row.ratio_high,
+        "within_rule": row.within_rule,
+        "intervals_overlap": row.intervals_overlap,
+        "p_equivalent": row.p_equivalent,
+        "p_different_holm": row.p_different,
+        "verdict": None if row.verdict is None else str(row.verdict),
+        "because": row.because,
+        "cautions": "; ".join(row.cautions),
+    }
+
+
+def _ratio(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
+
+
+def _own(results: Path, margin: float) -> list[Own]:
+    """The comparisons of a results folder, by the analysis `compare`."""
+    from twinbed import registry
+    from twinbed.cli.extraction import extracted
+    from twinbed.model.units import QuantityError, parse_size
+    from twinbed.published.beside import Own
+    from twinbed.report.words import level_text
+
+    analysis = registry.analysis("compare")
+    tables = extracted(results)
+    fixed = tables.outline.data.get("workload", {}).get("payload")
+    own: list[Own] = []
+    for each in analysis.run(tables, analysis.params(margin=margin)).comparisons:
+        try:
+            payload: int | None = parse_size(each.cell.get("payload", fixed))
+        except QuantityError:
+            payload = None
+        levels = [f"{name}={level_text(level)}" for name, level in each.cell.items()]
+        own.append(
+            Own(
+                metric=each.metric,
+                testbed=each.testbed,
+                reference=each.reference,
+                payload=payload,
+                where=" ".join(filter(None, [each.host, each.direction, *levels])),
+                ratio=each.ratio,
+                low=each.ratio_interval.low if each.ratio_interval else None,
+                high=each.ratio_interval.high if each.ratio_interval else None,
+                verdict=str(each.verdict),
+            )
+        )
+    return own
+
+
+def _own_columns(own: Own | None, style: str) -> dict[str, Any]:
+    rounded: Callable[[float | None], Any] = _ratio if style == "text" else lambda value: value
+    return {
+        "own_testbed": f"{own.testbed} / {own.reference}" if own else None,
+        "own_cell": own.where if own else None,
+        "own_ratio": rounded(own.ratio) if own else None,
+        "own_low": rounded(own.low) if own else None,
+        "own_high": rounded(own.high) if own else None,
+        "own_verdict": own.verdict if own else None,
+    }
