@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinbed.cli import exit as codes
+from twinbed.cli import published_tables
 from twinbed.cli.output import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
-    from twinbed.published.audit import Finding
     from twinbed.published.beside import Own
-    from twinbed.published.printed import Cell, Library, Table
-    from twinbed.published.verdicts import Held
+    from twinbed.published.printed import Library
 
 _FORMAT = click.option(
     "--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it."
@@ -67,17 +65,17 @@ def show(name: str, style: str) -> None:
     """
     library = _library()
     table = library.table(name)
-    rows = [_cell(table, cell) for cell in table.cells]
+    rows = [published_tables.number(cell) for cell in table.cells]
     if style == "json":
-        print_json({**_about(library, table), "cells": rows})
+        print_json({**published_tables.about(library, table), "cells": rows})
     elif style == "csv":
         print_table(
             [{"source": table.source, "table": table.id, "page": table.page, "n": table.n, **row} for row in rows], style
         )
     else:
-        for about, text in _about(library, table).items():
+        for about, text in published_tables.about(library, table).items():
             if text not in (None, "", {}):
-                click.echo(f"{about:<8} {_said(text)}")
+                click.echo(f"{about:<8} {published_tables.said(text)}")
         click.echo()
         columns = (*table.labels, "metric", "kind", "printed", "unit", "note")
         shown = [column for column in columns if any(row[column] for row in rows)]
@@ -105,8 +103,8 @@ def replay(name: str | None, style: str) -> int:
             "quantity": row.quantity,
             "printed": row.printed,
             "recomputed": row.recomputed,
-            "low": row.low if style != "text" else _short(row.low),
-            "high": row.high if style != "text" else _short(row.high),
+            "low": row.low if style != "text" else published_tables.short(row.low),
+            "high": row.high if style != "text" else published_tables.short(row.high),
             "unit": row.unit,
             "status": str(row.status),
             "formula": row.formula,
@@ -133,7 +131,7 @@ def audit(style: str) -> int:
 
     findings = audited(_library())
     if style == "text":
-        click.echo("\n".join(_findings(findings)))
+        click.echo("\n".join(published_tables.findings(findings)))
     else:
         print_table([asdict(finding) for finding in findings], style)
     return codes.DIFFERENT if findings else codes.DONE
@@ -165,12 +163,14 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     library = _library()
     held = compared(library, share)
     if results is None:
-        rows = [_held(row, share, style) for row in held]
+        rows = [published_tables.comparison(row, share, style) for row in held]
     else:
         pairs = list(beside(library, held, _own(results, share)))
         if all(own is None for _, own in pairs):
             click.echo(f"no metric, testbed and payload of {results} is in any printed table", err=True)
-        rows = [{**_held(row, share, style), **_own_columns(own, style)} for row, own in pairs]
+        rows = [
+            {**published_tables.comparison(row, share, style), **published_tables.own_columns(own, style)} for row, own in pairs
+        ]
     print_table(rows, style)
     verdicts = {row.verdict for row in held}
     if Verdict.DIFFERENT in verdicts:
@@ -182,98 +182,6 @@ def _library() -> Library:
     from twinbed.published.printed import library
 
     return library()
-
-
-def _about(library: Library, table: Table) -> dict[str, Any]:
-    source = library.sources[table.source]
-    return {
-        "table": table.id,
-        "caption": table.caption,
-        "source": f"{source.title}; {source.authors}; {source.number or source.date}",
-        "page": table.page,
-        "n": table.n,
-        "n said": table.n_said,
-        "note": table.note,
-        "settings": dict(table.settings),
-    }
-
-
-def _said(about: Any) -> str:
-    return ", ".join(f"{name} {value}" for name, value in about.items()) if isinstance(about, dict) else str(about)
-
-
-def _cell(table: Table, cell: Cell) -> dict[str, Any]:
-    return {
-        **cell.labels,
-        "metric": cell.metric,
-        "kind": cell.kind,
-        "printed": cell.printed,
-        "value": None if cell.value is None else float(cell.value),
-        "decimals": cell.decimals,
-        "significant_digits": cell.significant_digits,
-        "unit": cell.unit,
-        "note": cell.note,
-    }
-
-
-def _short(number: float | None) -> str | None:
-    return None if number is None else f"{number:.6g}"
-
-
-def _findings(findings: Sequence[Finding]) -> Iterator[str]:
-    rule = ""
-    for finding in findings:
-        if finding.rule != rule:
-            rule = finding.rule
-            count = sum(each.rule == rule for each in findings)
-            yield f"{rule}: {count}\n"
-        yield f"  {' '.join(dict.fromkeys((finding.source, finding.table)))}, {finding.cell}"
-        for name in ("printed", "follows", "arithmetic", "changes"):
-            if getattr(finding, name):
-                yield f"    {name:<10} {getattr(finding, name)}"
-        yield ""
-    yield f"{len(findings)} findings"
-
-
-def _held(row: Held, margin: float, style: str) -> dict[str, Any]:
-    rounded: Callable[[float | None], Any] = _ratio if style == "text" else lambda value: value
-    named = {
-        "table": row.table,
-        "cell": row.cell,
-        "metric": row.metric,
-        "printed": row.printed,
-        "physical": row.reference,
-        "n": row.n,
-        "ratio": rounded(row.ratio),
-    }
-    rule = {True: "yes", False: "no", None: "rounding" if row.ratio else None}[row.within_rule]
-    if style == "text":
-        interval = None if row.ratio_low is None or row.ratio_high is None else f"[{row.ratio_low:.3f}, {row.ratio_high:.3f}]"
-        verdict = str(row.verdict) if row.verdict else row.because
-        return {
-            **named,
-            "interval": interval,
-            f"in {margin * 100:g} %": rule,
-            "verdict": verdict,
-            "cautions": "; ".join(row.cautions),
-        }
-    return {
-        **named,
-        "testbed": row.testbed,
-        "ratio_low": row.ratio_low,
-        "ratio_high": row.ratio_high,
-        "within_rule": row.within_rule,
-        "intervals_overlap": row.intervals_overlap,
-        "p_equivalent": row.p_equivalent,
-        "p_different_holm": row.p_different,
-        "verdict": None if row.verdict is None else str(row.verdict),
-        "because": row.because,
-        "cautions": "; ".join(row.cautions),
-    }
-
-
-def _ratio(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}"
 
 
 def _own(results: Path, margin: float) -> list[Own]:
@@ -308,15 +216,3 @@ def _own(results: Path, margin: float) -> list[Own]:
             )
         )
     return own
-
-
-def _own_columns(own: Own | None, style: str) -> dict[str, Any]:
-    rounded: Callable[[float | None], Any] = _ratio if style == "text" else lambda value: value
-    return {
-        "own_testbed": f"{own.testbed} / {own.reference}" if own else None,
-        "own_cell": own.where if own else None,
-        "own_ratio": rounded(own.ratio) if own else None,
-        "own_low": rounded(own.low) if own else None,
-        "own_high": rounded(own.high) if own else None,
-        "own_verdict": own.verdict if own else None,
-    }

@@ -10,108 +10,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
-from twinbed.published import anova, claims, rounding
-from twinbed.published.printed import Cell, Equation, Library, Table
-from twinbed.published.replay import LINKS, goodput, replay
+from twinbed.published import anova, claims, limits, rounding
+from twinbed.published.finding import Finding
+from twinbed.published.printed import Equation, Library
+from twinbed.published.replay import replay
 from twinbed.published.replayed import Replayed, Status
 from twinbed.published.rounding import Range
-from twinbed.statistics.physics import Accounting, Path, tcp_goodput
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something printed that does not follow. ``follows`` is what does, ``arithmetic`` how, ``changes`` what it matters for."""
-
-    rule: str
-    source: str
-    table: str
-    cell: str
-    printed: str
-    follows: str
-    arithmetic: str
-    changes: str
 
 
 def audit(library: Library) -> list[Finding]:
     """All findings, rule by rule, in the order of the tables."""
     return [finding for rule in RULES.values() for finding in rule(library)]
-
-
-# Goodput above what the link can carry.
-
-
-def _above_link(library: Library) -> Iterator[Finding]:
-    for table in library.tables.values():
-        for cell in table.where(kind="mean", metric="requests_per_second"):
-            link = LINKS.get(cell.labels.get("link", ""))
-            if link is not None and cell.labels.get("payload") in library.sizes:
-                yield from _gate_requests(library, table, cell, link)
-        shared = LINKS.get(table.settings.get("shared_link", ""))
-        if shared is not None and table.settings.get("transport") == "tcp":
-            for cell in table.where(kind="mean", metric="throughput"):
-                flows = int(cell.labels["flows"])
-                rate = cell.range * Range.exactly(flows * 10**6)
-                yield from _gated(table, cell, rate, shared, f"{flows} x {cell.printed} Mbit/s", "")
-
-
-def _gate_requests(library: Library, table: Table, cell: Cell, link: int) -> Iterator[Finding]:
-    rate, formula = goodput(library, cell)
-    otherwise = library.sizes[cell.labels["payload"]].otherwise
-    doubt = ""
-    if otherwise:
-        other, _ = goodput(library, cell, otherwise=True)
-        if float(other.span.low) <= tcp_goodput(link):
-            millions = rounding.significant(other.value / 10**6, 4)
-            doubt = f"; were {cell.labels['payload']} {otherwise} bytes, it were {millions} and could be"
-    yield from _gated(table, cell, rate.span, link, f"{formula} = {_mega(float(rate.value))}", doubt)
-
-
-def _gated(table: Table, cell: Cell, rate: Range, link: int, formula: str, doubt: str) -> Iterator[Finding]:
-    most = tcp_goodput(link)
-    least = float(rate.low)
-    if least <= most:
-        return
-    shaper = tcp_goodput(link, Path(accounting=Accounting.SHAPER))
-    fits = "a shaper that counts no preamble, gap or checksum lets" if least <= shaper else "not even a shaper's count lets"
-    yield Finding(
-        rule="goodput above the link",
-        source=table.source,
-        table=table.id,
-        cell=cell.name,
-        printed=f"{cell.printed} {cell.unit}",
-        follows=f"at most {_mega(most)} as TCP payload over Ethernet, MTU 1500, timestamps",
-        arithmetic=f"{formula}, at least {_mega(least)} before rounding",
-        changes=f"the limit measured is not a wire's: {fits} {_mega(shaper)} through{doubt}",
-    )
-
-
-def _mega(rate: float) -> str:
-    return f"{rate / 1e6:.1f} Mbit/s"
-
-
-# Runs that must have ended before their time.
-
-
-def _request_cap(library: Library) -> Iterator[Finding]:
-    for table in library.tables.values():
-        if not {"request_cap", "duration_s"} <= table.settings.keys():
-            continue
-        cap, seconds = int(table.settings["request_cap"]), int(table.settings["duration_s"])
-        for cell in table.where(kind="mean", metric="requests_per_second"):
-            if cell.range.low * seconds <= cap:
-                continue
-            yield Finding(
-                rule="request cap",
-                source=table.source,
-                table=table.id,
-                cell=cell.name,
-                printed=f"{cell.printed} {cell.unit}, in runs of {seconds} s",
-                follows=f"the cap of {cap:,} requests ended runs: at this rate after {float(cap / cell.number):.1f} s",
-                arithmetic=f"{cell.printed} x {seconds} = {float(cell.number * seconds):,.0f} > {cap:,}",
-                changes=f"measured for {float(100 * cap / (cell.number * seconds)):.0f} % of the time of cells under the cap",
-            )
 
 
 # Half-widths of intervals of a difference of two means.
@@ -215,7 +125,7 @@ def _permuted(row: Replayed, rows: list[Replayed]) -> str:
 _INSTEAD: Mapping[str, str] = {
     "all": "not so for {wrong} of {cases} cases",
     "any": "so for none of {cases} cases",
-    "none": "so for {wrong} of {cases} cases too",
+    "none": "so for {wrong} of {cases} excepted cases too",
 }
 
 
@@ -225,31 +135,27 @@ def _claims(library: Library) -> Iterator[Finding]:
             continue
         claim = checked.claim
         counts = {"wrong": len(checked.wrong), "cases": len(checked.cases)}
-        follows = _INSTEAD.get(claim.quantifier, "not so for {wrong} of {cases} cases").format(**counts)
-        tables = list(dict.fromkeys(case.cells[-1].table for case in checked.wrong))
-        places = "; ".join(dict.fromkeys(_place(case) for case in checked.wrong if len(case.cells) < 4))
+        follows = _INSTEAD.get(claim.quantifier, _INSTEAD["all"]).format(**counts)
+        tables = dict.fromkeys(cell.table for case in checked.wrong for cell in case.cells)
         yield Finding(
             rule="claim",
             source=claim.source,
             table=" ".join(tables),
-            cell=f"{claim.place}: {places}" if places else claim.place,
+            cell=claim.place,
             printed=claim.quote,
             follows=_length(library, claim.left, claim.right) if claim.measure == "walk" else follows,
             arithmetic="; ".join(case.arithmetic for case in checked.wrong),
-            changes=_outermost(checked),
+            changes=_furthest(checked),
         )
 
 
-def _place(case: claims.Case) -> str:
-    """The labels of the case's cells that it is about: the first's, where the others only differ in the testbed."""
-    return case.cells[1 if len(case.cells) > 1 else 0].place
-
-
-def _outermost(checked: claims.Checked) -> str:
-    if checked.claim.measure not in ("percent change", "percent apart"):
+def _furthest(checked: claims.Checked) -> str:
+    """Of several cases that break a claim the one that does so most."""
+    claim, wrong = checked.claim, checked.wrong
+    if len(wrong) == 1 or claim.measure not in ("percent change", "percent apart"):
         return ""
-    worst = max(checked.wrong, key=lambda case: abs(case.value) if checked.claim.relation != "<=" else case.value)
-    return f"furthest off: {_place(worst)}, {worst.arithmetic}"
+    worst = (min if claim.relation in (">", ">=") else max)(wrong, key=lambda case: case.value)
+    return f"furthest off: {worst.arithmetic}"
 
 
 def _length(library: Library, left: str, right: str) -> str:
@@ -298,8 +204,8 @@ def _consequences(library: Library, equation: Equation, exact: Range, span: Rang
 
 
 RULES: Mapping[str, Callable[[Library], Iterator[Finding]]] = {
-    "goodput above the link": _above_link,
-    "request cap": _request_cap,
+    "goodput above the link": limits.above_link,
+    "request cap": limits.request_cap,
     "interval half-width": _half_width,
     "does not come out again": _not_reproduced,
     "claim": _claims,

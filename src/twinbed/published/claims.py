@@ -144,16 +144,18 @@ def _held(claim: Claim, span: Range) -> tuple[bool, bool]:
 
 
 def _arithmetic(name: str, cells: Sequence[Cell], value: Fraction) -> str:
-    printed = [cell.printed for cell in cells]
-    match name:
-        case "value":
-            return printed[0]
-        case "difference":
-            return f"{printed[0]} - {printed[1]} = {rounding.significant(value, 4)}"
-        case "farther":
-            return f"|{printed[0]} - {printed[2]}| - |{printed[1]} - {printed[2]}| = {rounding.significant(value, 4)}"
-    sign = "" if name == "percent apart" else "+" if value > 0 else ""
-    return f"{printed[0]} -> {printed[1]}: {sign}{rounding.significant(value, 3)} %"
+    """The case in figures, after where they stand."""
+    where = f"{cells[-1].table} {(cells[1] if len(cells) > 1 else cells[0]).place}:"
+    first, *others = (cell.printed for cell in cells)
+    match name, others:
+        case "difference", [second]:
+            return f"{where} {first} - {second} = {rounding.significant(value, 4)}"
+        case "farther", [second, third]:
+            return f"{where} |{first} - {third}| - |{second} - {third}| = {rounding.significant(value, 4)}"
+        case (("percent change" | "percent apart"), [second]):
+            sign = "+" if name == "percent change" and value > 0 else ""
+            return f"{where} {first} -> {second}, {sign}{rounding.significant(value, 3)} %"
+    return f"{where} {first}"
 
 
 # Walks along a printed chain.
@@ -202,7 +204,10 @@ def _walk_cases(library: Library, claim: Claim) -> Iterator[Case]:
     other_text = claim.right.partition(": ")[2]
     other = walk(cells, sequence(other_text))
     span = Range.exactly(own - other)
-    said = f"{product(cells, calls)} = {rounding.significant(own, 4)}, {product(cells, sequence(other_text))}"
+    said = "; ".join(
+        f"P({text_of}) = {product(cells, sequence(text_of))} = {rounding.significant(probability, 4)}"
+        for text_of, probability in ((text, own), (other_text, other))
+    )
     yield Case(cells, own - other, span, *_held(claim, span), said)
 
 

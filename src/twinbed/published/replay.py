@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from twinbed.published import anova, regression, rounding
 from twinbed.published.printed import Cell, Equation, Library, Table
-from twinbed.published.replayed import Replayed, Worked, derived, held, status, work
+from twinbed.published.replayed import Replayed, Status, Worked, derived, held, status, work
 from twinbed.published.rounding import HUNDRED, Range, total
 
 LINKS = {"1Gbps": 10**9, "10Gbps": 10**10}
@@ -47,6 +47,8 @@ def _of_table(library: Library, table: Table) -> Iterator[Replayed]:
         yield from _per_call(table)
     if table.where(kind="sum"):
         yield from _sums(table)
+    if table.where(kind="probability"):
+        yield from _rows_of_chain(table)
     if table.where(kind="coefficient"):
         yield from regression.significance(table)
         yield from regression.effects(table)
@@ -136,6 +138,25 @@ def _sums(table: Table) -> Iterator[Replayed]:
     for cell in table.where(kind="sum"):
         result = work(lambda take: total([take(part) for part in parts]))
         yield held(cell, result, " + ".join(part.printed for part in parts))
+
+
+def _rows_of_chain(table: Table) -> Iterator[Replayed]:
+    """What leaves each state sums to 1."""
+    for state in dict.fromkeys(cell.labels["from"] for cell in table.cells):
+        edges = [cell for cell in table.cells if cell.labels["from"] == state]
+        value = sum((cell.number for cell in edges), Fraction(0))
+        yield Replayed(
+            table=table.id,
+            cell=f"from={state}",
+            quantity="sum of probabilities",
+            printed="1",
+            recomputed=rounding.significant(value),
+            unit="",
+            low=float(value),
+            high=float(value),
+            formula=" + ".join(cell.printed for cell in edges),
+            status=Status.EQUAL if value == 1 else Status.DIFFERS,
+        )
 
 
 def of_equation(equation: Equation) -> Replayed:

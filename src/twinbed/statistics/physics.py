@@ -85,7 +85,8 @@ class Path:
 
 def tcp_goodput(rate: float, path: Path | None = None, *, segments_per_acknowledgement: int | None = None) -> float:
     """Largest TCP payload, bit/s.  Where both directions share the rate (half duplex, one shaper for both), say for how many
-    segments an acknowledgement is sent: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost nothing.
+    segments an acknowledgement is sent: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost
+    nothing.
 
     >>> [round(tcp_goodput(1e9, Path(accounting=each)) / 1e6, 1) for each in Accounting]
     [941.5, 956.4]
