@@ -37,7 +37,10 @@ def group() -> None:
 @group.command("list")
 @_FORMAT
 def list_(style: str) -> None:
-    """The tables: source, page, how many runs are behind a number, how many numbers and marks."""
+    """List the tables.
+
+    With source, page, how many runs are behind a number where that is said, how many numbers and marks, and caption.
+    """
     library = _library()
     rows = [
         {
@@ -57,7 +60,9 @@ def list_(style: str) -> None:
 @click.argument("name", metavar="TABLE")
 @_FORMAT
 def show(name: str, style: str) -> None:
-    """One TABLE, such as ICNC-III, icnc-3 or ONL-5: a row a number, with what number it is, as printed.
+    """Show one TABLE, a row a number.
+
+    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number comes with its labels, what number it is, unit and digits as printed.
 
     \b
     twinbed published show LDRD-3.4
@@ -86,8 +91,9 @@ def show(name: str, style: str) -> None:
 @click.argument("name", metavar="[TABLE]", required=False)
 @_FORMAT
 def replay(name: str | None, style: str) -> int:
-    """Work out again what is printed in TABLE (default: everywhere, the text too) from what else is printed.
+    """Work printed numbers out again from others.
 
+    Those of TABLE, or without one of all tables and the text.
     equal: it comes out as printed; within rounding: some inputs that round to the printed ones give it (low to high);
     differs: none do; derived: nothing is printed to hold it against. Exit code 4: some number differs; 0: none.
     """
@@ -120,9 +126,9 @@ def replay(name: str | None, style: str) -> int:
 @group.command()
 @_FORMAT
 def audit(style: str) -> int:
-    """What the papers print that does not follow from what they print: by rule, with the arithmetic, and what it changes.
+    """Say what does not follow from what is printed.
 
-    A number is flagged only if no numbers that round to the printed ones make it right. Exit code 4: something is flagged; 0:
+    By rule, with the arithmetic, and what it changes. A number is flagged only if no numbers that round to the printed ones make it right. Exit code 4: something is flagged; 0:
     nothing is.
     """
     from dataclasses import asdict
@@ -142,8 +148,9 @@ def audit(style: str) -> int:
 @click.option("--margin", metavar="SHARE", default="10%", show_default=True, help="How far apart still counts as equivalent.")
 @_FORMAT
 def compare(results: Path | None, margin: str, style: str) -> int:
-    """Every virtual testbed of every table against the physical one; with RESULTS your own beside, where metric, testbed and
-    payload match.
+    """Hold virtual testbeds against physical ones.
+
+    Every virtual testbed of every table; with RESULTS your own beside, where metric, testbed and payload match.
 
     in 10 %: the papers' rule, of means alone. verdict: as twinbed compare gives it, where n and a spread are printed; else why
     there is none. Exit code 4: some is shown to differ (as printed); 5: none is, but some cannot be decided; 0: all equivalent.

@@ -71,6 +71,7 @@ def request_cap(library: Library) -> Iterator[Finding]:
         for cell in table.where(kind="mean", metric="requests_per_second"):
             if cell.range.low * seconds <= cap:
                 continue
+            share = float(100 * cap / (cell.number * seconds))
             yield Finding(
                 rule="request cap",
                 source=table.source,
@@ -79,5 +80,5 @@ def request_cap(library: Library) -> Iterator[Finding]:
                 printed=f"{cell.printed} {cell.unit}, in runs of {seconds} s",
                 follows=f"the cap of {cap:,} requests ended runs: at this rate after {float(cap / cell.number):.1f} s",
                 arithmetic=f"{cell.printed} x {seconds} = {float(cell.number * seconds):,.0f} > {cap:,}",
-                changes=f"measured for {float(100 * cap / (cell.number * seconds)):.0f} % of the time of cells under the cap",
+                changes=f"its runs are {share:.0f} % as long as those that the cap did not end",
             )
