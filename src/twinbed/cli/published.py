@@ -62,7 +62,8 @@ def list_(style: str) -> None:
 def show(name: str, style: str) -> None:
     """Show one TABLE, a row a number.
 
-    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number comes with its labels, what number it is, unit and digits as printed.
+    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number comes with its labels, what number it is, its unit and its digits
+    as printed.
 
     \b
     twinbed published show LDRD-3.4
@@ -94,8 +95,14 @@ def replay(name: str | None, style: str) -> int:
     """Work printed numbers out again from others.
 
     Those of TABLE, or without one of all tables and the text.
-    equal: it comes out as printed; within rounding: some inputs that round to the printed ones give it (low to high);
-    differs: none do; derived: nothing is printed to hold it against. Exit code 4: some number differs; 0: none.
+
+    \b
+    equal             it comes out as printed
+    within rounding   some inputs that round to the printed ones give it (low to high)
+    differs           none do
+    derived           nothing is printed to hold it against
+
+    Exit code 4: some number differs; 0: none.
     """
     from twinbed.published import replay as replaying
     from twinbed.published.replayed import Status
@@ -128,8 +135,10 @@ def replay(name: str | None, style: str) -> int:
 def audit(style: str) -> int:
     """Say what does not follow from what is printed.
 
-    By rule, with the arithmetic, and what it changes. A number is flagged only if no numbers that round to the printed ones make it right. Exit code 4: something is flagged; 0:
-    nothing is.
+    By rule, with the arithmetic, and what it changes. A number is flagged only if no numbers that round to the printed ones make
+    it right.
+
+    Exit code 4: something is flagged; 0: nothing is.
     """
     from dataclasses import asdict
 
@@ -152,8 +161,11 @@ def compare(results: Path | None, margin: str, style: str) -> int:
 
     Every virtual testbed of every table; with RESULTS your own beside, where metric, testbed and payload match.
 
-    in 10 %: the papers' rule, of means alone. verdict: as twinbed compare gives it, where n and a spread are printed; else why
-    there is none. Exit code 4: some is shown to differ (as printed); 5: none is, but some cannot be decided; 0: all equivalent.
+    \b
+    in 10 %    the papers' rule, of means alone
+    verdict    as twinbed compare gives it, where n and a spread are printed; else why there is none
+
+    Exit code, of the printed numbers: 4: some is shown to differ; 5: none is, but some cannot be decided; 0: all equivalent.
     """
     from twinbed.model.error import TwinbedError
     from twinbed.model.result import Verdict
