@@ -126,6 +126,12 @@ def test_rates_goodput_and_probability_a_call() -> None:
     assert float(change.recomputed) == pytest.approx(100 * (50.0 / 60.1 - 1), abs=5e-3)
 
 
+def test_effective_throughput() -> None:
+    """Six receivers lose 4.545 % of 1 Gbps each: 954.55 Mbit/s come through."""
+    assert one("ONL-3", "receivers=6", "mean loss").recomputed == "4.545"
+    assert float(one("ONL-3", "receivers=6", "effective throughput").recomputed) == pytest.approx(954.55, abs=0.06)
+
+
 def test_a_number_differs_only_if_no_inputs_give_it() -> None:
     """0.776 has inputs that give it: 0.0244 is printed 0.024. The sum of four whole counts has not."""
     by_id = {row.cell: row for row in replay(SEEDS) if row.quantity == "text"}
@@ -215,6 +221,7 @@ def test_the_chain_of_figure_1() -> None:
 def test_the_drop_is_printed_with_its_arithmetic() -> None:
     [finding] = [finding for finding in audit(SEEDS) if finding.rule == "claim" and finding.cell == "V-A1"]
     assert finding.arithmetic == "ICNC-II 10Gbps 16MB physical: 60.1 -> 50.0, -16.8 %"
+    assert finding.changes == "it holds of all 4 cases with -16.8 % for -13 %"
 
 
 def test_the_displayed_equation_says_what_follows_and_what_may_explain_it() -> None:

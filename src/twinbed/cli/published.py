@@ -135,8 +135,8 @@ def replay(name: str | None, style: str) -> int:
 def audit(style: str) -> int:
     """Say what does not follow from what is printed.
 
-    By rule, with the arithmetic, and what it changes. A number is flagged only if no numbers that round to the printed ones make
-    it right.
+    By rule, with the arithmetic, and what it changes. A number is flagged only if no numbers that round to the printed ones
+    make it right.
 
     Exit code 4: something is flagged; 0: nothing is.
     """

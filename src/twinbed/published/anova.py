@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from twinbed.published import rounding
-from twinbed.published.printed import Cell, Library, Table
+from twinbed.published.printed import LINKS, Cell, Library, Table
 from twinbed.published.replayed import Replayed, Status, Take, Worked, derived, held, work
 from twinbed.published.rounding import HUNDRED, Range, total
 
@@ -104,10 +104,16 @@ def analysis_of_variance(library: Library, table: Table) -> Iterator[Replayed]:
 
 
 def means(table: Table) -> Iterator[Replayed]:
-    """The mean of each number of receivers."""
+    """The mean loss at each number of receivers, and the effective throughput (1 - loss) x rate of a flow (ONL 6.1)."""
+    offered = Range.exactly(LINKS[table.settings["offered"]] // 10**6)
     for level, cells in levels(table).items():
-        formula = f"({' + '.join(cell.printed for cell in cells)}) / {len(cells)}"
-        yield derived(table.id, level, "mean loss", _mean_of(cells), "%", formula)
+        loss = _mean_of(cells)
+        printed = f"({' + '.join(cell.printed for cell in cells)}) / {len(cells)}"
+        place = f"receivers={level}"
+        yield derived(table.id, place, "mean loss", loss, "%", printed)
+        through = Worked((1 - loss.value / 100) * offered.low, (Range.exactly(1) - loss.span / HUNDRED) * offered)
+        formula = f"(1 - {rounding.significant(loss.value, 5)} / 100) x {offered.low}"
+        yield derived(table.id, place, "effective throughput", through, "Mbit/s", formula)
 
 
 def _mean_of(cells: Sequence[Cell]) -> Worked:

@@ -145,17 +145,19 @@ def _claims(library: Library) -> Iterator[Finding]:
             printed=claim.quote,
             follows=_length(library, claim.left, claim.right) if claim.measure == "walk" else follows,
             arithmetic="; ".join(case.arithmetic for case in checked.wrong),
-            changes=_furthest(checked),
+            changes=_instead(checked),
         )
 
 
-def _furthest(checked: claims.Checked) -> str:
-    """Of several cases that break a claim the one that does so most."""
+def _instead(checked: claims.Checked) -> str:
+    """What the sentence would have to say."""
     claim, wrong = checked.claim, checked.wrong
-    if len(wrong) == 1 or claim.measure not in ("percent change", "percent apart"):
+    if claim.quantifier == "none":
+        return "the exception is none"
+    if claim.measure not in ("percent change", "percent apart"):
         return ""
-    worst = (min if claim.relation in (">", ">=") else max)(wrong, key=lambda case: case.value)
-    return f"furthest off: {worst.arithmetic}"
+    bound = (min if claim.relation in (">", ">=") else max)(case.value for case in wrong)
+    return f"it holds of all {len(checked.cases)} cases with {rounding.significant(bound, 3)} % for {claim.bound} %"
 
 
 def _length(library: Library, left: str, right: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from twinbed.published import rounding
 from twinbed.published.finding import Finding
-from twinbed.published.printed import Cell, Library, Table
-from twinbed.published.replay import LINKS, goodput
+from twinbed.published.printed import LINKS, Cell, Library, Table
+from twinbed.published.replay import goodput
 from twinbed.published.rounding import Range
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
 

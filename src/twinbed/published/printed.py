@@ -39,6 +39,8 @@ EVIDENT = (
     "placement",
 )
 """Labels whose values say themselves what they are."""
+LINKS = {"1Gbps": 10**9, "10Gbps": 10**10}
+"""Names of rates as printed -> bit/s."""
 ROMAN = {"1": "i", "2": "ii", "3": "iii", "4": "iv", "5": "v", "6": "vi", "7": "vii", "8": "viii", "9": "ix"}
 
 

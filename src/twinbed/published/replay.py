@@ -13,9 +13,6 @@ from twinbed.published.printed import Cell, Equation, Library, Table
 from twinbed.published.replayed import Replayed, Status, Worked, derived, held, status, work
 from twinbed.published.rounding import HUNDRED, Range, total
 
-LINKS = {"1Gbps": 10**9, "10Gbps": 10**10}
-"""Names of links as printed -> bit/s."""
-
 
 def replay(library: Library, table: Table | None = None) -> list[Replayed]:
     """All rows, or those of one table (equations of the text come only with all)."""
