@@ -1,38 +1,53 @@
-"""Ratios of means from summaries, against the comparison of the values that were summed up (itself held to known answers in
-``test_ratio_known.py``), and against arithmetic by hand."""
+"""Ratios of means from summaries, against scipy's Welch statistic from summaries, exact degrees of freedom, and arithmetic by
+hand."""
 
 from __future__ import annotations
 
 import math
-from statistics import fmean, stdev
+from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from twinbed.analyses.compare.equivalence import ratio_test as of_values
 from twinbed.statistics.summary_ratio import Summary, ratio_test
 
-samples = st.lists(st.integers(1, 1000).map(float), min_size=2, max_size=12)
+summaries = st.builds(Summary, st.integers(1, 1000), st.integers(1, 100), st.integers(2, 40))
 
 
-def summary(values: list[float]) -> Summary:
-    return Summary(fmean(values), stdev(values) / math.sqrt(len(values)), len(values))
+def welch_t(one: Summary, two: Summary, theta: float) -> float:
+    """scipy's t of x against theta y: the test behind each edge of the region and each end of Fieller's interval."""
+    given = (one.mean, one.error * math.sqrt(one.n), one.n)
+    against = (theta * two.mean, theta * two.error * math.sqrt(two.n), two.n)
+    return float(stats.ttest_ind_from_stats(*given, *against, equal_var=False).statistic)
 
 
-@given(samples, samples, st.sampled_from([0.02, 0.1, 0.5]))
-def test_summaries_say_what_their_values_say(one: list[float], two: list[float], margin: float) -> None:
-    # A zero makes the comparison of values one of arithmetic means, by Fieller's method, as this is.
-    one = [*one, 0.0]
-    assume(stdev(two) > 0)
-    expected, found = of_values(one, two, margin, 0.05), ratio_test(summary(one), summary(two), margin, 0.05)
-    assert expected is not None and expected.ratio == pytest.approx(found.ratio)
-    assert found.p_equivalent == pytest.approx(expected.p_equivalent, abs=1e-9)
-    assert found.p_different == pytest.approx(expected.p_different, abs=1e-9)
-    if expected.interval is None:
-        assert found.low is None and found.high is None
-    else:
-        assert (found.low, found.high) == pytest.approx((expected.interval.low, expected.interval.high), rel=1e-6, abs=1e-9)
+def degrees(one: Summary, two: Summary) -> float:
+    """Satterthwaite's, at the ratio found, in exact fractions."""
+    a = Fraction(one.error) ** 2
+    b = (Fraction(one.mean) / Fraction(two.mean) * Fraction(two.error)) ** 2
+    return float((a + b) ** 2 / (a**2 / (one.n - 1) + b**2 / (two.n - 1)))
+
+
+@given(summaries, summaries, st.sampled_from([0.02, 0.1, 0.5]))
+def test_tests_at_the_edges_and_ends_are_welchs(one: Summary, two: Summary, margin: float) -> None:
+    found, df = ratio_test(one, two, margin, 0.05), degrees(one, two)
+    at_low, at_high = (welch_t(one, two, edge) for edge in (1 / (1 + margin), 1 + margin))
+    assert found.ratio == pytest.approx(one.mean / two.mean)
+    assert found.p_equivalent == pytest.approx(max(stats.t.sf(at_low, df), stats.t.cdf(at_high, df)), rel=1e-6, abs=1e-12)
+    different = min(1, 2 * min(stats.t.sf(at_high, df), stats.t.cdf(at_low, df)))
+    assert found.p_different == pytest.approx(different, rel=1e-6, abs=1e-12)
+    quantile = stats.t.ppf(0.95, df)
+    if found.low is None or found.high is None:
+        # Unbounded exactly where the reference is not shown to differ from 0.
+        assert two.mean / two.error <= quantile * (1 + 1e-9)
+        return
+    assert found.low <= found.ratio <= found.high
+    if found.low > 0:
+        assert welch_t(one, two, found.low) == pytest.approx(quantile, rel=1e-5)
+    if found.high < 1e4:
+        assert welch_t(one, two, found.high) == pytest.approx(-quantile, rel=1e-5)
 
 
 def test_a_reference_without_spread_leaves_one_samples_t() -> None:
