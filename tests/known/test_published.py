@@ -234,7 +234,7 @@ def test_the_gate_says_what_it_takes_for_granted() -> None:
     [finding] = [each for each in audit(SEEDS) if (each.table, each.cell) == ("ICNC-I", "1Gbps 1MB virtio mean")]
     assert "941.5 Mbit/s" in finding.follows and "timestamps" in finding.follows
     assert "113 x 8 x 1048576 = 947.9 Mbit/s" in finding.arithmetic
-    assert "956.4 Mbit/s" in finding.changes and "were 1MB 1000000 bytes" in finding.changes
+    assert "956.4 Mbit/s" in finding.changes and "if 1MB means 1000000 bytes, it is 904.0 Mbit/s" in finding.changes
 
 
 # A corrected number is flagged no more; a number made wrong is.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from twinbed.published import rounding
 from twinbed.published.finding import Finding
 from twinbed.published.printed import LINKS, Cell, Library, Table
 from twinbed.published.replay import goodput
@@ -34,8 +33,7 @@ def _gate_requests(library: Library, table: Table, cell: Cell, link: int) -> Ite
     if otherwise:
         other, _ = goodput(library, cell, otherwise=True)
         if float(other.span.low) <= tcp_goodput(link):
-            millions = rounding.significant(other.value / 10**6, 4)
-            doubt = f"; were {cell.labels['payload']} {otherwise} bytes, it were {millions} and could be"
+            doubt = f"; if {cell.labels['payload']} means {otherwise} bytes, it is {_mega(float(other.value))}, which fits"
     yield from _gated(table, cell, rate.span, link, f"{formula} = {_mega(float(rate.value))}", doubt)
 
 
