@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 
-from twinbed.extract.doubts import above_link_rate, greatest_goodput
+from twinbed.extract.doubts import above_link_rate
 from twinbed.model.metric import Value
 
 
 def record(**topology: object) -> SimpleNamespace:
     return SimpleNamespace(id="r", settings={"topology": {"link": {"rate": 10**9}, **topology}})
-
-
-def test_the_most_that_ethernet_carries() -> None:
-    assert greatest_goodput(1e9, 1500) == pytest.approx(float(Fraction(1448, 1538) * 10**9))
-    assert greatest_goodput(1e10, 9000) == pytest.approx(float(Fraction(8948, 9038) * 10**10))
 
 
 @pytest.mark.parametrize(
@@ -35,3 +29,8 @@ def test_the_most_that_ethernet_carries() -> None:
 )
 def test_goodput_above_it_is_a_caution(topology: dict, value: Value, cautions: int) -> None:
     assert len(list(above_link_rate(record(**topology), [value]))) == cautions
+
+
+def test_the_caution_tells_a_wires_limit_from_the_shapers() -> None:
+    [caution] = above_link_rate(record(), [Value("goodput", 951.6e6, "bit/s")])
+    assert caution.detail == "951.6 Mbit/s over links that carry 941.5 (956.4 as the shaper counts)"

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),
     "match": Lazy("twinbed.cli.match", "command", "Two captures of one path: loss, delay, splits, joins."),
     "chain": Lazy("twinbed.cli.chain", "command", "System calls as Markov chains, from traces or results."),
+    "published": Lazy("twinbed.cli.published", "group", "The printed tables of the papers: replayed, audited, compared."),
     "image": Lazy("twinbed.cli.image", "image", "The root file system and guest kernel that every testbed runs."),
     "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
 }

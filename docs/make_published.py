@@ -1,0 +1,157 @@
+"""Writes docs/published.md from the printed tables and what is found in them: ``python docs/make_published.py``.
+
+A test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from twinbed.model.result import Verdict
+from twinbed.published.audit import audit
+from twinbed.published.printed import library
+from twinbed.published.replay import replay
+from twinbed.published.replayed import Status
+from twinbed.published.verdicts import compare
+
+HEAD = """# The papers' printed tables
+
+Made by `python docs/make_published.py` from the data in `src/twinbed/published/data` and the program itself.
+
+twinbed is built on five texts. Every table of numbers in them is data here: `twinbed published list` and `show TABLE` print it,
+`replay` works out again what follows from something else that is printed, `audit` says what does not follow, `compare` holds
+virtual testbeds against physical ones by the papers' rule and by twinbed's verdicts, with your own results beside.
+
+    twinbed published show ICNC-III --format csv > table.csv
+    twinbed published replay ONL-4
+    twinbed published audit
+    twinbed published compare results/
+
+Exit codes: `replay` and `audit` say 4 where some number differs or is flagged, else 0. `compare` says 4 where some testbed is
+shown to differ, 5 where none is but some cannot be decided, 0 where all are equivalent, of the printed numbers.
+"""
+
+READING = """## How it was read
+
+A row of data is one printed number: labels, metric, kind (mean, interval half-width, standard deviation, F, ...), unit and
+digits as printed. A number stands for everything that rounds to it: 0.024 for 0.0235 to 0.0245. What is worked out of such
+numbers is a range, of all inputs that round to the printed ones, and a printed result *differs* only if it is outside of that
+range. Whole counts are exact. A displayed equation is held to its digits as displayed; where inputs before rounding would give
+its result, the finding says so. Every row, and every sentence that is held against the tables, is looked for in the texts by a
+test, where the texts are at hand.
+
+What the texts leave open was read so:
+"""
+
+SIZES = """- 1MB and 16MB are read as 2^20 and 2^24 bytes. Were they 10^6 and 1.6 x 10^7, no rate of ICNC-I would be above what
+  the link carries: its findings say so. The physical rate, 112 requests a second, is 99.8 % of the link's limit by the first
+  reading, and 95 % by the second.
+- The standard deviations of throughput in ONL-2 are read as of all flows of all replications, over n or n - 1. All four values
+  of fairness with 10 flows then follow, but for other rows than they stand in. Were the deviations those of the ten flows of a
+  run with 9 as the divisor, one of the four, 0.999, would follow where it stands, and the other three still would not.
+- In ONL-2 ten flows share one link of 10 Gbps: 9 x 1020 Mbps is below its limit, 9415 Mbps, and not flagged.
+- "Significant impact", "13% drop" is read as: there is a drop of 13 %, and no larger one. "5-13% decrease, varies by
+  workload/testbed" as: every change from ICNC-III to ICNC-I and II lies between the two.
+"""
+
+GATE = """## What a link can carry
+
+`twinbed.statistics.physics` gives the largest goodput and rate of transactions that rate, MTU and headers allow. For 1 Gbit/s:
+
+| path | TCP payload, Mbit/s |
+|---|---|
+| Ethernet, MTU 1500, IPv4, timestamps | 1448 / 1538 = 941.5 |
+| with a VLAN tag | 1448 / 1542 = 939.0 |
+| IPv6 | 1428 / 1538 = 928.5 |
+| both directions on one rate, an acknowledgement for two segments | 2 x 1448 / (2 x 1538 + 90) = 914.7 |
+| as HTB and TBF count: no preamble, gap, checksum or tag | 1448 / 1514 = 956.4 |
+
+Goodput above the first gets the caution *goodput above what the link can carry*, in your studies as in the printed tables. A
+shaped link lets more through than a wire of the same rate, up to the last line; what is above that is a burst, or an error.
+"""
+
+
+def text() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_tables(), READING, *_notes(), SIZES, *_replayed(), *_findings(), *_verdicts(), GATE])
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join('' if each is None else str(each).replace('|', chr(92) + '|') for each in row)} |"
+    yield ""
+
+
+def _tables() -> Iterator[str]:
+    yield "## What is in it\n"
+    found = library()
+    yield from _table(
+        ("source", "what", "by", "number or date"),
+        [(source.id, source.title, source.authors, source.number or source.date) for source in found.sources.values()],
+    )
+    yield from _table(
+        ("table", "page", "n", "cells", "caption"),
+        [(each.id, each.page, each.n, len(each.cells), each.caption) for each in found.tables.values()],
+    )
+    yield "Pages are those of the report's own list of tables; the other texts have none. *n*: values behind a printed number."
+    yield "ICNC-F1 is Figure 1, whose probabilities the text gives.\n"
+
+
+def _notes() -> Iterator[str]:
+    for table in library().tables.values():
+        said = "; ".join(filter(None, (table.note, table.n_said and f"n: {table.n_said}")))
+        if said:
+            yield f"- {table.id}: {said}."
+
+
+def _replayed() -> Iterator[str]:
+    yield "## What comes out again\n"
+    counts: dict[str, Counter[Status]] = {}
+    for row in replay(library()):
+        counts.setdefault(row.table if row.table in library().tables else "text", Counter())[row.status] += 1
+    heads = (Status.EQUAL, Status.ROUNDING, Status.DIFFERS, Status.DERIVED)
+    yield from _table(
+        ("table", *heads), [(name, *(count[status] or None for status in heads)) for name, count in counts.items()]
+    )
+    yield "*derived*: worked out where nothing is printed to hold it against, such as goodput from request rates.\n"
+
+
+def _findings() -> Iterator[str]:
+    findings = audit(library())
+    yield f"## What does not follow: {len(findings)} findings\n"
+    for rule in dict.fromkeys(finding.rule for finding in findings):
+        yield f"### {rule[0].upper()}{rule[1:]}\n"
+        rows = [
+            (
+                " ".join(filter(None, (each.table or each.source, each.cell))),
+                each.printed,
+                each.follows,
+                each.arithmetic,
+                each.changes,
+            )
+            for each in findings
+            if each.rule == rule
+        ]
+        yield from _table(("where", "printed", "follows", "arithmetic", "changes"), rows)
+
+
+def _verdicts() -> Iterator[str]:
+    yield "## Virtual against physical\n"
+    yield "Cells of each table: within 10 % by means alone (the papers' rule); by verdict where n and a spread are printed.\n"
+    rows = compare(library())
+    groups = dict.fromkeys((row.table, row.testbed) for row in rows)
+    lines = []
+    for table, testbed in groups:
+        own = [row for row in rows if (row.table, row.testbed) == (table, testbed)]
+        verdicts = Counter(row.verdict for row in own)
+        within = sum(row.within_rule is True for row in own)
+        lines.append((table, testbed, len(own), within, *(verdicts[each] or None for each in (*Verdict, None))))
+    yield from _table(("table", "testbed", "cells", "within 10 %", *map(str, Verdict), "no interval"), lines)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "published.md").write_text(text(), encoding="utf-8")

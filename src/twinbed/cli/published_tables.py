@@ -1,0 +1,120 @@
+"""What `twinbed published` prints, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twinbed.published.beside import Own
+    from twinbed.published.finding import Finding
+    from twinbed.published.printed import Cell, Library, Table
+    from twinbed.published.verdicts import Held
+
+
+def about(library: Library, table: Table) -> dict[str, Any]:
+    """What is known of a table but its cells."""
+    source = library.sources[table.source]
+    return {
+        "table": table.id,
+        "caption": table.caption,
+        "source": f"{source.title}; {source.authors}; {source.number or source.date}",
+        "page": table.page,
+        "n": table.n,
+        "n said": table.n_said,
+        "note": table.note,
+        "settings": dict(table.settings),
+    }
+
+
+def said(value: Any) -> str:
+    """One of what is known, as text."""
+    return ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, dict) else str(value)
+
+
+def number(cell: Cell) -> dict[str, Any]:
+    """A row of a table."""
+    return {
+        **cell.labels,
+        "metric": cell.metric,
+        "kind": cell.kind,
+        "printed": cell.printed,
+        "value": None if cell.value is None else float(cell.value),
+        "decimals": cell.decimals,
+        "significant_digits": cell.significant_digits,
+        "unit": cell.unit,
+        "note": cell.note,
+    }
+
+
+def short(number: float | None) -> str | None:
+    return None if number is None else f"{number:.6g}"
+
+
+def findings(found: Sequence[Finding]) -> Iterator[str]:
+    """Lines, under a heading for each rule."""
+    rule = ""
+    for finding in found:
+        if finding.rule != rule:
+            rule = finding.rule
+            count = sum(each.rule == rule for each in found)
+            yield f"{rule}: {count}\n"
+        yield f"  {' '.join(filter(None, (finding.source, finding.table)))}, {finding.cell}"
+        for name in ("printed", "follows", "arithmetic", "changes"):
+            if getattr(finding, name):
+                yield f"    {name:<10} {getattr(finding, name)}"
+        yield ""
+    yield f"{len(found)} findings"
+
+
+def comparison(row: Held, margin: float, style: str) -> dict[str, Any]:
+    rounded: Callable[[float | None], Any] = ratio_text if style == "text" else lambda value: value
+    named = {
+        "table": row.table,
+        "cell": row.cell,
+        "metric": row.metric,
+        "printed": row.printed,
+        "physical": row.reference,
+        "n": row.n,
+        "ratio": rounded(row.ratio),
+    }
+    rule = {True: "yes", False: "no", None: "rounding" if row.ratio else None}[row.within_rule]
+    if style == "text":
+        interval = None if row.ratio_low is None or row.ratio_high is None else f"[{row.ratio_low:.3f}, {row.ratio_high:.3f}]"
+        verdict = str(row.verdict) if row.verdict else row.because
+        return {
+            **named,
+            "interval": interval,
+            f"in {margin * 100:g} %": rule,
+            "verdict": verdict,
+            "cautions": "; ".join(row.cautions),
+        }
+    return {
+        **named,
+        "testbed": row.testbed,
+        "ratio_low": row.ratio_low,
+        "ratio_high": row.ratio_high,
+        "within_rule": row.within_rule,
+        "intervals_overlap": row.intervals_overlap,
+        "p_equivalent": row.p_equivalent,
+        "p_different_holm": row.p_different,
+        "verdict": None if row.verdict is None else str(row.verdict),
+        "because": row.because,
+        "cautions": "; ".join(row.cautions),
+    }
+
+
+def ratio_text(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
+
+
+def own_columns(own: Own | None, style: str) -> dict[str, Any]:
+    rounded: Callable[[float | None], Any] = ratio_text if style == "text" else lambda value: value
+    return {
+        "own_testbed": f"{own.testbed} / {own.reference}" if own else None,
+        "own_cell": own.where if own else None,
+        "own_ratio": rounded(own.ratio) if own else None,
+        "own_low": rounded(own.low) if own else None,
+        "own_high": rounded(own.high) if own else None,
+        "own_verdict": own.verdict if own else None,
+    }

@@ -1,0 +1,216 @@
+"""What the seeds print that does not follow from what they print, found by rules.
+
+Each rule looks at every table (or claim, or equation) that has what it needs, and flags a number only if no numbers that round
+to the printed ones make it right.  A displayed equation is held to its digits as displayed; where inputs that round to them
+would give its result, the finding says so.  Nothing here knows which cells are wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from twinbed.published import anova, claims, limits, rounding
+from twinbed.published.finding import Finding
+from twinbed.published.printed import Equation, Library
+from twinbed.published.replay import replay
+from twinbed.published.replayed import Replayed, Status
+from twinbed.published.rounding import Range
+
+
+def audit(library: Library) -> list[Finding]:
+    """All findings, rule by rule, in the order of the tables."""
+    return [finding for rule in RULES.values() for finding in rule(library)]
+
+
+# Half-widths of intervals of a difference of two means.
+
+
+def _half_width(library: Library) -> Iterator[Finding]:
+    for table in library.tables.values():
+        if "quantile" not in table.settings:
+            continue
+        for row in anova.differences(library, table):
+            if row.printed_half.span.overlaps(row.half.span):
+                continue
+            low, high = (rounding.shown(end.value, 2) for end in row.ends)
+            half = float(row.printed_half.value)
+            made = _made(half / row.scale, row)
+            changed = row.significant != row.marked
+            names = f"{row.low.labels['against']} -> {row.low.labels['receivers']}"
+            now = "significant" if row.significant else "not significant"
+            yield Finding(
+                rule="interval half-width",
+                source=table.source,
+                table=table.id,
+                cell=row.low.place,
+                printed=f"({row.low.printed}, {row.high.printed})",
+                follows=f"({low}, {high})",
+                arithmetic=f"{row.said} = {float(row.half.value):.2f}{_by_t(row)}, not {half:.2f}{made}",
+                changes=f"{names} becomes {now}" if changed else f"{names} stays {now}",
+            )
+
+
+def _by_t(row: anova.Difference) -> str:
+    """The half-width by Student's t, which is a little wider than the normal distribution's."""
+    from scipy.special import ndtr, stdtrit
+
+    degrees = row.levels * (row.replications - 1)
+    wider = float(stdtrit(degrees, float(ndtr(float(row.quantile)))))
+    return f" ({float(row.half.value) * wider / float(row.quantile):.2f} by t)"
+
+
+def _made(multiple: float, row: anova.Difference) -> str:
+    """How a half-width that is not the difference's may have been made, of the usual multiples of q s."""
+    a, r = row.levels, row.replications
+    known: Mapping[str, float] = {
+        "sqrt(1/r), of one mean": math.sqrt(1 / r),
+        "1, of one observation": 1.0,
+        "sqrt(2), of two observations": math.sqrt(2),
+        "sqrt((a-1)/(a r)), of an effect": math.sqrt((a - 1) / (a * r)),
+        "sqrt(a r/2), the root's fraction upside down with all observations in it": math.sqrt(a * r / 2),
+    }
+    for name, factor in known.items():
+        if math.isclose(multiple, factor, rel_tol=2e-3):
+            return f", which is q s x {name}"
+    return ""
+
+
+# Numbers that do not come out again.
+
+
+def _not_reproduced(library: Library) -> Iterator[Finding]:
+    for table in library.tables.values():
+        if "quantile" in table.settings:
+            continue
+        rows = replay(library, table)
+        for row in rows:
+            if row.status is Status.DIFFERS:
+                yield Finding(
+                    rule="does not come out again",
+                    source=table.source,
+                    table=table.id,
+                    cell=f"{row.cell}: {row.quantity}",
+                    printed=row.printed or "",
+                    follows=_between(row),
+                    arithmetic=f"{row.formula} = {row.recomputed}",
+                    changes=_permuted(row, rows),
+                )
+
+
+def _between(row: Replayed) -> str:
+    if row.low is None or row.high is None:
+        return row.recomputed
+    digits = len(row.recomputed.partition(".")[2])
+    return f"{row.low:.{digits}f} to {row.high:.{digits}f}"
+
+
+def _permuted(row: Replayed, rows: list[Replayed]) -> str:
+    """Whether it is what another row that does not come out should say: then rows have changed places."""
+    wrong = [each for each in rows if each.status is Status.DIFFERS and each.quantity == row.quantity]
+    decimals = len((row.printed or "").partition(".")[2])
+
+    def at_print(each: Replayed) -> str:
+        return f"{float(each.recomputed):.{decimals}f}"
+
+    if len(wrong) > 1 and sorted(str(each.printed) for each in wrong) == sorted(map(at_print, wrong)):
+        owner = next(each.cell for each in wrong if at_print(each) == row.printed)
+        return f"it is what follows for {owner}: the {len(wrong)} values are right but stand in other rows"
+    return ""
+
+
+# Sentences.
+
+_INSTEAD: Mapping[str, str] = {
+    "all": "not so for {wrong} of {cases} cases",
+    "any": "so for none of {cases} cases",
+    "none": "so for {wrong} of {cases} excepted cases too",
+}
+
+
+def _claims(library: Library) -> Iterator[Finding]:
+    for checked in claims.check_all(library):
+        if not checked.wrong:
+            continue
+        claim = checked.claim
+        counts = {"wrong": len(checked.wrong), "cases": len(checked.cases)}
+        follows = _INSTEAD.get(claim.quantifier, _INSTEAD["all"]).format(**counts)
+        tables = dict.fromkeys(cell.table for case in checked.wrong for cell in case.cells)
+        yield Finding(
+            rule="claim",
+            source=claim.source,
+            table=" ".join(tables),
+            cell=claim.place,
+            printed=claim.quote,
+            follows=_length(library, claim.left, claim.right) if claim.measure == "walk" else follows,
+            arithmetic="; ".join(case.arithmetic for case in checked.wrong),
+            changes=_instead(checked),
+        )
+
+
+def _instead(checked: claims.Checked) -> str:
+    """What the sentence would have to say."""
+    claim, wrong = checked.claim, checked.wrong
+    if claim.quantifier == "none":
+        return "the exception is none"
+    if claim.measure not in ("percent change", "percent apart"):
+        return ""
+    bound = (min if claim.relation in (">", ">=") else max)(case.value for case in wrong)
+    return f"it holds of all {len(checked.cases)} cases with {rounding.significant(bound, 3)} % for {claim.bound} %"
+
+
+def _length(library: Library, left: str, right: str) -> str:
+    table, _, text = left.partition(": ")
+    cells = library.tables[table].cells
+    first = claims.holds_from(cells, claims.sequence(text), claims.sequence(right.partition(": ")[2]))
+    return f"it holds from length {first}" if first else "it holds at no length"
+
+
+# Equations.
+
+
+def _equations(library: Library) -> Iterator[Finding]:
+    for equation in library.equations:
+        exact = rounding.evaluate(equation.expression, rounded=False)
+        span = rounding.evaluate(equation.expression, rounded=True)
+        printed = rounding.printed_range(equation.value, equation.decimals)
+        # What is displayed with an equals sign is held to its digits, what is told in words to all that round to them.
+        if (exact if equation.relation == "=" else span).overlaps(printed):
+            continue
+        yield Finding(
+            rule="equation",
+            source=equation.source,
+            table="",
+            cell=equation.place,
+            printed=f"{equation.expression} = {equation.printed}{equation.unit}",
+            follows=f"{rounding.shown(exact.middle, equation.decimals)}{equation.unit}",
+            arithmetic=f"{equation.expression} = {rounding.significant(exact.middle)}",
+            changes="; ".join(_consequences(library, equation, exact, span)),
+        )
+
+
+def _consequences(library: Library, equation: Equation, exact: Range, span: Range) -> Iterator[str]:
+    """What equations that take its result then give; and whether inputs before rounding may explain it."""
+    result = rounding.shown(exact.middle, equation.decimals)
+    for other in library.equations:
+        changed = re.sub(rf"(?<![\d.]){re.escape(equation.printed)}(?![\d.])", result, other.expression)
+        if "." in equation.printed and changed != other.expression:
+            value = rounding.shown(rounding.evaluate(changed, rounded=False).middle, other.decimals)
+            yield f"{changed} = {value}{other.unit}, not {other.printed}{other.unit}"
+    if span.overlaps(rounding.printed_range(equation.value, equation.decimals)):
+        low, high = (rounding.shown(end, equation.decimals) for end in (span.low, span.high))
+        yield f"inputs before rounding may have given it: those that round to the printed ones give {low} to {high}"
+    elif equation.note:
+        yield equation.note
+
+
+RULES: Mapping[str, Callable[[Library], Iterator[Finding]]] = {
+    "goodput above the link": limits.above_link,
+    "request cap": limits.request_cap,
+    "interval half-width": _half_width,
+    "does not come out again": _not_reproduced,
+    "claim": _claims,
+    "equation": _equations,
+}
+"""Name -> rule."""

@@ -1,0 +1,232 @@
+"""What the seeds' text says of their tables, checked cell by cell.
+
+A claim takes cells from the left and the right selection (``printed.Library.select``) that agree in every label which both
+selections share values of, works out its measure for each such case, and holds the result against its bound:
+
+* ``value`` of the left; ``difference`` left - right; ``percent change`` from left to right; ``percent apart``, the size of that
+  change; ``farther``, how much farther left is from a third cell than right is;
+* ``walk``, the probability of one sequence along a printed chain less that of another; ``most probable``, the length at which a
+  sequence is the most probable of its length.
+
+``all``, ``any``, ``none`` or ``all but N`` of the cases have to be so.  A case counts as broken only if no numbers that round
+to the printed ones make it true, and as true beyond doubt only if all do.  Bounds of ``percent apart``, and of < and >, are
+exact; others stand for all that rounds to them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from twinbed.published import rounding
+from twinbed.published.printed import Cell, Claim, Library
+from twinbed.published.rounding import HUNDRED, Range
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One instance: its cells, the measure of the printed numbers and of all that round to them."""
+
+    cells: Sequence[Cell]
+    value: Fraction
+    span: Range
+    possible: bool
+    certain: bool
+    arithmetic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A claim with its cases; ``wrong`` are those that break it, empty where it holds."""
+
+    claim: Claim
+    cases: Sequence[Case]
+    wrong: Sequence[Case]
+
+
+def check_all(library: Library) -> list[Checked]:
+    return [check(library, claim) for claim in library.claims]
+
+
+def check(library: Library, claim: Claim) -> Checked:
+    """Raises LookupError for a claim about cells that there are not."""
+    cases = list(_walk_cases(library, claim) if ":" in claim.left else _cases(library, claim))
+    return Checked(claim, cases, _wrong(claim.quantifier, cases))
+
+
+def _wrong(quantifier: str, cases: Sequence[Case]) -> Sequence[Case]:
+    broken = [case for case in cases if not case.possible]
+    sure = [case for case in cases if case.certain]
+    if quantifier == "all":
+        return broken
+    if quantifier == "any":
+        return broken if len(broken) == len(cases) else []
+    if quantifier == "none":
+        return sure
+    exceptions = int(quantifier.removeprefix("all but "))
+    if len(broken) > exceptions:
+        return broken
+    return sure if len(sure) > len(cases) - exceptions else []
+
+
+def _cases(library: Library, claim: Claim) -> Iterator[Case]:
+    left = library.select(claim.left)
+    right = library.select(claim.right) if claim.right else []
+    third = library.select(claim.third) if claim.third else []
+    for one in left:
+        if not right:
+            yield _case(claim, [one])
+        for two in right:
+            if not _belong(one, two, left, right):
+                continue
+            if not third:
+                yield _case(claim, [one, two])
+            for reference in third:
+                if _belong(one, reference, left, third):
+                    yield _case(claim, [one, two, reference])
+
+
+def _belong(one: Cell, two: Cell, ones: Sequence[Cell], twos: Sequence[Cell]) -> bool:
+    """Same metric, and the same value of each label that the two selections have values of in common."""
+    if one.metric != two.metric:
+        return False
+    for name in one.labels.keys() & two.labels.keys():
+        common = {cell.labels.get(name) for cell in ones} & {cell.labels.get(name) for cell in twos}
+        if common and one.labels[name] != two.labels[name]:
+            return False
+    return True
+
+
+def _case(claim: Claim, cells: Sequence[Cell]) -> Case:
+    value = measure(claim.measure, [Range.exactly(cell.number) for cell in cells]).middle
+    span = measure(claim.measure, [cell.range for cell in cells])
+    possible, certain = _held(claim, span)
+    return Case(cells, value, span, possible, certain, _arithmetic(claim.measure, cells, value))
+
+
+def measure(name: str, values: Sequence[Range]) -> Range:
+    """The measure of two or three numbers, or of all within ranges."""
+    match name, values:
+        case "value", [one]:
+            return one
+        case "difference", [one, two]:
+            return one - two
+        case "percent change", [one, two]:
+            return (two / one - Range.exactly(1)) * HUNDRED
+        case "percent apart", [one, two]:
+            return abs((two / one - Range.exactly(1)) * HUNDRED)
+        case "farther", [one, two, reference]:
+            return abs(one - reference) - abs(two - reference)
+    raise ValueError(f"no measure {name!r} of {len(values)} numbers")
+
+
+def _held(claim: Claim, span: Range) -> tuple[bool, bool]:
+    """Whether some, and whether all, of the span stand in the claim's relation to its bound."""
+    number = rounding.parse(claim.bound)
+    if number is None:
+        raise ValueError(f"{claim.id}: the bound {claim.bound!r} is no number")
+    exact = claim.measure in ("percent apart", "walk") or claim.relation in ("<", ">")
+    bound = Range.exactly(number[0]) if exact else rounding.printed_range(*number)
+    match claim.relation:
+        case "<":
+            return span.low < bound.low, span.high < bound.low
+        case ">":
+            return span.high > bound.high, span.low > bound.high
+        case "<=":
+            return span.low <= bound.high, span.high <= bound.high
+        case ">=":
+            return span.high >= bound.low, span.low >= bound.low
+        case "=":
+            return span.overlaps(bound), bound.low <= span.low and span.high <= bound.high
+    raise ValueError(f"{claim.id}: no relation {claim.relation!r}")
+
+
+def _arithmetic(name: str, cells: Sequence[Cell], value: Fraction) -> str:
+    """The case in figures, after where they stand."""
+    where = f"{cells[-1].table} {(cells[1] if len(cells) > 1 else cells[0]).place}:"
+    first, *others = (cell.printed for cell in cells)
+    match name, others:
+        case "difference", [second]:
+            return f"{where} {first} - {second} = {rounding.significant(value, 4)}"
+        case "farther", [second, third]:
+            return f"{where} |{first} - {third}| - |{second} - {third}| = {rounding.significant(value, 4)}"
+        case (("percent change" | "percent apart"), [second]):
+            sign = "+" if name == "percent change" and value > 0 else ""
+            return f"{where} {first} -> {second}, {sign}{rounding.significant(value, 3)} %"
+    return f"{where} {first}"
+
+
+# Walks along a printed chain.
+
+
+def sequence(text: str) -> list[str]:
+    """``open read*16`` as seventeen calls."""
+    calls: list[str] = []
+    for item in text.split():
+        call, _, times = item.partition("*")
+        calls += [call] * int(times or 1)
+    return calls
+
+
+def walk(cells: Sequence[Cell], calls: Sequence[str]) -> Fraction:
+    """Probability of the sequence from its first call on; 0 where a transition is not in the chain."""
+    edges = {(cell.labels["from"], cell.labels["to"]): cell.number for cell in cells}
+    product = Fraction(1)
+    for step in itertools.pairwise(calls):
+        product *= edges.get(step, Fraction(0))
+    return product
+
+
+def greatest(cells: Sequence[Cell], start: str, length: int) -> Fraction:
+    """Probability of the most probable sequence of this length from ``start`` (Viterbi's recursion)."""
+    best = {start: Fraction(1)}
+    for _ in range(length - 1):
+        following: dict[str, Fraction] = {}
+        for cell in cells:
+            came = best.get(cell.labels["from"], Fraction(0)) * cell.number
+            following[cell.labels["to"]] = max(came, following.get(cell.labels["to"], Fraction(0)))
+        best = following
+    return max(best.values(), default=Fraction(0))
+
+
+def _walk_cases(library: Library, claim: Claim) -> Iterator[Case]:
+    table, _, text = claim.left.partition(": ")
+    cells, calls = library.tables[table].cells, sequence(text)
+    own = walk(cells, calls)
+    if claim.measure == "most probable":
+        best = greatest(cells, calls[0], len(calls))
+        so = own == best and Fraction(claim.bound) == len(calls)
+        said = f"P({text}) = {rounding.significant(own, 4)}, the largest of length {len(calls)} {rounding.significant(best, 4)}"
+        yield Case(cells, own - best, Range.exactly(own - best), so, so, said)
+        return
+    other_text = claim.right.partition(": ")[2]
+    other = walk(cells, sequence(other_text))
+    span = Range.exactly(own - other)
+    said = "; ".join(
+        f"P({text_of}) = {product(cells, sequence(text_of))} = {rounding.significant(probability, 4)}"
+        for text_of, probability in ((text, own), (other_text, other))
+    )
+    yield Case(cells, own - other, span, *_held(claim, span), said)
+
+
+def product(cells: Sequence[Cell], calls: Sequence[str]) -> str:
+    """The multiplication, equal factors as a power."""
+    printed = {(cell.labels["from"], cell.labels["to"]): f"{float(cell.number):g}" for cell in cells}
+    factors = [printed.get(step, "0") for step in itertools.pairwise(calls)]
+    counts = {factor: factors.count(factor) for factor in factors}
+    return " x ".join(factor if times == 1 else f"{factor}^{times}" for factor, times in counts.items())
+
+
+def holds_from(cells: Sequence[Cell], calls: Sequence[str], other: Sequence[str], longest: int = 1000) -> int | None:
+    """The length from which the sequence, its last call repeated, is less probable than the other; None to ``longest``."""
+    bound = walk(cells, other)
+    head = list(calls)
+    while len(head) > 1 and head[-1] == head[-2]:
+        head.pop()
+    while len(head) <= longest:
+        if walk(cells, head) < bound:
+            return len(head)
+        head.append(head[-1])
+    return None

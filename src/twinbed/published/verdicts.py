@@ -1,0 +1,240 @@
+"""The seeds' methodology on their own numbers: every virtual testbed of every table against the physical one.
+
+Two answers a cell: the seeds' rule, means that differ by no more than the margin, and where n and a spread are printed the
+verdict, as ``compare`` gives it, from mean and standard error (``statistics.summary_ratio``).  Both count rounding: a rule that
+depends on digits that were rounded off says so, and a verdict holds for all means and spreads that round to the printed ones.
+"different" is corrected by Holm over all comparisons of one source.
+
+A half-width h of a 95 % interval "assuming a standard normal distribution" is 1.96 standard errors; a standard deviation s
+of n values is sqrt(n) of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from twinbed.model.multiplicity import holm
+from twinbed.model.result import Verdict
+from twinbed.published import rounding
+from twinbed.published.audit import audit
+from twinbed.published.printed import Cell, Library, Table
+from twinbed.published.rounding import Range
+from twinbed.statistics.summary_ratio import Summary, SummaryTest, ratio_test
+
+REFERENCE = "physical"
+NORMAL, NORMAL_95 = "normal 0.95", 1.959963984540054
+"""An interval as the settings name it, and its half-width in standard errors."""
+CAUTIONS = ("goodput above the link", "request cap")
+"""Rules of the audit that are about one cell's mean."""
+SPREADS = ("interval half-width", "standard deviation")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A cell against the physical testbed's. ``within_rule`` is None where rounding leaves it open or there is no ratio;
+    ``verdict`` is None where no interval can be made, and ``because`` says why."""
+
+    source: str
+    table: str
+    cell: str
+    metric: str
+    labels: Mapping[str, str]
+    testbed: str
+    n: int | None
+    printed: str
+    reference: str
+    ratio: float | None
+    within_rule: bool | None
+    intervals_overlap: bool | None
+    ratio_low: float | None
+    ratio_high: float | None
+    p_equivalent: float | None
+    p_different: float | None
+    verdict: Verdict | None
+    because: str
+    cautions: Sequence[str]
+
+
+def compare(library: Library, margin: float = 0.10, alpha: float = 0.05) -> list[Held]:
+    """Every comparison, in the order of the tables."""
+    doubts = _doubts(library)
+    rows: list[Held] = []
+    for table in library.tables.values():
+        if "testbed" in table.labels:
+            rows += _of_table(table, margin, alpha, doubts)
+    return _corrected(rows, alpha)
+
+
+def _doubts(library: Library) -> Mapping[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for finding in audit(library):
+        if finding.rule in CAUTIONS:
+            found.setdefault((finding.table, finding.cell), []).append(finding.rule)
+    return found
+
+
+def _of_table(table: Table, margin: float, alpha: float, doubts: Mapping[tuple[str, str], list[str]]) -> Iterator[Held]:
+    for cell in table.cells:
+        if cell.kind == "power of ten":
+            yield _relative(table, cell)
+        if cell.kind not in ("mean", "count") or cell.labels["testbed"] == REFERENCE:
+            continue
+        reference = table.one(kind=cell.kind, metric=cell.metric, **{**cell.labels, "testbed": REFERENCE})
+        cautions = [
+            f"{each.labels['testbed']}: {rule}" for each in (cell, reference) for rule in doubts.get((table.id, each.name), ())
+        ]
+        yield _held(table, cell, reference, margin, alpha, cautions)
+
+
+def _others(cell: Cell) -> dict[str, str]:
+    return {name: value for name, value in cell.labels.items() if name != "testbed"}
+
+
+def _relative(table: Table, cell: Cell) -> Held:
+    """A ratio that is itself what is printed."""
+    return Held(
+        source=table.source,
+        table=table.id,
+        cell=cell.place,
+        metric=cell.metric,
+        labels=_others(cell),
+        testbed=cell.labels["testbed"],
+        n=table.n,
+        printed=cell.printed,
+        reference="E0",
+        ratio=None,
+        within_rule=False,
+        intervals_overlap=None,
+        ratio_low=None,
+        ratio_high=None,
+        p_equivalent=None,
+        p_different=None,
+        verdict=None,
+        because=f"printed as a ratio already, of which {cell.printed} is the power of ten; no spread is printed",
+        cautions=(),
+    )
+
+
+def _held(table: Table, cell: Cell, reference: Cell, margin: float, alpha: float, cautions: Sequence[str]) -> Held:
+    spreads = tuple(_spread(table, each) for each in (cell, reference))
+    found = _tested(table, (cell, reference), spreads, margin, alpha)
+    ratio = cell.number / reference.number if reference.number else None
+    return Held(
+        source=table.source,
+        table=table.id,
+        cell=cell.place,
+        metric=cell.metric,
+        labels=_others(cell),
+        testbed=cell.labels["testbed"],
+        n=table.n,
+        printed=_with_spread(cell, spreads[0]),
+        reference=_with_spread(reference, spreads[1]),
+        ratio=None if ratio is None else float(ratio),
+        within_rule=_within(cell, reference, margin),
+        intervals_overlap=_overlap(table, (cell, reference), spreads),
+        ratio_low=found.low if found else None,
+        ratio_high=found.high if found else None,
+        p_equivalent=found.p_equivalent if found else None,
+        p_different=found.p_different if found else None,
+        verdict=None,
+        because="" if found else _why_not(table, cell, reference, spreads[0]),
+        cautions=tuple(cautions),
+    )
+
+
+def _spread(table: Table, cell: Cell) -> Cell | None:
+    beside = [each for each in table.where(metric=cell.metric, **cell.labels) if each.kind not in ("mean", "count")]
+    return beside[0] if beside else None
+
+
+def _with_spread(cell: Cell, spread: Cell | None) -> str:
+    return f"{cell.printed} ± {spread.printed}" if spread else cell.printed
+
+
+def _within(cell: Cell, reference: Cell, margin: float) -> bool | None:
+    """The seeds' rule (ICNC, section II) for all numbers that round to the printed ones; None where they do not agree."""
+    if not reference.number:
+        return None
+    apart = abs(cell.range / reference.range - Range.exactly(1)) if reference.range.low > 0 else None
+    if apart is None:
+        return None
+    limit = rounding.evaluate(repr(margin), rounded=False).low
+    if apart.high <= limit:
+        return True
+    return False if apart.low > limit else None
+
+
+def _overlap(table: Table, cells: tuple[Cell, Cell], spreads: Sequence[Cell | None]) -> bool | None:
+    """Whether the 95 % intervals of the means have a point in common; None where none are printed or can be made."""
+    errors = [_error(table, spread) for spread in spreads]
+    if None in errors:
+        return None
+    ends = [
+        (float(cell.number) - NORMAL_95 * (error or 0), float(cell.number) + NORMAL_95 * (error or 0))
+        for cell, error in zip(cells, errors, strict=True)
+    ]
+    return ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]
+
+
+def _error(table: Table, spread: Cell | None, *, largest: bool = False) -> float | None:
+    """Standard error behind a printed spread (or the largest that is printed so); None where its meaning or n is not known."""
+    if spread is None or table.n is None:
+        return None
+    value = float(spread.range.high if largest else spread.number)
+    if spread.kind == "interval half-width" and table.settings.get("interval") == NORMAL:
+        return value / NORMAL_95
+    return value / math.sqrt(table.n) if spread.kind == "standard deviation" else None
+
+
+def _tested(
+    table: Table, cells: tuple[Cell, Cell], spreads: Sequence[Cell | None], margin: float, alpha: float
+) -> SummaryTest | None:
+    """The test at the corners of rounding: what it shows is shown at every one of them."""
+    errors = [_error(table, spread, largest=True) for spread in spreads]
+    if None in errors or table.n is None:
+        return None
+    ends = [{float(cell.number), float(cell.range.low), float(cell.range.high)} for cell in cells]
+    tests = [
+        ratio_test(Summary(one, errors[0] or 0.0, table.n), Summary(two, errors[1] or 0.0, table.n), margin, alpha)
+        for one, two in itertools.product(*ends)
+    ]
+    lows, highs = [each.low for each in tests], [each.high for each in tests]
+    return SummaryTest(
+        ratio=float(cells[0].number / cells[1].number),
+        low=min((low for low in lows if low is not None), default=None) if None not in lows else None,
+        high=max((high for high in highs if high is not None), default=None) if None not in highs else None,
+        p_equivalent=max(each.p_equivalent for each in tests),
+        p_different=max(each.p_different for each in tests),
+    )
+
+
+def _why_not(table: Table, cell: Cell, reference: Cell, spread: Cell | None) -> str:
+    if not reference.number:
+        return "the reference is 0: there is no ratio"
+    if cell.kind == "count":
+        return f"a ratio only: {table.n_said}"
+    if spread is None:
+        return "a ratio only: no spread is printed"
+    if spread.kind not in SPREADS:
+        return f"a ratio only: {table.n_said}"
+    return f"a ratio only: the number of runs is not known; {table.n_said}"
+
+
+def _corrected(rows: Sequence[Held], alpha: float) -> list[Held]:
+    """Verdicts, "different" after Holm's correction over the comparisons of one source."""
+    decided = list(rows)
+    for source in dict.fromkeys(row.source for row in rows):
+        family = [index for index, row in enumerate(rows) if row.source == source and row.p_different is not None]
+        adjusted = holm([rows[index].p_different or 0.0 for index in family])
+        for index, p_different in zip(family, adjusted, strict=True):
+            p_equivalent = rows[index].p_equivalent
+            verdict = Verdict.INCONCLUSIVE
+            if p_different <= alpha:
+                verdict = Verdict.DIFFERENT
+            elif p_equivalent is not None and p_equivalent <= alpha:
+                verdict = Verdict.EQUIVALENT
+            decided[index] = replace(rows[index], p_different=p_different, verdict=verdict)
+    return decided

@@ -1,0 +1,152 @@
+"""The most that a link can carry: goodput and transactions a second that rate, frames and headers allow.
+
+Rates are bit/s, sizes bytes.  Two ways of counting a frame:
+
+* WIRE, Ethernet itself (IEEE 802.3): header 14, checksum 4, preamble and start delimiter 8, gap between frames 12; a VLAN tag
+  (802.1Q) 4 more; frames of less than 64 bytes are padded.
+* SHAPER, Linux's HTB and TBF: `qdisc_pkt_len`, which is the IP packet and the 14 bytes of the header, for every segment of a
+  super-packet.  No checksum, preamble, gap or padding, nor a tag, which is put in after the queue.
+
+1 Gbit/s with an MTU of 1500 and TCP timestamps carries 941.5 Mbit/s of TCP payload on the wire, 956.4 through a shaper.
+Headers: IPv4 20 (RFC 791), IPv6 40 (RFC 8200), UDP 8 (RFC 768), TCP 20 (RFC 9293), timestamps 12 with their padding (RFC 7323).
+
+These are limits, not predictions: no loss, slow start, collisions or time of any host is in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+ETHERNET_HEADER = 14
+CHECKSUM = 4
+PREAMBLE = 8
+GAP = 12
+TAG = 4
+SMALLEST_FRAME = 64
+"""From the header to the checksum; a tag is part of it."""
+IP_HEADER = {4: 20, 6: 40}
+FRAGMENT_HEADER = {4: 0, 6: 8}
+"""What a fragment's header has over a whole packet's (RFC 8200, 4.5)."""
+FRAGMENT_UNIT = 8
+"""All fragments but the last carry a multiple of this (RFC 791, 3.1)."""
+TCP_HEADER = 20
+TIMESTAMPS = 12
+UDP_HEADER = 8
+
+
+class Accounting(StrEnum):
+    """What a rate is of."""
+
+    WIRE = "wire"
+    SHAPER = "shaper"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What the packets of a link are made of."""
+
+    mtu: int = 1500
+    ip_version: int = 4
+    timestamps: bool = True
+    vlan_tags: int = 0
+    accounting: Accounting = Accounting.WIRE
+
+    @property
+    def segment(self) -> int:
+        """TCP payload of a full packet: 1448 for 1500."""
+        return self.mtu - self.tcp_headers
+
+    @property
+    def tcp_headers(self) -> int:
+        return IP_HEADER[self.ip_version] + TCP_HEADER + (TIMESTAMPS if self.timestamps else 0)
+
+    def frame(self, packet: int) -> int:
+        """Bytes of the rate that an IP packet of so many bytes takes.
+
+        >>> Path().frame(1500), Path(vlan_tags=1).frame(1500), Path(accounting=Accounting.SHAPER).frame(1500)
+        (1538, 1542, 1514)
+        """
+        if self.accounting is Accounting.SHAPER:
+            return packet + ETHERNET_HEADER
+        framed = packet + ETHERNET_HEADER + TAG * self.vlan_tags + CHECKSUM
+        return max(framed, SMALLEST_FRAME) + PREAMBLE + GAP
+
+    def tcp_frames(self, payload: int) -> int:
+        """Bytes of the rate that a message takes in segments of its own."""
+        full, rest = divmod(payload, self.segment)
+        return full * self.frame(self.mtu) + (self.frame(rest + self.tcp_headers) if rest else 0)
+
+    @property
+    def acknowledgement(self) -> int:
+        """Bytes of the rate that a segment without payload takes."""
+        return self.frame(self.tcp_headers)
+
+
+def tcp_goodput(rate: float, path: Path | None = None, *, segments_per_acknowledgement: int | None = None) -> float:
+    """Largest TCP payload, bit/s.  Where both directions share the rate (half duplex, one shaper for both), say for how many
+    segments an acknowledgement is sent: 2 for a receiver that delays them (RFC 9293, 3.8.6.3).  On full duplex they cost
+    nothing.
+
+    >>> [round(tcp_goodput(1e9, Path(accounting=each)) / 1e6, 1) for each in Accounting]
+    [941.5, 956.4]
+    >>> round(tcp_goodput(1e9, segments_per_acknowledgement=2) / 1e6, 1)
+    914.7
+    """
+    path = path or Path()
+    taken = float(path.frame(path.mtu))
+    if segments_per_acknowledgement is not None:
+        taken += path.acknowledgement / segments_per_acknowledgement
+    return rate * path.segment / taken
+
+
+def udp_goodput(rate: float, path: Path | None = None, *, payload: int | None = None) -> float:
+    """Largest UDP payload, bit/s, in datagrams of ``payload`` bytes (the largest that fit the MTU, unless said), which are cut
+    into fragments where they do not fit.
+
+    >>> round(udp_goodput(1e9) / 1e6, 1), round(udp_goodput(1e9, payload=18) / 1e6, 1)
+    (957.1, 214.3)
+    """
+    path = path or Path()
+    header = IP_HEADER[path.ip_version]
+    if payload is None:
+        payload = path.mtu - header - UDP_HEADER
+    left = payload + UDP_HEADER
+    if left + header <= path.mtu:
+        return rate * payload / path.frame(left + header)
+    header += FRAGMENT_HEADER[path.ip_version]
+    share = (path.mtu - header) // FRAGMENT_UNIT * FRAGMENT_UNIT
+    taken = 0
+    while left + header > path.mtu:
+        taken += path.frame(share + header)
+        left -= share
+    return rate * payload / (taken + path.frame(left + header))
+
+
+def transactions(
+    rate: float,
+    payload: int,
+    path: Path | None = None,
+    *,
+    request: int = 0,
+    response_headers: int = 0,
+    new_connection: bool = False,
+    segments_per_acknowledgement: int | None = None,
+) -> float:
+    """Largest number of request-response exchanges a second: ``request`` bytes one way, ``response_headers + payload`` the
+    other, each in segments of its own.  ``new_connection`` adds the fewest segments of an opening and a close: SYN and FIN one
+    way, SYN-ACK and the last acknowledgement the other, all without options.  The fuller direction limits; both together where
+    they share the rate, which ``segments_per_acknowledgement`` says as for ``tcp_goodput``.
+
+    >>> round(transactions(1e9, 2**20), 2), round(transactions(1e9, 2**20, response_headers=200), 2)
+    (112.23, 112.21)
+    """
+    path = path or Path()
+    there, back = path.tcp_frames(request), path.tcp_frames(response_headers + payload)
+    if new_connection:
+        bare = path.frame(IP_HEADER[path.ip_version] + TCP_HEADER)
+        there, back = there + 2 * bare, back + 2 * bare
+    if segments_per_acknowledgement is None:
+        return rate / 8 / max(there, back)
+    segments = -(-(response_headers + payload) // path.segment)
+    return rate / 8 / (there + back + segments / segments_per_acknowledgement * path.acknowledgement)
