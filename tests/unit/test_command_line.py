@@ -69,7 +69,7 @@ def test_every_nic_and_accelerator(nic: str, chosen: str) -> None:
         arguments,
         *TAIL,
         *("-netdev", "tap,id=net0,ifname=p.client,script=no,downscript=no"),
-        *("-device", f"{nic},netdev=net0,mac=02:00:0a:4d:00:01,romfile="),
+        *("-device", f"{nic},netdev=net0,mac=02:00:0a:4d:00:01,romfile={',autonegotiation=off' if nic == 'e1000' else ''}"),
     ]
 
 
