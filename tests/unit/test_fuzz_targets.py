@@ -1,4 +1,4 @@
-"""The fuzz targets are a workspace of their own, which nothing else builds: its manifest names each of them, and each is there."""
+"""Nothing else builds the fuzz targets, a workspace of their own: its manifest names each of them, and each is there."""
 
 from __future__ import annotations
 
