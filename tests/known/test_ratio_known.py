@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.analyses.compare.equivalence import fieller_interval, ratio_test, replicates_needed, variance, welch_df
-from twinbed.analyses.compare.estimates import estimate, holds_outlier, intervals_overlap, within_rule
-from twinbed.model.multiplicity import holm
+from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
+from twinbed.statistics.moments import holds_outlier, variance, welch_df
+from twinbed.statistics.ratio import fieller_interval, ratio_test, replicates_needed
+from twinbed.statistics.multiplicity import holm
 from twinbed.model.result import Estimate, Interval
 
 # Student's sleep data (1908), as R ships them: datasets::sleep.

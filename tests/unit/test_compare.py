@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare import CompareParams, compare
-from twinbed.analyses.compare.equivalence import ratio_test
+from twinbed.statistics.ratio import ratio_test
 from twinbed.cli.compare import command
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind

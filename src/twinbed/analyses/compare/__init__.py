@@ -14,12 +14,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.compare.doubts import carried, of_group, of_study
-from twinbed.analyses.compare.equivalence import RatioTest, ratio_test, replicates_needed
-from twinbed.analyses.compare.estimates import estimate, holds_outlier, intervals_overlap, within_rule
+from twinbed.statistics.ratio import RatioTest, ratio_test, replicates_needed
+from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Scale
-from twinbed.model.multiplicity import holm
+from twinbed.statistics.multiplicity import holm
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables

@@ -6,13 +6,8 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from scipy.special import stdtrit
-
-from twinbed.analyses.compare.equivalence import variance
 from twinbed.model.result import Estimate, Interval
-
-OUTLIER_LEVEL = 0.001
-"""Significance of Grubbs's test, small because it is asked of every cell."""
+from twinbed.statistics.moments import mean_interval, variance
 
 
 def estimate(values: Sequence[float], confidence: float) -> Estimate:
@@ -24,8 +19,7 @@ def estimate(values: Sequence[float], confidence: float) -> Estimate:
     if n == 1:
         return Estimate(1, mean, None, None, tuple(values))
     stdev = math.sqrt(variance(values))
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * stdev / math.sqrt(n)
-    return Estimate(n, mean, stdev, Interval(mean - half, mean + half, confidence), tuple(values))
+    return Estimate(n, mean, stdev, Interval(*mean_interval(values, confidence)), tuple(values))
 
 
 def within_rule(testbed: Estimate, reference: Estimate, margin: float) -> bool | None:
@@ -39,15 +33,3 @@ def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
     """Whether the intervals of the means have a point in common (ICNC, section II: "a stronger definition")."""
     one, two = testbed.interval, reference.interval
     return None if one is None or two is None else one.low <= two.high and two.low <= one.high
-
-
-def holds_outlier(values: Sequence[float]) -> bool:
-    """Grubbs's two-sided test for one outlier (1969, Technometrics 11:1) at OUTLIER_LEVEL; False for fewer than 5 values."""
-    n = len(values)
-    if n < 5:
-        return False
-    mean, stdev = fmean(values), math.sqrt(variance(values))
-    if stdev == 0:
-        return False
-    t2 = float(stdtrit(n - 2, 1 - OUTLIER_LEVEL / (2 * n))) ** 2
-    return max(abs(value - mean) for value in values) / stdev > (n - 1) / math.sqrt(n) * math.sqrt(t2 / (n - 2 + t2))
