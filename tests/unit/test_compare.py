@@ -12,12 +12,12 @@ from click.testing import CliRunner
 
 from synthetic_results import write_run, write_study
 from twinbed.analyses.compare import CompareParams, compare
-from twinbed.statistics.ratio import ratio_test
 from twinbed.cli.compare import command
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.report.words import explanation, overall, summaries
+from twinbed.statistics.ratio import ratio_test
 from twinbed.workloads.planted import planted
 
 RATES = {"requests": 100, "requests_per_second": 50.0, "packets": 1000, "bytes": 64000}

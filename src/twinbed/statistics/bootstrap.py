@@ -1,8 +1,8 @@
 """BCa bootstrap interval of a ratio of means, for samples whose logarithms are too far from normal for Student's t.
 
-Bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of each sample, by scipy.
-The ratio is of geometric means where all values are positive, else of arithmetic means.  Deterministic: the seed is fixed and
-samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
+Bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of each sample, by
+scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  Deterministic: the seed is
+fixed and samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
 Limit: fewer than LEAST values a sample get none, since resampling cannot show tails that were not drawn.
 """
 
@@ -57,9 +57,9 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
     x, y = (np.log(sample) if positive else np.asarray(sample, dtype=float) for sample in (one, two))
 
     def statistic(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-        if positive:
-            return x.mean(axis) - y.mean(axis)
-        return x.mean(axis) / y.mean(axis)
+        one, two = np.mean(x, axis), np.mean(y, axis)
+        found: np.ndarray = np.subtract(one, two) if positive else np.divide(one, two)
+        return found
 
     with np.errstate(divide="ignore", invalid="ignore"):
         found = bootstrap(

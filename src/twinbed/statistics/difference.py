@@ -31,9 +31,7 @@ class DifferenceTest:
     p_different: float | None
 
 
-def difference_test(
-    values: Sequence[float], reference: Sequence[float], margin: float | None, alpha: float
-) -> DifferenceTest:
+def difference_test(values: Sequence[float], reference: Sequence[float], margin: float | None, alpha: float) -> DifferenceTest:
     """Compares two samples of at least two values each."""
     difference = fmean(values) - fmean(reference)
     if not varies(values) and not varies(reference):

@@ -28,8 +28,8 @@ MOST_NAMES = 12
 
 @dataclass(frozen=True, slots=True)
 class NominalTest:
-    """``method`` is ``chi-square``, ``exact`` or ``permutation``, of ``p_same``. The p-values at the margin are None for more than
-    MOST_NAMES names."""
+    """``method`` is ``chi-square``, ``exact`` or ``permutation``, of ``p_same``. The p-values at the margin are None for more
+    than MOST_NAMES names."""
 
     total_variation: float
     p_same: float

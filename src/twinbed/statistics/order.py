@@ -1,11 +1,11 @@
 """Do runs depend on their block, and on the run before them?
 
-Blocks: Friedman's ranks within each row (1937, J. Am. Stat. Assoc. 32:675) with Iman and Davenport's F (1980, Commun. Stat. A 9:571),
-which keeps its size where the chi-square approximation does not.  A row is one cell on one testbed, with its value in each
-block; a row with a value missing is left out.
-Neighbours: the rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal
-approximation, for at least LEAST values; below 2 means that neighbours are alike.  Assumes that what is expected of each
-value has been taken off.
+Blocks: Friedman's ranks within each row (1937, J. Am. Stat. Assoc. 32:675).  A row is one cell on one testbed, with its value
+in each block; a row with a value missing is left out.  Up to PERMUTED values the p-value is that of PERMUTATIONS orders of each
+row, drawn with a fixed seed, the one found counted too; beyond, Iman and Davenport's F (1980, Commun. Stat. A 9:571).
+Neighbours: the rank version of von Neumann's ratio (Bartels 1982, J. Am.
+Stat. Assoc. 77:40) of values in run order, normal approximation, for at least LEAST values; below 2 means that neighbours are
+alike.  Assumes that what is expected of each value has been taken off.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 
+import numpy as np
 from scipy.special import fdtrc, ndtr
 
 LEAST = 10
+PERMUTED = 500
+PERMUTATIONS = 4999
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,19 @@ def block_effect(rows: Sequence[Sequence[float | None]]) -> Blocks | None:
     if spread <= 0:
         return None
     chi_square = sum((total - n * (k + 1) / 2) ** 2 for total in sums) / spread
+    if n * k <= PERMUTED:
+        return Blocks(n, k, chi_square, _permuted(ranked, sums))
     left = n * (k - 1) - chi_square
     p_value = 0.0 if left <= 1e-9 else float(fdtrc(k - 1, (k - 1) * (n - 1), (n - 1) * chi_square / left))
     return Blocks(n, k, chi_square, p_value)
+
+
+def _permuted(ranked: Sequence[Sequence[float]], sums: Sequence[float]) -> float:
+    """Share of orders within rows whose sums of ranks lie as far apart."""
+    rows = np.broadcast_to(np.array(ranked), (PERMUTATIONS, len(ranked), len(sums)))
+    drawn = np.random.default_rng(0).permuted(rows, axis=2).sum(1)
+    found = float(np.square(sums).sum())
+    return float((1 + (np.square(drawn).sum(1) >= found * (1 - 1e-12)).sum()) / (1 + PERMUTATIONS))
 
 
 def mid_ranks(values: Sequence[float]) -> list[float]:
@@ -81,9 +95,9 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
         return None
     found, centre = mid_ranks(values), (n + 1) / 2
     squares = sum((rank - centre) ** 2 for rank in found)
-    ratio = sum((after - before) ** 2 for before, after in zip(found, found[1:], strict=False)) / squares
+    ratio = sum((after - before) ** 2 for before, after in pairwise(found)) / squares
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
     mean = fmean(values)
     total = math.fsum((value - mean) ** 2 for value in values)
-    lagged = math.fsum((one - mean) * (two - mean) for one, two in zip(values, values[1:], strict=False))
+    lagged = math.fsum((one - mean) * (two - mean) for one, two in pairwise(values))
     return Neighbours(lagged / total, ratio, min(1.0, 2 * float(ndtr(-abs(ratio - 2) / math.sqrt(spread)))))

@@ -3,9 +3,10 @@
 Relative spread is the standard deviation of the logarithms: that of ratios, which changes with no unit, and which is within 1 %
 of the coefficient of variation where that is at most 15 % and values are about log-normal.
 Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.
-Ratio of standard deviations: Bonett (2006, Appl. Psychol. Meas. 30:432), which lets the kurtosis be what it is.  His error of the
-logarithm takes both samples as equally spread; here it is taken at each limit, where the second sample is stretched to the first's
-spread by just that ratio, so that it holds for unequal ones as well (as statpsych does for R).  Needs at least LEAST values each.
+Ratio of standard deviations: Bonett (2006, Appl. Psychol. Meas. 30:432), which lets the kurtosis be what it is.  His error of
+the logarithm takes both samples as equally spread; here it is taken at each limit, where the second sample is stretched to
+the first's spread by just that ratio, so that it holds for unequal ones as well (as statpsych does for R).  Needs at least
+LEAST values each.
 """
 
 from __future__ import annotations

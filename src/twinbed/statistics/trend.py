@@ -1,10 +1,10 @@
 """Does a metric drift in the order in which runs were made, apart from what its cells do to it?
 
-Seasonal Kendall test (Hirsch, Slack and Smith 1982, Water Resour. Res. 18:107) with cells for seasons: only runs of one cell are
-held against each other, so that levels' effects drop out; S is the number of pairs that rise less those that fall.  Exact where
-no values are tied and there are at most EXACT pairs, else normal with the variance corrected for ties, and for continuity.
-Size: Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of the values as given: of logarithms it is
-a relative drift a run.  Assumes runs that are independent but for the drift.
+Seasonal Kendall test (Hirsch, Slack and Smith 1982, Water Resour. Res. 18:107) with cells for seasons: only runs of one cell
+are held against each other, so that levels' effects drop out; S is the number of pairs that rise less those that fall.  Exact
+where no values are tied and there are at most EXACT pairs, else normal with the variance corrected for ties, and for
+continuity. Size: Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of the values as given: of
+logarithms it is a relative drift a run.  Assumes runs that are independent but for the drift.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimates of a cell's mean, and the seeds' two rules of thumb on pairs of them."""
+"""Estimates of a cell's mean and quantiles, and the seeds' two rules of thumb on pairs of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from twinbed.model.result import Estimate, Interval
+from twinbed.model.result import Estimate, Interval, Quantile
 from twinbed.statistics.moments import mean_interval, variance
+from twinbed.statistics.quantile import fewest, quantile, quantile_interval
+
+SHARES = (0.5, 0.9, 0.95, 0.99)
+"""Of the quantiles that are estimated."""
 
 
 def estimate(values: Sequence[float], confidence: float) -> Estimate:
@@ -19,7 +23,13 @@ def estimate(values: Sequence[float], confidence: float) -> Estimate:
     if n == 1:
         return Estimate(1, mean, None, None, tuple(values))
     stdev = math.sqrt(variance(values))
-    return Estimate(n, mean, stdev, Interval(*mean_interval(values, confidence)), tuple(values))
+    quantiles = tuple(_quantile(values, share, confidence) for share in SHARES)
+    return Estimate(n, mean, stdev, Interval(*mean_interval(values, confidence)), tuple(values), quantiles)
+
+
+def _quantile(values: Sequence[float], share: float, confidence: float) -> Quantile:
+    found = quantile_interval(values, share, confidence)
+    return Quantile(share, quantile(values, share), Interval(*found) if found else None, fewest(share, confidence))
 
 
 def within_rule(testbed: Estimate, reference: Estimate, margin: float) -> bool | None:
