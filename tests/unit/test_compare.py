@@ -192,7 +192,7 @@ def test_a_setting_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:
 
 
 def test_an_outlier_is_said(tmp_path: Path) -> None:
-    found = one(tmp_path, {"a": [100, 100.1, 99.9, 100, 100.2, 100], "b": [100, 100.1, 99.9, 100, 100.2, 30]})
+    found = one(tmp_path, {"a": [100, 100.1, 99.9, 100, 100.2, 100], "b": [100.2, 100, 100, 30, 99.9, 100.1]})
     assert [(caution.kind, caution.subject) for caution in found.cautions] == [(Kind.SKEWED, "b")]
 
 

@@ -2,8 +2,8 @@
 
 Cliff's delta (1993, Psychol. Bull. 114:494) is P(value > reference) - P(value < reference), from -1 to 1, by counting all
 pairs. Its interval and its tests at a margin are Newcombe's method 5 (2006, Stat. Med. 25:559), which inverts the test: with
-theta = (delta + 1) / 2, all theta for which |found - theta| <= z sqrt(V(theta)), where for n and m values and k = (n + m)/2 -
-1
+theta = (delta + 1) / 2, all theta for which |found - theta| <= z sqrt(V(theta)), where for n and m
+values and k = (n + m)/2 - 1
 
     V(theta) = theta (1 - theta) (1 + k ((1 - theta)/(2 - theta) + theta/(1 + theta))) / (n m).
 

@@ -53,7 +53,7 @@ class _Pair:
 def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: tuple[Caution, ...]) -> Comparison:
     """One comparison before Holm's correction; its verdict is not yet final."""
     metric, host, direction = key
-    one, two = (estimate(group.values.get(key, ()), rules.confidence) for group in pair.groups)
+    one, two = (estimate(group.values.get(key, ()), rules.confidence, about.scale) for group in pair.groups)
     bare = Comparison(
         metric=metric,
         unit=about.unit,
@@ -71,8 +71,8 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         ratio_interval=None,
         margin=rules.margin,
         verdict=Verdict.INCONCLUSIVE,
-        within_rule=within_rule(one, two, rules.margin) if about.has_means else None,
-        intervals_overlap=intervals_overlap(one, two) if about.has_means else None,
+        within_rule=within_rule(one, two, rules.margin),
+        intervals_overlap=intervals_overlap(one, two),
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
     judged = judge(bare, about.margin, rules, any(shapes))
@@ -152,7 +152,7 @@ class Compare:
         samples = gather(tables)
         carry, left = carried(tables), residue(tables)
         ordered = orderings(samples, tables.records, rules.alpha)
-        of_order = order_cautions(ordered, samples.testbeds)
+        of_order = order_cautions(ordered, samples.testbeds, margin)
         doubts = {
             (cell, testbed): of_group(testbed, cell, group, carry, left)
             for cell, groups in samples.groups.items()
@@ -206,7 +206,7 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[dict[str, Any]]:
                 group = samples.groups[cell].get(testbed)
                 if group is None or key not in group.values:
                     continue
-                found = estimate(group.values[key], confidence)
+                found = estimate(group.values[key], confidence, about.scale)
                 yield {
                     **dict(zip(("metric", "host", "direction"), key, strict=True)),
                     "unit": about.unit,

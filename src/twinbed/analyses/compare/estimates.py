@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from twinbed.model.metric import Scale
 from twinbed.model.result import Estimate, Interval, Quantile
 from twinbed.statistics.moments import mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
@@ -14,17 +15,22 @@ SHARES = (0.5, 0.9, 0.95, 0.99)
 """Of the quantiles that are estimated."""
 
 
-def estimate(values: Sequence[float], confidence: float) -> Estimate:
-    """Mean, standard deviation, and Student's t interval of the mean, for which means are taken as normal."""
+def estimate(values: Sequence[float], confidence: float, scale: str = Scale.RATIO) -> Estimate:
+    """Mean, standard deviation, and Student's t interval of the mean, for which means are taken as normal; and quantiles.
+
+    Names have neither, and what has only an order has quantiles but no mean.
+    """
     n = len(values)
-    if n == 0:
-        return Estimate(0, None, None, None, ())
+    shares = () if n < 2 or scale == Scale.NOMINAL else SHARES
+    quantiles = tuple(_quantile(values, share, confidence) for share in shares)
+    if n == 0 or scale in (Scale.NOMINAL, Scale.ORDINAL):
+        return Estimate(n, None, None, None, tuple(values), quantiles)
     mean = fmean(values)
     if n == 1:
         return Estimate(1, mean, None, None, tuple(values))
-    stdev = math.sqrt(variance(values))
-    quantiles = tuple(_quantile(values, share, confidence) for share in SHARES)
-    return Estimate(n, mean, stdev, Interval(*mean_interval(values, confidence)), tuple(values), quantiles)
+    return Estimate(
+        n, mean, math.sqrt(variance(values)), Interval(*mean_interval(values, confidence)), tuple(values), quantiles
+    )
 
 
 def _quantile(values: Sequence[float], share: float, confidence: float) -> Quantile:

@@ -17,7 +17,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Scale
 from twinbed.model.record import Record
 from twinbed.model.result import Drift, Ordering, Residual
-from twinbed.statistics.moments import varies
+from twinbed.statistics.moments import variance, varies
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.order import block_effect, neighbours
 from twinbed.statistics.trend import trend
@@ -142,27 +142,36 @@ Carried = Mapping[tuple[Key, str], Sequence[Caution]]
 """(metric and place, testbed) -> what its order gives to doubt."""
 
 
-def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str]) -> Carried:
-    """Every caution, under each metric and testbed that it is about; those of blocks are about all testbeds."""
+def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: float) -> Carried:
+    """Every caution, under each metric and testbed that it is about; those of blocks are about all testbeds.
+
+    What is shown but far inside the margin moves no verdict, so it is in the tables only.
+    """
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
     for each in found:
         key = (each.metric, each.host, each.direction)
         for drift in each.drifts:
-            if drift.trend:
+            if drift.trend and _matters(drift.change, each, margin):
                 way = "rises" if drift.change > 0 else "falls"
                 by = _size(abs(drift.change), each)
                 text = f"{each.metric} {way} by {by} from the first to the last of {drift.runs} runs, p {_p(drift.p_trend)}"
                 carried[key, drift.testbed].append(Caution(Kind.DRIFT, text, drift.testbed))
-            if drift.serial and drift.p_serial is not None:
+            own = [residual.value for residual in each.residuals if residual.testbed == drift.testbed]
+            if drift.serial and drift.p_serial is not None and _matters(math.sqrt(variance(own)), each, margin):
                 text = f"{each.metric}: correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
                 carried[key, drift.testbed].append(Caution(Kind.SERIAL, text, drift.testbed))
-        if each.blocks_differ and each.p_blocks is not None and each.farthest_by is not None:
-            way = "above" if each.farthest_by > 0 else "below"
-            off = f"block {(each.farthest_block or 0) + 1} is {_size(abs(each.farthest_by), each)} {way} the mean"
-            caution = Caution(Kind.BLOCK_EFFECT, f"{each.metric}: {off}, p {_p(each.p_blocks)}")
+        off = each.farthest_by
+        if each.blocks_differ and each.p_blocks is not None and off is not None and _matters(off, each, margin):
+            way = "above" if off > 0 else "below"
+            text = f"{each.metric}: block {(each.farthest_block or 0) + 1} is {_size(abs(off), each)} {way} the mean"
+            caution = Caution(Kind.BLOCK_EFFECT, f"{text}, p {_p(each.p_blocks)}")
             for testbed in testbeds:
                 carried[key, testbed].append(caution)
     return carried
+
+
+def _matters(size: float, about: Ordering, margin: float) -> bool:
+    return not about.relative or abs(size) > margin / 10
 
 
 def _size(value: float, about: Ordering) -> str:

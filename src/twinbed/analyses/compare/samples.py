@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinbed.model.metric import Layer, Scale
+from twinbed.model.metric import Layer
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
 
@@ -24,10 +24,6 @@ class Declared:
     headline: bool
     description: str
     margin: float | None = None
-
-    @property
-    def has_means(self) -> bool:
-        return self.scale in (Scale.INTERVAL, Scale.RATIO)
 
     @property
     def rank(self) -> int:
