@@ -94,8 +94,8 @@ def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
         own += [ANSWERS[each.within_rule], ANSWERS[each.intervals_overlap]]
         rows.append(_estimate_row(cell, each.testbed, each, each.estimate, own))
     caption = (
-        f"Intervals hold for any distribution. The last two columns are the rule of {RULE}, which ignores noise: means differ by "
-        f"no more than {margin}; and their stronger one, that the intervals of the means overlap."
+        f"Intervals hold for any distribution. The last two columns are the rule of {RULE}, which ignores noise: means "
+        f"differ by no more than {margin}; and their stronger one, that the intervals of the means overlap."
     )
     yield '<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>'
     yield _table(heads, rows, caption) + "</details>"
@@ -138,7 +138,7 @@ def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
         "p (Holm)",
         "With the run before",
         "p (Holm)",
-        "Blocks, p (Holm)",
+        "Blocks, p",
     )
     rows = [_order_row(each, drift) for each in orderings for drift in each.drifts]
     caption = "Drift by the seasonal Kendall test; correlation of neighbouring runs by Bartels's; blocks by Friedman's."
