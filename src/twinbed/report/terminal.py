@@ -124,8 +124,8 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison]) -> N
         bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
         of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
         shown = ("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else ""
-        deviations = (relative_deviation(estimate) for estimate in (each.estimate, each.reference_estimate))
-        line = _spread_row(width, _take(names), each.testbed, *deviations, of, p_text(found.p_value), shown)
+        own, reference = relative_deviation(each.estimate), relative_deviation(each.reference_estimate)
+        line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), shown)
         _print(console, line, "bold" if found.differs else "")
         if found.reason:
             _print(console, f"{_take(names):<{width}}   {found.reason}", "dim")
