@@ -6,8 +6,8 @@ Ratio of standard deviations, its interval and the test that it is 1: Bonett (20
 kurtosis be what it is.  His error of the logarithm takes both samples as equally spread; for an interval it is taken at each
 limit, where the second sample is stretched to the first's spread by just that ratio, so that it holds for unequal ones as well
 (as statpsych does for R).  Needs at least LEAST values each.
-Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five values each it rejects
-equal spreads in 1 % of tries where it may in 5 %, and finds a fivefold one in 18 % where Bonett's finds it in 53 %.
+Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five normal values each
+it rejects equal spreads in 1 % of tries where it may in 5 %, and finds a fivefold one in 18 % where Bonett's finds it in 53 %.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float
 
 
 def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """Two-sided p-value that standard deviations are the same, by Bonett; None as for the interval. At most 5 % exactly where the
-    95 % interval excludes 1."""
+    """Two-sided p-value that standard deviations are the same, by Bonett; None as for the interval.
+
+    It is at most 5 % exactly where the 95 % interval excludes 1."""
     n, m = len(values), len(reference)
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None
