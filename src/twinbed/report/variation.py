@@ -137,9 +137,9 @@ def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Seq
     scale = scaling(each.unit, [each.reference_estimate.mean, each.estimate.mean])
     of_share = {quantile.share: quantile for quantile in found.quantiles}
     cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(found.n), number=True)]
-    for share in shares:
-        quantile = of_share.get(share)
-        if quantile is None or (quantile.interval is None and share != 0.5):
+    for wanted in shares:
+        quantile = of_share.get(wanted)
+        if quantile is None or (quantile.interval is None and wanted != 0.5):
             cells.append(_Cell(NONE, number=True))
             continue
         interval = quantile.interval

@@ -6,7 +6,7 @@ Ratio of standard deviations, its interval and the test that it is 1: Bonett (20
 kurtosis be what it is.  His error of the logarithm takes both samples as equally spread; for an interval it is taken at each
 limit, where the second sample is stretched to the first's spread by just that ratio, so that it holds for unequal ones as well
 (as statpsych does for R).  Needs at least LEAST values each.
-Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five normal values each
+Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five values each
 it rejects equal spreads in 1 % of tries where it may in 5 %, and finds a fivefold one in 18 % where Bonett's finds it in 53 %.
 """
 
