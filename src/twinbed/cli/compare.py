@@ -88,7 +88,7 @@ def _print_text(result: Result, shown: list[Comparison], asked: bool) -> None:
 def _print_json(result: Result, shown: list[Comparison]) -> None:
     import json
 
-    from twinbed.report.table import rows
+    from twinbed.report.table import order_rows, rows
     from twinbed.report.words import summaries
 
     data = {
@@ -101,11 +101,13 @@ def _print_json(result: Result, shown: list[Comparison]) -> None:
                 "different": len(each.different),
                 "inconclusive": len(each.inconclusive),
                 "sentence": each.sentence,
+                "spread": each.spread_sentence or None,
                 "advice": list(each.advice),
             }
             for each in summaries(result)
         ],
         "comparisons": rows(shown),
+        "order": order_rows(result.orderings),
         "cautions": [
             {**caution.to_json(), "meaning": caution.kind.meaning, "advice": caution.kind.advice} for caution in result.cautions
         ],

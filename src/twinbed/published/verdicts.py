@@ -16,12 +16,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.model.multiplicity import holm
 from twinbed.model.result import Verdict
 from twinbed.published import rounding
 from twinbed.published.audit import audit
 from twinbed.published.printed import Cell, Library, Table
 from twinbed.published.rounding import Range
+from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.summary_ratio import Summary, SummaryTest, ratio_test
 
 REFERENCE = "physical"

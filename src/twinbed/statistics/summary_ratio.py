@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import stdtr, stdtrit
+from twinbed.statistics.moments import welch_df
+from twinbed.statistics.ratio import fieller_interval
+from twinbed.statistics.region import p_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +47,12 @@ def ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) ->
     if a == b == 0:
         inside = low_edge <= ratio <= high_edge
         return SummaryTest(ratio, ratio, ratio, 0.0 if inside else 1.0, 1.0 if inside else 0.0)
-    df = _degrees_of_freedom(a, one.n, ratio**2 * b, reference.n)
+    spread = a + ratio**2 * b
+    df = welch_df(a, one.n, ratio**2 * b, reference.n) if spread else float(min(one.n, reference.n) - 1)
 
     def t(theta: float) -> float:
         return (one.mean - theta * reference.mean) / math.sqrt(a + theta**2 * b)
 
-    above_low, above_high = t(low_edge), t(high_edge)
-    p_equivalent = max(float(stdtr(df, -above_low)), float(stdtr(df, above_high)))
-    p_different = min(1.0, 2 * min(float(stdtr(df, -above_high)), float(stdtr(df, above_low))))
-    low, high = _interval(one.mean, reference.mean, a, b, float(stdtrit(df, 1 - alpha))) or (None, None)
-    return SummaryTest(ratio, low, high, p_equivalent, p_different)
-
-
-def _degrees_of_freedom(a: float, n: int, b: float, m: int) -> float:
-    if a + b == 0:
-        return float(min(n, m) - 1)
-    share = a / (a + b)
-    return 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
-
-
-def _interval(x: float, y: float, a: float, b: float, quantile: float) -> tuple[float, float] | None:
-    square = y**2 - quantile**2 * b
-    if square <= 0:
-        return None
-    root = math.sqrt(max(0.0, (x * y) ** 2 - square * (x**2 - quantile**2 * a)))
-    return (x * y - root) / square, (x * y + root) / square
+    p_equivalent, p_different = p_values(t(low_edge), t(high_edge), df)
+    found = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
+    return SummaryTest(ratio, found and found.low, found and found.high, p_equivalent, p_different)

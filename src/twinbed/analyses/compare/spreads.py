@@ -1,0 +1,74 @@
+"""How many times as much a testbed varies as the reference, and Holm's correction of those tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from twinbed.model.result import Comparison, Interval, Spread
+from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.spread import LEAST, brown_forsythe, deviation_ratio_interval, equal_deviations
+
+Values = Sequence[float]
+
+
+def spread(one: Values, two: Values, confidence: float, *, relative: bool = True) -> Spread:
+    """Of two samples of at least two values. Relative is by logarithms, where all values are positive."""
+    relative = relative and min(*one, *two) > 0
+    x, y = ([math.log(value) for value in values] if relative else list(values) for values in (one, two))
+    return Spread(
+        relative=relative,
+        ratio=_deviation_ratio(x, y),
+        interval=_interval(x, y, confidence),
+        deviation_ratio=_deviation_ratio(one, two),
+        deviation_interval=_interval(one, two, confidence),
+        variation_ratio=_variation_ratio(one, two),
+        p_value=equal_deviations(x, y),
+        p_brown_forsythe=brown_forsythe(x, y),
+        reason=_reason(x, y),
+    )
+
+
+def _deviation_ratio(one: Values, two: Values) -> float | None:
+    if not varies(two):
+        return None
+    return math.sqrt(variance(one) / variance(two)) if varies(one) else 0.0
+
+
+def _variation_ratio(one: Values, two: Values) -> float | None:
+    found, means = _deviation_ratio(one, two), (fmean(one), fmean(two))
+    return found * means[1] / means[0] if found is not None and min(*one, *two) >= 0 and all(means) else None
+
+
+def _interval(one: Values, two: Values, confidence: float) -> Interval | None:
+    found = deviation_ratio_interval(one, two, confidence)
+    return None if found is None else Interval(*found)
+
+
+def _reason(one: Values, two: Values) -> str:
+    if not varies(two):
+        return "the reference varies not at all" if varies(one) else "neither varies"
+    if not varies(one):
+        return "this varies not at all"
+    return f"a test and an interval need {LEAST} values a testbed" if min(len(one), len(two)) < LEAST else ""
+
+
+def decided(comparisons: Sequence[Comparison], alpha: float) -> list[Comparison]:
+    """The tests of one family, each kind with Holm's correction of its own."""
+    spreads = [each.spread for each in comparisons]
+    of_ratio = _adjusted([found.p_value if found else None for found in spreads])
+    of_levene = _adjusted([found.p_brown_forsythe if found else None for found in spreads])
+    family = max(1, sum(p_value is not None for p_value in of_ratio))
+    corrected = [
+        found and replace(found, p_value=one, p_brown_forsythe=two, family=family, differs=one is not None and one <= alpha)
+        for found, one, two in zip(spreads, of_ratio, of_levene, strict=True)
+    ]
+    return [replace(each, spread=found) for each, found in zip(comparisons, corrected, strict=True)]
+
+
+def _adjusted(p_values: Sequence[float | None]) -> list[float | None]:
+    adjusted = iter(holm([p_value for p_value in p_values if p_value is not None]))
+    return [None if p_value is None else next(adjusted) for p_value in p_values]

