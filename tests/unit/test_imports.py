@@ -25,6 +25,7 @@ PLANTED = [
     ("report/planted.py", "from twinbed import workloads", "only the registry knows the plugins"),
     ("report/planted.py", "import twinbed.lab", "analyses and report never import lab"),
     ("published/planted.py", "from twinbed import analyses", "published imports model and statistics only"),
+    ("statistics/planted.py", "from twinbed.model import metric", "statistics imports nothing of ours"),
     ("extract/planted.py", "from twinbed.cli import image", "nothing imports cli"),
     ("workloads/planted.py", "import subprocess", "only hosts start processes"),
     ("lab/planted.py", "def f():\n    from subprocess import run", "only hosts start processes"),
