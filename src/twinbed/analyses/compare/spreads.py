@@ -35,7 +35,7 @@ def spread(one: Values, two: Values, confidence: float, *, relative: bool = True
 def _deviation_ratio(one: Values, two: Values) -> float | None:
     if not varies(two):
         return None
-    return math.sqrt(variance(one) / variance(two)) if varies(one) else 0.0
+    return math.sqrt(variance(one)) / math.sqrt(variance(two)) if varies(one) else 0.0
 
 
 def _variation_ratio(one: Values, two: Values) -> float | None:
