@@ -87,6 +87,7 @@ def _print_text(result: Result, shown: list[Comparison], asked: bool) -> None:
 
 def _print_json(result: Result, shown: list[Comparison]) -> None:
     import json
+    from dataclasses import asdict
 
     from twinbed.report.table import rows
     from twinbed.report.words import summaries
@@ -105,6 +106,7 @@ def _print_json(result: Result, shown: list[Comparison]) -> None:
             }
             for each in summaries(result)
         ],
+        "look": asdict(result.look) if result.look else None,
         "comparisons": rows(shown),
         "cautions": [
             {**caution.to_json(), "meaning": caution.kind.meaning, "advice": caution.kind.advice} for caution in result.cautions

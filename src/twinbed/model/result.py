@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.looks import Look
 from twinbed.model.run import Level
 
 
@@ -66,7 +67,8 @@ class Comparison:
     """The seeds' stronger rule: 95 % intervals overlap."""
     cautions: tuple[Caution, ...] = ()
     method: str = ""
-    """How the ratio's interval was made: ``log``, ``fieller``, ``exact``, or empty where there is none."""
+    """How the ratio's interval was made: ``log``, ``fieller``, ``exact``, ``unlooked`` before a study's first look, or empty
+    where there is none."""
     wide_interval: Interval | None = None
     """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     p_equivalent: float | None = None
@@ -86,5 +88,7 @@ class Result:
     analysis: str
     comparisons: tuple[Comparison, ...] = ()
     cautions: tuple[Caution, ...] = ()
+    look: Look | None = None
+    """The look that verdicts are of, of a study that goes on until it is decided."""
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     plots: Mapping[str, dict[str, Any]] = field(default_factory=dict)

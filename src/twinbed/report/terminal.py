@@ -13,7 +13,7 @@ from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.report.grid import mean
 from twinbed.report.measured import measured
 from twinbed.report.quantities import ratio, scaling, share
-from twinbed.report.words import LAYERS, SYMBOLS, cell_title, explanation, metric_title, summaries
+from twinbed.report.words import LAYERS, SYMBOLS, cell_title, explanation, look_sentence, metric_title, summaries
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
 RULE = {True: "yes", False: "no", None: "–"}
@@ -34,6 +34,8 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
         _layer(console, layer, list(of_layer))
     if shown:
         _print(console, _legend(shown), "dim")
+        if result.look:
+            _print(console, look_sentence(result.look))
         console.print()
     for summary in summaries(result):
         _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.model.looks import Look
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.run import Level
 from twinbed.report.quantities import change, ratio, share
@@ -63,6 +64,8 @@ def explanation(each: Comparison) -> str:
         return f"a metric of {each.scale} scale has no ratio"
     if not each.method:
         return "negative values have no ratio"
+    if each.method == "unlooked":
+        return "verdicts wait for the first look"
     if each.verdict is Verdict.EQUIVALENT:
         return f"shown to be within {margin}"
     if each.verdict is Verdict.DIFFERENT:
@@ -87,6 +90,22 @@ def _why_open(each: Comparison, margin: str) -> str:
     if wide.low > 1 or wide.high < 1:
         return f"differs, but maybe by less than {margin}{more}"
     return f"too spread to say{more}"
+
+
+_ENDS = {
+    "": "the study goes on",
+    "decided": "every headline verdict is reached",
+    "most": "there are no more replicates to come",
+    "budget": "the budget is spent",
+}
+
+
+def look_sentence(look: Look) -> str:
+    """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
+    return (
+        f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "
+        f"headline verdicts; alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
+    )
 
 
 def finding(each: Comparison) -> str:

@@ -16,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinbed.analyses.compare.doubts import carried, of_group, of_study
 from twinbed.analyses.compare.equivalence import RatioTest, ratio_test, replicates_needed
 from twinbed.analyses.compare.estimates import estimate, holds_outlier, intervals_overlap, within_rule
+from twinbed.analyses.compare.looks import at_look
 from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.looks import AsOf
 from twinbed.model.metric import Scale
 from twinbed.model.multiplicity import holm
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
@@ -44,6 +46,8 @@ class _Rules:
     margin: float
     alpha: float
     confidence: float
+    information: tuple[float, ...] | None = None
+    """At each look that was taken, of a study that goes on until it is decided."""
 
 
 def _comparison(
@@ -61,6 +65,8 @@ def _comparison(
     found: RatioTest | None = None
     if one.n >= 2 and two.n >= 2 and about.scale == Scale.RATIO:
         found = ratio_test(one.values, two.values, rules.margin, rules.alpha)
+    if found and rules.information is not None:
+        found = at_look(found, one.values, two.values, rules.margin, rules.alpha, rules.information)
     # The one number worth having of single runs is their ratio.
     plain = one.mean / two.mean if about.scale == Scale.RATIO and one.mean is not None and two.mean else None
     equivalent = found is not None and found.p_equivalent <= rules.alpha
@@ -88,7 +94,7 @@ def _comparison(
         wide_interval=found.wide if found else None,
         p_equivalent=found.p_equivalent if found else None,
         p_different=found.p_different if found else None,
-        replicates_needed=None if equivalent or not found else _needed(one, two, rules),
+        replicates_needed=None if equivalent or not found or rules.information is not None else _needed(one, two, rules),
     )
 
 
@@ -157,7 +163,11 @@ class Compare:
         params = params or CompareParams()
         margin = params.margin if params.margin is not None else tables.outline.margin
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
-        rules = _Rules(margin, round(1 - confidence, 12), confidence)
+        looks = tables.outline.looks
+        information = tuple(look.information for look in looks.taken) if looks else None
+        rules = _Rules(margin, round(1 - confidence, 12), confidence, information)
+        if looks and looks.taken:
+            tables = AsOf(tables, looks.blocks)
         samples = gather(tables)
         carry = carried(tables)
         reference = tables.outline.reference
@@ -189,6 +199,7 @@ class Compare:
             analysis=self.name,
             comparisons=decided,
             cautions=tuple(_study_cautions(tables, samples, carry, decided)),
+            look=looks.taken[-1] if looks and looks.taken else None,
             tables={"estimates": list(_estimates(samples, rules.confidence))},
         )
 
