@@ -15,10 +15,10 @@ import pytest
 
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare import compare
-from twinbed.analyses.compare.equivalence import ratio_test
 from twinbed.extract import extract
-from twinbed.model.multiplicity import holm
 from twinbed.model.result import Verdict
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.ratio import ratio_test
 from twinbed.workloads.planted import planted
 
 ALPHA, MARGIN, DRAWS = 0.05, 0.10, 4000

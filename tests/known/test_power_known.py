@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twinbed.analyses.compare.equivalence import ratio_test
 from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
+from twinbed.statistics.ratio import ratio_test
 
 GOLDEN = Path(__file__).parents[1] / "golden/power"
 EDGE = math.log(1.1)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from twinbed.analyses.compare.equivalence import fieller_interval, ratio_test, replicates_needed, variance, welch_df
-from twinbed.analyses.compare.estimates import estimate, holds_outlier, intervals_overlap, within_rule
-from twinbed.model.multiplicity import holm
+from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.model.result import Estimate, Interval
+from twinbed.statistics.moments import holds_outlier, variance, welch_df
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.ratio import fieller_interval, ratio_test, replicates_needed
 
 # Student's sleep data (1908), as R ships them: datasets::sleep.
 SLEEP_1 = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)

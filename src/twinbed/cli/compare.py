@@ -89,7 +89,7 @@ def _print_json(result: Result, shown: list[Comparison]) -> None:
     import json
     from dataclasses import asdict
 
-    from twinbed.report.table import rows
+    from twinbed.report.table import order_rows, rows
     from twinbed.report.words import summaries
 
     data = {
@@ -102,12 +102,14 @@ def _print_json(result: Result, shown: list[Comparison]) -> None:
                 "different": len(each.different),
                 "inconclusive": len(each.inconclusive),
                 "sentence": each.sentence,
+                "spread": each.spread_sentence or None,
                 "advice": list(each.advice),
             }
             for each in summaries(result)
         ],
         "look": asdict(result.look) if result.look else None,
         "comparisons": rows(shown),
+        "order": order_rows(result.orderings),
         "cautions": [
             {**caution.to_json(), "meaning": caution.kind.meaning, "advice": caution.kind.advice} for caution in result.cautions
         ],

@@ -4,7 +4,7 @@ A part is one file of the same name in several folders below ``tables``; the one
 the part count.  Files appear by rename, so that whoever reads while this writes sees whole parts only.
 
 runs: run, cell, testbed, levels (JSON), replicate, block, position, status, failed_phase, reason, started_s, key
-metrics: run, host, direction, metric, unit, layer, scale, headline, description, value
+metrics: run, host, direction, metric, unit, layer, scale, headline, description, margin, value
 cautions: run, kind, detail, subject.  facts: run, place, fact, value.  applied: run, subject, setting, asked, found, source
 Every other folder is a table of a plugin, with the column ``run`` put before its own.
 """
@@ -39,6 +39,7 @@ METRICS = pa.schema(
         *((name, _TEXT) for name in ("run", "host", "direction", "metric", "unit", "layer", "scale")),
         ("headline", pa.bool_()),
         ("description", _TEXT),
+        ("margin", pa.float64()),
         ("value", pa.float64()),
     ]
 )
@@ -143,6 +144,7 @@ def _metric(rows: RunRows, value: Any, metric: Any) -> tuple[Any, ...]:
         str(metric.scale),
         metric.headline,
         metric.description,
+        metric.margin,
         finite(value.value),
     )
 

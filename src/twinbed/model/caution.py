@@ -72,6 +72,25 @@ class Kind(Enum):
     INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
     UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
     SKEWED = ("values are far from normal or hold outliers", "look at the distribution; the interval may be wrong")
+    FEW_COUNTS = (
+        "some values occur too rarely for the test's approximation",
+        "take the verdict as rough; raise replicates",
+    )
+    DRIFT = (
+        "a metric drifted over the study",
+        "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again; "
+        "randomised blocks keep verdicts fair meanwhile, but wide",
+    )
+    BLOCK_EFFECT = (
+        "runs of one block are alike and unlike those of others",
+        "something changed between blocks that is no factor; verdicts then err towards inconclusive, and an analysis with the "
+        "block as a factor takes it off",
+    )
+    SERIAL = (
+        "a run depends on the run before it",
+        "replicates are then worth less than they count for and intervals are too narrow: let the machine settle between runs, "
+        "or randomise the order",
+    )
     WARM_UP = ("the warm-up request failed or was skipped", "first requests may pay for cold caches")
 
     @property

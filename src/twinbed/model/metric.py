@@ -44,6 +44,9 @@ class Metric:
     scale: Scale = Scale.RATIO
     extensive: bool = False
     headline: bool = False
+    margin: float | None = None
+    """For an interval scale: how far apart still counts as equivalent, in the unit. A share means nothing where 0 is
+    arbitrary."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,17 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile of replicates; its interval holds for any distribution, and is None for fewer than ``needed`` values."""
+
+    share: float
+    """0.5 is the median."""
+    value: float
+    interval: Interval | None
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """Mean of n replicates (None for n = 0), standard deviation (ddof 1) and interval of the mean (both None for n < 2)."""
 
@@ -36,6 +47,46 @@ class Estimate:
     stdev: float | None
     interval: Interval | None
     values: tuple[float, ...]
+    quantiles: tuple[Quantile, ...] = ()
+    """The median and P90, P95, P99; empty for n < 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What is compared on a scale that has no ratio."""
+
+    name: str
+    """``difference`` (of means, in the unit), ``cliffs_delta`` or ``total_variation``."""
+    value: float
+    interval: Interval | None
+    """At 1 - 2 alpha."""
+    margin: float | None
+    """How far from 0 still counts as equivalent; None where the metric gives none, so that there is no verdict."""
+    p_same: float | None = None
+    """p-value of no difference at all: Mann and Whitney's, chi-square, exact or by permutation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many times as much a testbed varies as the reference. Ratios are None where a standard deviation is 0 or unknown."""
+
+    relative: bool
+    """Whether ``ratio`` is of the standard deviations of logarithms, or where there are none, of the values themselves."""
+    ratio: float | None
+    interval: Interval | None
+    """At 1 - alpha."""
+    deviation_ratio: float | None
+    """Of the standard deviations in the unit of the metric."""
+    deviation_interval: Interval | None
+    variation_ratio: float | None
+    """Of the coefficients of variation."""
+    p_value: float | None
+    """Of equal spreads (Brown and Forsythe), after Holm's correction over the family."""
+    family: int = 1
+    differs: bool = False
+    """Whether the spreads are shown to differ at alpha."""
+    reason: str = ""
+    """Why something above is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +118,8 @@ class Comparison:
     """The seeds' stronger rule: 95 % intervals overlap."""
     cautions: tuple[Caution, ...] = ()
     method: str = ""
-    """How the ratio's interval was made: ``log``, ``fieller``, ``exact``, ``unlooked`` before a study's first look, or empty
-    where there is none."""
+    """How the interval was made: of a ratio ``log``, ``fieller`` or ``exact``; else ``welch``, ``newcombe`` or the test that
+    names were compared by; ``unlooked`` before a study's first look; empty where there is none."""
     wide_interval: Interval | None = None
     """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     p_equivalent: float | None = None
@@ -79,6 +130,65 @@ class Comparison:
     """Number of comparisons that Holm's correction covers."""
     replicates_needed: int | None = None
     """For an inconclusive ratio inside the margin: replicates a testbed that would show equivalence at the same spread."""
+    bootstrap_interval: Interval | None = None
+    """Of the ratio by BCa, at 1 - 2 alpha, where values are far from normal and there are enough of them."""
+    median_ratio: float | None = None
+    median_ratio_interval: Interval | None = None
+    """At 1 - alpha, for any distribution."""
+    spread: Spread | None = None
+    """None for fewer than two values on a side, and on scales without differences."""
+    effect: Effect | None = None
+    """On other scales than ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A run's value less the mean of its cell on its testbed, in the order in which runs were made."""
+
+    order: int
+    """From 1."""
+    testbed: str
+    block: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What order did to one metric on one testbed, apart from its cells. P-values are after Holm's correction."""
+
+    testbed: str
+    runs: int
+    change: float
+    """From the first run to the last: a share (-0.08 is 8 % less) where residuals are relative, else in the unit."""
+    p_trend: float
+    trend: bool
+    """Whether a trend is shown at alpha."""
+    correlation: float | None
+    """Of each residual with the next; None for fewer runs than a test needs."""
+    p_serial: float | None
+    serial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One metric in the order in which runs were made."""
+
+    metric: str
+    unit: str
+    host: str
+    direction: str
+    relative: bool
+    """Whether residuals are of logarithms, or of the values in their unit."""
+    residuals: tuple[Residual, ...]
+    drifts: tuple[Drift, ...]
+    blocks: int
+    p_blocks: float | None
+    """After Holm's correction; None where runs were not made in blocks."""
+    blocks_differ: bool
+    farthest_block: int | None
+    """The block whose residuals are farthest from 0 in the mean."""
+    farthest_by: float | None
+    """A share where residuals are relative, else in the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,5 +200,7 @@ class Result:
     cautions: tuple[Caution, ...] = ()
     look: Look | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""
+    orderings: tuple[Ordering, ...] = ()
+    """Headline metrics in the order of runs."""
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     plots: Mapping[str, dict[str, Any]] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -44,9 +45,13 @@ def grid(comparisons: Sequence[Comparison]) -> Grid:
 
 
 def mean(found: Estimate, scale: Scaling) -> str:
-    """``1,234 ± 56 kB``."""
-    if found.mean is None:
+    """``1,234 ± 56 kB``; the median of what has only an order, the commonest of names."""
+    if found.n == 0:
         return "no values"
+    if found.mean is None:
+        median = next((each.value for each in found.quantiles if each.share == 0.5), None)
+        commonest, count = Counter(found.values).most_common(1)[0]
+        return f"{commonest:g} in {count} of {found.n}" if median is None else f"median {median:g}"
     half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
     return f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip()
 

@@ -8,8 +8,7 @@ from itertools import groupby
 from twinbed.model.result import Comparison, Result
 from twinbed.model.tables import Tables
 from twinbed.report.grid import Grid, grid
-from twinbed.report.quantities import ratio
-from twinbed.report.words import LAYERS, SYMBOLS, heading, metric_title, summaries
+from twinbed.report.words import LAYERS, SYMBOLS, cell_title, heading, held, metric_title, p_text, summaries, varies
 
 
 def markdown(tables: Tables, result: Result) -> str:
@@ -23,6 +22,8 @@ def markdown(tables: Tables, result: Result) -> str:
         lines += ["", f"## {LAYERS.get(layer, layer)}"]
         for key, group in groupby(of_layer, key=lambda each: (each.metric, each.host, each.direction)):
             lines += ["", f"### {_plain(metric_title(*key))}", "", *_table(grid(list(group)))]
+    if any(each.spread for each in headlines):
+        lines += ["", "## Spread: how many times as much as the reference it varies", "", *_spreads(headlines)]
     lines += ["", "## Cautions", "", *(_cautions(result) if result.cautions else ["None."])]
     return "\n".join(lines) + "\n"
 
@@ -34,13 +35,18 @@ def _table(found: Grid) -> Iterator[str]:
     for row in found.rows:
         cells = [row.cell, row.reference]
         for each, mean in zip(row.comparisons, row.means, strict=True):
-            cells.append("" if each is None else f"{mean}; {_ratio(each)}; {SYMBOLS[each.verdict]} {each.verdict}")
+            cells.append("" if each is None else f"{mean}; {held(each)}; {SYMBOLS[each.verdict]} {each.verdict}")
         yield _row(cells)
 
 
-def _ratio(each: Comparison) -> str:
-    interval = each.ratio_interval
-    return f"{ratio(each.ratio)} [{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ratio(each.ratio)
+def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """A row a comparison."""
+    yield _row(["metric", "cell", "testbed", "spread", "p (Holm)"])
+    yield _row(["---"] * 5)
+    for each in comparisons:
+        if each.spread:
+            title = metric_title(each.metric, each.host, each.direction)
+            yield _row([title, cell_title(each.cell), each.testbed, varies(each.spread), p_text(each.spread.p_value)])
 
 
 def _row(cells: Sequence[str]) -> str:

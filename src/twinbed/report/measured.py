@@ -33,5 +33,7 @@ def measured(result: Result) -> Iterator[Measured]:
 
 
 def _mean(row: Mapping[str, Any], factor: float, unit: str) -> str:
+    if row["mean"] is None:
+        return "no mean on its scale"
     half = (row["high"] - row["low"]) / 2 / factor if row["high"] is not None else None
     return f"{plus_minus(row['mean'] / factor, half)} {unit}".rstrip()

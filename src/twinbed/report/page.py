@@ -16,6 +16,7 @@ from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
 from twinbed.report.quantities import Scaling, number, ratio, scaling, share
+from twinbed.report.variation import other_estimates, variation
 from twinbed.report.words import (
     LAYERS,
     SYMBOLS,
@@ -24,11 +25,13 @@ from twinbed.report.words import (
     explanation,
     finding,
     heading,
+    held,
     look_sentence,
     metric_name,
     metric_title,
     place,
     summaries,
+    varies_finding,
 )
 
 MOST_ROWS = 4000
@@ -43,7 +46,8 @@ def page(tables: Tables, result: Result, chain: Result | None = None) -> str:
     folder = Path(__file__).parent
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *_layers(tables, result, chain), *provenance(tables, result), _method(result)]
+    sections = [*_verdicts(result), *_layers(tables, result, chain), *variation(result)]
+    sections += [*provenance(tables, result), _method(result)]
     body = "".join([_header(tables, result), "<main>", *sections])
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -71,6 +75,8 @@ def _header(tables: Tables, result: Result) -> str:
         ("verdict", "Verdict"),
         *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in _layer_names(result)),
     ]
+    links += [("spread", "Spread")] if any(each.headline and each.spread for each in result.comparisons) else []
+    links += [("order", "Order")] if result.orderings else []
     links += [
         ("cautions", f"Cautions ({len({each.kind for each in result.cautions})})"),
         ("testbeds", "Testbeds"),
@@ -126,6 +132,9 @@ def _verdicts(result: Result) -> Iterator[str]:
         yield from _findings("Differs", sorted(summary.different, key=_size, reverse=True), finding)
         yield from _findings("Undecided", summary.inconclusive, lambda each: f"{finding(each)}: {explanation(each)}")
         yield from _findings("Equivalent", summary.equivalent, finding)
+        if summary.spread:
+            yield f"<p>{escape(summary.spread_sentence)}</p>"
+            yield from _findings("Spread", summary.spread, varies_finding)
         if summary.advice:
             yield (
                 '<div class="do"><h4>What to do</h4>' + "".join(f"<p>{escape(text)}</p>" for text in summary.advice) + "</div>"
@@ -189,15 +198,16 @@ def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield _metric_table(comparisons)
     left_out = plots.cells_left_out(comparisons)
     yield '<div class="plots">'
-    for spec, caption in (
-        (plots.distribution(comparisons), "Every replicate; the tick is the mean, the bar its interval."),
-        (plots.ratios(comparisons), f"Ratio to {first.reference} with its intervals; the band is the margin."),
-    ):
+    drawings = [(plots.distribution(comparisons), "Every replicate; the tick is the mean, the bar its interval.")]
+    if any(each.ratio is not None for each in comparisons):
+        drawings.append((plots.ratios(comparisons), f"Ratio to {first.reference} with its intervals; the band is the margin."))
+    for spec, caption in drawings:
         drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.")
         yield f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
     yield "</div>"
     if left_out:
         yield f'<p class="note">{left_out} more cells are in the table only.</p>'
+    yield from other_estimates(comparisons)
 
 
 def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -244,14 +254,9 @@ def _compared(each: Comparison | None, mean: str, scale: Scaling) -> str:
         return "<td></td>"
     return (
         f'<td class="number" data-label="{escape(each.testbed)}">{_mean(mean, each.estimate, scale)}'
-        f'<span class="ratio">{escape(_ratio(each))}</span>'
+        f'<span class="ratio">{escape(held(each))}</span>'
         f'<span title="{escape(explanation(each))}">{verdict_mark(each.verdict)}</span></td>'
     )
-
-
-def _ratio(each: Comparison) -> str:
-    interval = f" [{ratio(each.ratio_interval.low)}, {ratio(each.ratio_interval.high)}]" if each.ratio_interval else ""
-    return f"{ratio(each.ratio)}{interval}"
 
 
 def _others(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -282,7 +287,7 @@ def _other(each: Comparison) -> str:
     value = "" if each.ratio is None else each.ratio
     return (
         f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in texts)}{mean(each.estimate)}{mean(each.reference_estimate)}"
-        f'<td class="number" data-value="{value}">{escape(_ratio(each))}</td><td>{verdict_mark(each.verdict)}</td></tr>'
+        f'<td class="number" data-value="{value}">{escape(held(each))}</td><td>{verdict_mark(each.verdict)}</td></tr>'
     )
 
 
@@ -308,6 +313,9 @@ def _method(result: Result) -> str:
         f'<section id="method"><h2>How to read this</h2><dl>{items}</dl>'
         "<p>Ratios are of geometric means (Welch's t on logarithms; Fieller's interval where a value is 0). Equivalence is "
         "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
-        "headline comparisons. Replicates are taken as independent; runs without values are left out, never counted as 0.</p>"
+        "headline comparisons. On an interval scale differences of means are compared, at a margin in the metric's unit; on an "
+        "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Brown and Forsythe's test with "
+        "Holm's correction; intervals of their ratio are Bonett's. Replicates are taken as independent; runs without values "
+        "are left out, never counted as 0.</p>"
         "</section>"
     )

@@ -12,11 +12,23 @@ from rich.text import Text
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.report.grid import mean
 from twinbed.report.measured import measured
-from twinbed.report.quantities import ratio, scaling, share
-from twinbed.report.words import LAYERS, SYMBOLS, cell_title, explanation, look_sentence, metric_title, summaries
+from twinbed.report.quantities import relative_deviation, scaling, share
+from twinbed.report.words import (
+    LAYERS,
+    RULE,
+    SYMBOLS,
+    cell_title,
+    explanation,
+    held,
+    look_sentence,
+    metric_title,
+    p_text,
+    summaries,
+    times,
+)
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
-RULE = {True: "yes", False: "no", None: "–"}
+WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
 
 CELL, TESTBED, MEAN, COUNT, RATIO, WITHIN = 18, 12, 18, 3, 23, 4
@@ -37,8 +49,12 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
         if result.look:
             _print(console, look_sentence(result.look))
         console.print()
+    if any(each.spread for each in shown):
+        _spreads(console, [each for each in shown if each.spread])
     for summary in summaries(result):
         _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
+        if summary.spread_sentence:
+            _print(console, f"  {summary.spread_sentence}")
     hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
     if hidden:
         _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
@@ -62,7 +78,9 @@ def _legend(shown: Sequence[Comparison]) -> str:
     level = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
     return (
         f"Ratios are to {first.reference}. ±: {share(round(level, 4))} interval of the mean. "
-        f"in {share(first.margin)}: means differ by no more than that. Verdicts hold at {share(round(1 - level, 4))} error."
+        f"Verdicts hold at {share(round(1 - level, 4))} error. "
+        f"in {share(first.margin)} is the rule of {RULE}: means differ by no more than that; "
+        f"* their stronger one: the {share(round(level, 4))} intervals of the means overlap. No verdict: it ignores noise."
     )
 
 
@@ -79,6 +97,43 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> N
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
             _cell_rows(console, width, list(of_cell), said)
     console.print()
+
+
+def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Standard deviations as shares of the mean, how many times the reference's, and whether that is shown."""
+    width = max(CELL, min(WIDEST_CELL, console.width - 82))
+    level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
+    _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
+    heads = ("cell", "testbed", "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
+    _print(console, _spread_row(width, *heads, "shown"), "dim")
+    for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
+        _print(console, metric_title(*key), "underline")
+        for each in of_metric:
+            _spread_line(console, width, each)
+    console.print()
+
+
+def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, of: str, p_value: str, said: str) -> str:
+    return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {said}".rstrip()
+
+
+def _spread_line(console: Console, width: int, each: Comparison) -> None:
+    found = each.spread
+    if found is None:
+        return
+    bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
+    of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
+    said = (("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else "") or found.reason
+    names = textwrap.wrap(cell_title(each.cell), width, subsequent_indent=" ")
+    own, reference = (relative_deviation(estimate) for estimate in (each.estimate, each.reference_estimate))
+    line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), "")
+    room = width + TESTBED + 54
+    fits = room + len(said) <= console.width
+    _print(console, f"{line:<{room}}{said}".rstrip() if fits else line, "bold" if found.differs else "")
+    for name in names:
+        _print(console, name)
+    if not fits:
+        _print(console, f"{'':<{width}}   {said}", "dim")
 
 
 def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:
@@ -102,15 +157,14 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], said: s
     reference = first.reference_estimate
     _print(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), "1", ""))
     for each in rows:
-        bounds = f" [{ratio(each.ratio_interval.low)}, {ratio(each.ratio_interval.high)}]" if each.ratio_interval else ""
         line = _row(
             width,
             _take(names),
             each.testbed,
             mean(each.estimate, scale),
             str(each.estimate.n),
-            ratio(each.ratio) + bounds,
-            RULE[each.within_rule],
+            held(each),
+            WITHIN_RULE[each.within_rule] + ("*" if each.intervals_overlap else ""),
         )
         verdict = Text(f"{SYMBOLS[each.verdict]} {each.verdict}", STYLES[each.verdict])
         gap = " " * max(1, width + TESTBED + MEAN + COUNT + RATIO + WITHIN + 6 - len(line))

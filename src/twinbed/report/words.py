@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.model.looks import Look
-from twinbed.model.result import Comparison, Result, Verdict
+from twinbed.model.result import Comparison, Interval, Result, Spread, Verdict
 from twinbed.model.run import Level
-from twinbed.report.quantities import change, ratio, share
+from twinbed.report.quantities import NONE, Scaling, change, ratio, scaling, share
 
+RULE = "Crussell et al. 2019"
+"""Whose rule of thumb it is: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
 SYMBOLS = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
 LAYERS = {
     "application": "Application: what the user of the service sees",
@@ -60,12 +62,12 @@ def explanation(each: Comparison) -> str:
         return f"no values on {each.testbed if each.estimate.n == 0 else each.reference}"
     if each.estimate.n < 2 or each.reference_estimate.n < 2:
         return "one replicate has no spread, so nothing can be concluded"
-    if each.scale != "ratio":
-        return f"a metric of {each.scale} scale has no ratio"
-    if not each.method:
-        return "negative values have no ratio"
     if each.method == "unlooked":
         return "verdicts wait for the first look"
+    if each.scale != "ratio":
+        return _why_of_effect(each)
+    if not each.method:
+        return "negative values have no ratio"
     if each.verdict is Verdict.EQUIVALENT:
         return f"shown to be within {margin}"
     if each.verdict is Verdict.DIFFERENT:
@@ -75,6 +77,66 @@ def explanation(each: Comparison) -> str:
             else f"{each.reference} is 0 throughout, this is not"
         )
     return _why_open(each, margin)
+
+
+def _why_of_effect(each: Comparison) -> str:
+    """On scales that have no ratio."""
+    effect = each.effect
+    if effect is None or effect.margin is None:
+        return "a metric of interval scale has no ratio, and this one gives no margin in its unit"
+    if each.p_equivalent is None:
+        return "too many names to hold each set of them against the margin"
+    about = {"cliffs_delta": "Cliff's delta", "total_variation": "the total variation", "difference": "the difference"}
+    margin = f"{effect.margin:g} {each.unit}".rstrip() if effect.name == "difference" else f"{effect.margin:g}"
+    said = {
+        Verdict.EQUIVALENT: f"{about[effect.name]} is shown to be within {margin}",
+        Verdict.DIFFERENT: f"{about[effect.name]} is shown to be beyond {margin}",
+        Verdict.INCONCLUSIVE: f"{about[effect.name]} is shown to be neither within {margin} nor beyond",
+    }
+    return said[each.verdict]
+
+
+def held(each: Comparison) -> str:
+    """What is held against the margin: ``1.032 [0.981, 1.087]``, or on other scales the effect with its name."""
+    if each.effect is None:
+        return ratio(each.ratio) + _bounds(each.ratio_interval, ratio)
+    effect, symbol = each.effect, {"cliffs_delta": "delta", "total_variation": "TV", "difference": "diff"}
+    scale = scaling(each.unit, [effect.value]) if effect.name == "difference" else Scaling(1.0, "")
+
+    def say(value: float) -> str:
+        return f"{value / scale.factor:#.3g}".removesuffix(".")
+
+    return f"{symbol[effect.name]} {say(effect.value)} {scale.unit}".rstrip() + _bounds(effect.interval, say)
+
+
+def _bounds(interval: Interval | None, say: Callable[[float], str]) -> str:
+    return f" [{say(interval.low)}, {say(interval.high)}]" if interval else ""
+
+
+def times(value: float) -> str:
+    """A ratio of spreads with two digits; nobody knows more of it."""
+    return f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+
+
+def varies(spread: Spread) -> str:
+    """``varies 3.2 times as much [1.4, 7.0]``, or why that cannot be said."""
+    if spread.ratio is None or spread.ratio == 0:
+        return spread.reason
+    return f"varies {times(spread.ratio)} times as much{_bounds(spread.interval, times)}"
+
+
+def varies_finding(each: Comparison) -> str:
+    """``requests per second at payload 500B: varies 3.2 times as much [1.4, 7.0] as container``."""
+    where = f" at {cell_title(each.cell)}" if each.cell else ""
+    said = varies(each.spread) if each.spread else ""
+    return f"{metric_title(each.metric, each.host, each.direction)}{where}: {said} as {each.reference}"
+
+
+def p_text(value: float | None) -> str:
+    """``< 0.001``, ``0.012``; a dash where there is none."""
+    if value is None:
+        return NONE
+    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
 def _why_open(each: Comparison, margin: str) -> str:
@@ -112,6 +174,8 @@ def finding(each: Comparison) -> str:
     """``requests per second at payload 500B: 58 % less than container (ratio 0.420)``."""
     title = metric_title(each.metric, each.host, each.direction)
     where = f" at {cell_title(each.cell)}" if each.cell else ""
+    if each.effect is not None:
+        return f"{title}{where}: {held(each)}"
     if each.ratio is None:
         return f"{title}{where}: {explanation(each)}"
     return f"{title}{where}: {change(each.ratio, each.reference)} (ratio {ratio(each.ratio)})"
@@ -127,6 +191,8 @@ class Summary:
     equivalent: tuple[Comparison, ...]
     different: tuple[Comparison, ...]
     inconclusive: tuple[Comparison, ...]
+    spread: tuple[Comparison, ...]
+    """Those whose spread is shown to differ."""
 
     @property
     def total(self) -> int:
@@ -157,6 +223,15 @@ class Summary:
         return f"{self.testbed} {said[0]} of {self.total} headline comparison{plural}{rest}."
 
     @property
+    def spread_sentence(self) -> str:
+        """``virtio varies more than container in 3 of 6 headline comparisons.``; empty where no spread is shown to differ."""
+        counts = {way: sum(_way(each) == way for each in self.spread) for way in ("more", "less")}
+        said = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
+        if not said:
+            return ""
+        return f"{self.testbed} varies {' and '.join(said)} of {self.total} headline comparison{'s' if self.total > 1 else ''}."
+
+    @property
     def advice(self) -> tuple[str, ...]:
         """What a person can do with this."""
         said = []
@@ -184,6 +259,11 @@ class Summary:
         return tuple(said)
 
 
+def _way(each: Comparison) -> str:
+    """Whether a spread that differs is ``more`` or ``less``."""
+    return "less" if each.spread and each.spread.ratio is not None and each.spread.ratio < 1 else "more"
+
+
 def summaries(result: Result) -> tuple[Summary, ...]:
     """One Summary for each testbed but the reference, of headline metrics."""
     testbeds = dict.fromkeys(each.testbed for each in result.comparisons)
@@ -194,7 +274,9 @@ def _summary(comparisons: Sequence[Comparison]) -> Summary:
     first = comparisons[0]
     by = {verdict: tuple(each for each in comparisons if each.headline and each.verdict is verdict) for verdict in Verdict}
     return Summary(
-        first.testbed, first.reference, first.margin, by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]
+        *(first.testbed, first.reference, first.margin),
+        *(by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]),
+        tuple(each for each in comparisons if each.headline and each.spread and each.spread.differs),
     )
 
 

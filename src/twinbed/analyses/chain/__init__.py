@@ -27,9 +27,9 @@ from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, tot
 from twinbed.analyses.chain.sameness import Sameness, same_chain
 from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.multiplicity import holm
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
+from twinbed.statistics.multiplicity import holm
 
 
 class ChainParams(BaseModel):

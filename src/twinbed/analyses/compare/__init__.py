@@ -1,8 +1,9 @@
 """The analysis ``compare``: every metric of every cell against the reference testbed, with a verdict.
 
 In: runs with levels and status, and the table ``metrics``.  Out: one Comparison for each metric, host, direction, cell and
-testbed but the reference, in the order of layers and of the study file.  Limits: replicates are taken as independent; where
-blocks shift all testbeds alike, verdicts err towards inconclusive.  Sources: see ``equivalence`` and ``estimates``.
+testbed but the reference, in the order of layers and of the study file; headline metrics in the order of runs.  Limits:
+replicates are taken as independent; where blocks shift all testbeds alike, verdicts err towards inconclusive.  Sources: see
+``twinbed.statistics``.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.compare.doubts import carried, of_group, of_study
-from twinbed.analyses.compare.equivalence import RatioTest, ratio_test, replicates_needed
-from twinbed.analyses.compare.estimates import estimate, holds_outlier, intervals_overlap, within_rule
+from twinbed.analyses.compare.doubts import Carried, Residue, carried, of_group, of_study, residue
+from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
+from twinbed.analyses.compare.judged import Rules, doubtful_shape, judge
 from twinbed.analyses.compare.looks import at_look
+from twinbed.analyses.compare.ordering import order_cautions, orderings
 from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
+from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.looks import AsOf
-from twinbed.model.metric import Scale
-from twinbed.model.multiplicity import holm
-from twinbed.model.result import Comparison, Estimate, Result, Verdict
+from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
+from twinbed.statistics.multiplicity import holm
 
 FEW = 3
 """Fewer replicates than this get a caution."""
@@ -42,35 +44,19 @@ class CompareParams(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
-    margin: float
-    alpha: float
-    confidence: float
-    information: tuple[float, ...] | None = None
-    """At each look that was taken, of a study that goes on until it is decided."""
+class _Pair:
+    """A cell on a testbed and on the reference."""
+
+    cell: dict[str, Level]
+    names: tuple[str, str]
+    groups: tuple[Group, Group]
 
 
-def _comparison(
-    key: Key,
-    about: Declared,
-    cell: dict[str, Level],
-    names: tuple[str, str],
-    groups: tuple[Group, Group],
-    rules: _Rules,
-    cautions: tuple[Caution, ...],
-) -> Comparison:
+def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: tuple[Caution, ...]) -> Comparison:
     """One comparison before Holm's correction; its verdict is not yet final."""
     metric, host, direction = key
-    one, two = (estimate(group.values.get(key, ()), rules.confidence) for group in groups)
-    found: RatioTest | None = None
-    if one.n >= 2 and two.n >= 2 and about.scale == Scale.RATIO:
-        found = ratio_test(one.values, two.values, rules.margin, rules.alpha)
-    if found and rules.information is not None:
-        found = at_look(found, one.values, two.values, rules.margin, rules.alpha, rules.information)
-    # The one number worth having of single runs is their ratio.
-    plain = one.mean / two.mean if about.scale == Scale.RATIO and one.mean is not None and two.mean else None
-    equivalent = found is not None and found.p_equivalent <= rules.alpha
-    return Comparison(
+    one, two = (estimate(group.values.get(key, ()), rules.confidence, about.scale) for group in pair.groups)
+    bare = Comparison(
         metric=metric,
         unit=about.unit,
         layer=about.layer,
@@ -78,41 +64,36 @@ def _comparison(
         host=host,
         direction=direction,
         headline=about.headline,
-        cell=cell,
-        testbed=names[0],
-        reference=names[1],
+        cell=pair.cell,
+        testbed=pair.names[0],
+        reference=pair.names[1],
         estimate=one,
         reference_estimate=two,
-        ratio=found.ratio if found else plain,
-        ratio_interval=found.interval if found else None,
+        ratio=None,
+        ratio_interval=None,
         margin=rules.margin,
-        verdict=Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE,
+        verdict=Verdict.INCONCLUSIVE,
         within_rule=within_rule(one, two, rules.margin),
         intervals_overlap=intervals_overlap(one, two),
-        cautions=(*cautions, *_own_cautions(names, (one, two), groups, rules)),
-        method=found.method if found else "",
-        wide_interval=found.wide if found else None,
-        p_equivalent=found.p_equivalent if found else None,
-        p_different=found.p_different if found else None,
-        replicates_needed=None if equivalent or not found or rules.information is not None else _needed(one, two, rules),
     )
+    shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
+    judged = judge(bare, about.margin, rules, any(shapes))
+    if rules.information is not None:
+        judged = at_look(judged, lambda other: judge(bare, about.margin, other, any(shapes)), rules)
+    own = _own_cautions(bare, pair, shapes)
+    few = (Caution(Kind.FEW_COUNTS, judged.few_counts, metric),) if judged.few_counts else ()
+    return replace(judged.comparison, cautions=(*cautions, *own, *few))
 
 
-def _needed(one: Estimate, two: Estimate, rules: _Rules) -> int | None:
-    return replicates_needed(one.values, two.values, rules.margin, rules.alpha)
-
-
-def _own_cautions(
-    names: tuple[str, str], estimates: tuple[Estimate, Estimate], groups: tuple[Group, Group], rules: _Rules
-) -> Iterable[Caution]:
-    for name, found, group in zip(names, estimates, groups, strict=True):
+def _own_cautions(bare: Comparison, pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
+    estimates = (bare.estimate, bare.reference_estimate)
+    for name, found, group, shape in zip(pair.names, estimates, pair.groups, shapes, strict=True):
         if found.n < FEW:
             yield Caution(Kind.FEW_REPLICATES, f"{found.n} values", name)
         if found.n < len(group.complete):
             yield Caution(Kind.UNREADABLE, f"{len(group.complete) - found.n} of {len(group.complete)} runs have no value", name)
-        # An outlier far inside the margin moves no verdict.
-        if found.mean and found.stdev and found.stdev > rules.margin / 10 * abs(found.mean) and holds_outlier(found.values):
-            yield Caution(Kind.SKEWED, "one value lies far from the others (Grubbs's test)", name)
+        if shape:
+            yield Caution(Kind.SKEWED, shape, name)
 
 
 def _decided(comparisons: Sequence[Comparison], alpha: float) -> dict[int, Comparison]:
@@ -127,17 +108,22 @@ def _decided(comparisons: Sequence[Comparison], alpha: float) -> dict[int, Compa
 
 
 def _decide(comparisons: list[Comparison], alpha: float) -> list[Comparison]:
-    """Headlines are one family and everything else another, so that looking at more costs the headlines nothing."""
+    """Headlines are one family and everything else another, so that looking at more costs the headlines nothing. Spreads are
+    families of their own."""
     decided = list(comparisons)
     for headline in (True, False):
         members = [index for index, each in enumerate(comparisons) if each.headline is headline]
         for position, each in _decided([comparisons[index] for index in members], alpha).items():
             decided[members[position]] = each
+        for index, each in zip(members, decided_spreads([decided[index] for index in members], alpha), strict=True):
+            decided[index] = each
     return decided
 
 
-def _study_cautions(tables: Tables, samples: Samples, carry: Any, comparisons: Sequence[Comparison]) -> Iterable[Caution]:
-    yield from of_study(tables, samples, carry)
+def _study_cautions(
+    tables: Tables, samples: Samples, carry: Carried, left: Residue, comparisons: Sequence[Comparison]
+) -> Iterable[Caution]:
+    yield from of_study(tables, samples, carry, left)
     for kind in (Kind.FEW_REPLICATES, Kind.SKEWED):
         for testbed in samples.testbeds:
             hit = {
@@ -150,6 +136,9 @@ def _study_cautions(tables: Tables, samples: Samples, carry: Any, comparisons: S
             if hit:
                 names = ", ".join(sorted({metric for _cell, metric, *_rest in hit}))
                 yield Caution(kind, f"{len(hit)} headline values: {names}", testbed)
+    few = {each.metric for each in comparisons if each.headline and any(own.kind is Kind.FEW_COUNTS for own in each.cautions)}
+    if few:
+        yield Caution(Kind.FEW_COUNTS, ", ".join(sorted(few)))
 
 
 class Compare:
@@ -165,43 +154,57 @@ class Compare:
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
         looks = tables.outline.looks
         information = tuple(look.information for look in looks.taken) if looks else None
-        rules = _Rules(margin, round(1 - confidence, 12), confidence, information)
+        rules = Rules(margin, round(1 - confidence, 12), confidence, information)
         if looks and looks.taken:
             tables = AsOf(tables, looks.blocks)
         samples = gather(tables)
-        carry = carried(tables)
-        reference = tables.outline.reference
-        empty = Group()
-        comparisons: list[Comparison] = []
+        carry, left = carried(tables), residue(tables)
+        ordered = orderings(samples, tables.records, rules.alpha)
+        of_order = order_cautions(ordered, samples.testbeds, margin)
         doubts = {
-            (cell, testbed): of_group(testbed, group, carry)
+            (cell, testbed): of_group(testbed, cell, group, carry, left)
             for cell, groups in samples.groups.items()
             for testbed, group in groups.items()
         }
+        comparisons: list[Comparison] = []
         for key in samples.keys():  # noqa: SIM118 -- not a mapping
             about = samples.metrics[key[0]]
-            shown = {each: samples.measures(each, key) for each in samples.testbeds} if samples.is_headline(key) else {}
-            for cell, levels in samples.cells.items():
-                groups = samples.groups[cell]
-                two = groups.get(reference or "", empty)
-                if not any(key in group.values for group in groups.values()):
-                    continue
-                for testbed in samples.testbeds:
-                    if testbed == reference or testbed not in groups or reference is None:
-                        continue
-                    cautions = (*doubts[cell, testbed], *doubts.get((cell, reference), ()))
-                    pair = (groups[testbed], two)
-                    found = _comparison(key, about, levels, (testbed, reference), pair, rules, cautions)
-                    headline = shown.get(testbed, False) and shown.get(reference, False)
-                    comparisons.append(replace(found, headline=headline))
+            headlines = _headlines(samples, key, tables.outline.reference)
+            for cell, pair in _pairs(samples, key, tables.outline.reference):
+                kept = [*doubts.get((cell, pair.names[0]), ()), *doubts.get((cell, pair.names[1]), ())]
+                kept += dict.fromkeys(caution for name in pair.names for caution in of_order.get((key, name), ()))
+                found = _comparison(key, about, pair, rules, tuple(kept))
+                comparisons.append(replace(found, headline=pair.names[0] in headlines))
         decided = tuple(_decide(comparisons, rules.alpha))
+        cautions = [*_study_cautions(tables, samples, carry, left, decided)]
+        cautions += dict.fromkeys(caution for each in of_order.values() for caution in each)
         return Result(
             analysis=self.name,
             comparisons=decided,
-            cautions=tuple(_study_cautions(tables, samples, carry, decided)),
+            cautions=tuple(cautions),
+            orderings=ordered,
             look=looks.taken[-1] if looks and looks.taken else None,
             tables={"estimates": list(_estimates(samples, rules.confidence))},
         )
+
+
+def _headlines(samples: Samples, key: Key, reference: str | None) -> set[str]:
+    """The testbeds whose comparison of this is a headline: what the reference has no means to measure is none."""
+    if reference is None or not samples.is_headline(key) or not samples.measures(reference, key):
+        return set()
+    return {testbed for testbed in samples.testbeds if samples.measures(testbed, key)}
+
+
+def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[tuple[str, _Pair]]:
+    """Each cell with each testbed but the reference, where anything there has this metric."""
+    empty = Group()
+    for cell, levels in samples.cells.items():
+        groups = samples.groups[cell]
+        if reference is None or not any(key in group.values for group in groups.values()):
+            continue
+        for testbed in samples.testbeds:
+            if testbed != reference and testbed in groups:
+                yield cell, _Pair(levels, (testbed, reference), (groups[testbed], groups.get(reference, empty)))
 
 
 def _estimates(samples: Samples, confidence: float) -> Iterable[dict[str, Any]]:
@@ -212,7 +215,7 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[dict[str, Any]]:
                 group = samples.groups[cell].get(testbed)
                 if group is None or key not in group.values:
                     continue
-                found = estimate(group.values[key], confidence)
+                found = estimate(group.values[key], confidence, about.scale)
                 yield {
                     **dict(zip(("metric", "host", "direction"), key, strict=True)),
                     "unit": about.unit,

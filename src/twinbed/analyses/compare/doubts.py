@@ -15,6 +15,9 @@ from twinbed.model.tables import Tables
 
 Carried = Mapping[str, Sequence[tuple[Kind, str]]]
 """Run -> what it carries."""
+Residue = Mapping[tuple[str, str], Mapping[str, frozenset[str]]]
+"""(testbed, cell) -> what still varies between its replicates -> its values."""
+ABSENT = "not there"
 
 
 def carried(tables: Tables) -> Carried:
@@ -28,18 +31,19 @@ def carried(tables: Tables) -> Carried:
     return found
 
 
-def of_group(testbed: str, group: Group, carry: Carried) -> tuple[Caution, ...]:
-    """What the runs of one testbed in one cell carry, each kind once, with the number of runs that carry it."""
+def of_group(testbed: str, cell: str, group: Group, carry: Carried, left: Residue) -> tuple[Caution, ...]:
+    """What the runs of one testbed in one cell carry, each kind once with the number of runs that carry it, and its residue."""
     runs = [*group.complete, *group.failed]
     found = list(_merged(testbed, runs, carry))
     if group.failed:
         found.append(Caution(Kind.FAILED_RUNS, f"{len(group.failed)} of {len(runs)} runs", testbed))
     if group.planned > len(runs):
         found.append(Caution(Kind.INCOMPLETE, f"{len(runs)} of {group.planned} runs made", testbed))
+    found.extend(Caution(Kind.RESIDUE, _said(what, values), testbed) for what, values in left.get((testbed, cell), {}).items())
     return tuple(found)
 
 
-def of_study(tables: Tables, samples: Samples, carry: Carried) -> tuple[Caution, ...]:
+def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) -> tuple[Caution, ...]:
     """The cautions of the whole study, each kind once for each testbed."""
     found = list(tables.cautions)
     by_testbed: dict[str, list[Record]] = defaultdict(list)
@@ -57,7 +61,7 @@ def of_study(tables: Tables, samples: Samples, carry: Carried) -> tuple[Caution,
     missing = sum(run.id not in made for run in tables.planned)
     if missing:
         found.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(tables.planned)} runs have not been made"))
-    found.extend(_residue(tables))
+    found.extend(_of_all_cells(left))
     return tuple(found)
 
 
@@ -71,40 +75,50 @@ def _merged(testbed: str, runs: Sequence[str], carry: Carried) -> Iterable[Cauti
         yield Caution(kind, f"{len(of_run)} of {len(runs)} runs" + (f": {first}" if first else ""), testbed)
 
 
-def _residue(tables: Tables) -> Iterable[Caution]:
-    """Settings and facts of the testbed that differ between replicates of one cell."""
+def _of_all_cells(left: Residue) -> Iterable[Caution]:
+    """Each thing that varies once for each testbed, with its values in all cells in which it does."""
+    merged: dict[tuple[str, str], frozenset[str]] = {}
+    for (testbed, _cell), varying in left.items():
+        for what, values in varying.items():
+            merged[testbed, what] = merged.get((testbed, what), frozenset()) | values
+    for (testbed, what), values in merged.items():
+        yield Caution(Kind.RESIDUE, _said(what, values), testbed)
+
+
+def _said(what: str, values: frozenset[str]) -> str:
+    return f"{what} is {', '.join(_short(value) for value in sorted(values)[:3])}{', ...' if len(values) > 3 else ''}"
+
+
+def residue(tables: Tables) -> Residue:
+    """Settings and facts of a testbed that differ between the replicates of one cell."""
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in tables.records:
         cells[str(record.settings["testbed"]["name"]), cell_of(record.levels)[0]].append(record)
-    differing: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for (testbed, _cell), records in cells.items():
+    found: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
+    for cell, records in cells.items():
         if len({record.cell for record in records}) > 1:
-            for setting, values in _varying(record.settings for record in records).items():
-                differing[testbed, f"setting {setting}"] |= values
-    group_of = {record.id: key for key, records in cells.items() for record in records}
+            found[cell] |= _varying([record.settings for record in records])
+    cell_of_run = {record.id: cell for cell, records in cells.items() for record in records}
     table = tables.table("facts")
     if table.num_rows:
         facts: dict[tuple[tuple[str, str], str, str], set[str]] = defaultdict(set)
-        for run, place, fact, value in zip(
-            *(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True
-        ):
-            if run in group_of:
-                facts[group_of[run], place, fact].add(value)
-        for (group, place, fact), values in facts.items():
+        rows = zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True)
+        for run, place, fact, value in rows:
+            if run in cell_of_run:
+                facts[cell_of_run[run], place, fact].add(value)
+        for (cell, place, fact), values in facts.items():
             # What a passport says of durations, such as booting's, differs each time by nature.
             if len(values) > 1 and not fact.endswith("seconds"):
-                differing[group[0], f"{place}: {fact}"] |= values
-    for (testbed, what), values in differing.items():
-        shown = ", ".join(_short(value) for value in sorted(values)[:3]) + (", ..." if len(values) > 3 else "")
-        yield Caution(Kind.RESIDUE, f"{what} is {shown}", testbed)
+                found[cell][f"{place}: {fact}"] = frozenset(values)
+    return found
 
 
-def _varying(settings: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
-    values: dict[str, set[str]] = defaultdict(set)
-    for each in settings:
-        for name, value in _leaves(each):
-            values[name].add(value)
-    return {name: found for name, found in values.items() if len(found) > 1}
+def _varying(settings: Sequence[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+    """Settings that are not the same in all; one that only some have is there and not there."""
+    leaves = [dict(_leaves(each)) for each in settings]
+    names = dict.fromkeys(name for each in leaves for name in each)
+    values = {name: frozenset(each.get(name, ABSENT) for each in leaves) for name in names}
+    return {f"setting {name}": found for name, found in values.items() if len(found) > 1}
 
 
 def _leaves(data: Any, name: str = "") -> Iterable[tuple[str, str]]:

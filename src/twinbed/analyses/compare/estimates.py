@@ -1,4 +1,4 @@
-"""Estimates of a cell's mean, and the seeds' two rules of thumb on pairs of them."""
+"""Estimates of a cell's mean and quantiles, and the seeds' two rules of thumb on pairs of them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,36 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from scipy.special import stdtrit
+from twinbed.model.metric import Scale
+from twinbed.model.result import Estimate, Interval, Quantile
+from twinbed.statistics.moments import mean_interval, variance
+from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 
-from twinbed.analyses.compare.equivalence import variance
-from twinbed.model.result import Estimate, Interval
-
-OUTLIER_LEVEL = 0.001
-"""Significance of Grubbs's test, small because it is asked of every cell."""
+SHARES = (0.5, 0.9, 0.95, 0.99)
+"""Of the quantiles that are estimated."""
 
 
-def estimate(values: Sequence[float], confidence: float) -> Estimate:
-    """Mean, standard deviation, and Student's t interval of the mean, for which means are taken as normal."""
+def estimate(values: Sequence[float], confidence: float, scale: str = Scale.RATIO) -> Estimate:
+    """Mean, standard deviation, and Student's t interval of the mean, for which means are taken as normal; and quantiles.
+
+    Names have neither, and what has only an order has quantiles but no mean.
+    """
     n = len(values)
-    if n == 0:
-        return Estimate(0, None, None, None, ())
+    shares = () if n < 2 or scale == Scale.NOMINAL else SHARES
+    quantiles = tuple(_quantile(values, share, confidence) for share in shares)
+    if n == 0 or scale in (Scale.NOMINAL, Scale.ORDINAL):
+        return Estimate(n, None, None, None, tuple(values), quantiles)
     mean = fmean(values)
     if n == 1:
         return Estimate(1, mean, None, None, tuple(values))
-    stdev = math.sqrt(variance(values))
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * stdev / math.sqrt(n)
-    return Estimate(n, mean, stdev, Interval(mean - half, mean + half, confidence), tuple(values))
+    return Estimate(
+        n, mean, math.sqrt(variance(values)), Interval(*mean_interval(values, confidence)), tuple(values), quantiles
+    )
+
+
+def _quantile(values: Sequence[float], share: float, confidence: float) -> Quantile:
+    found = quantile_interval(values, share, confidence)
+    return Quantile(share, quantile(values, share), Interval(*found) if found else None, fewest(share, confidence))
 
 
 def within_rule(testbed: Estimate, reference: Estimate, margin: float) -> bool | None:
@@ -39,15 +49,3 @@ def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
     """Whether the intervals of the means have a point in common (ICNC, section II: "a stronger definition")."""
     one, two = testbed.interval, reference.interval
     return None if one is None or two is None else one.low <= two.high and two.low <= one.high
-
-
-def holds_outlier(values: Sequence[float]) -> bool:
-    """Grubbs's two-sided test for one outlier (1969, Technometrics 11:1) at OUTLIER_LEVEL; False for fewer than 5 values."""
-    n = len(values)
-    if n < 5:
-        return False
-    mean, stdev = fmean(values), math.sqrt(variance(values))
-    if stdev == 0:
-        return False
-    t2 = float(stdtrit(n - 2, 1 - OUTLIER_LEVEL / (2 * n))) ** 2
-    return max(abs(value - mean) for value in values) / stdev > (n - 1) / math.sqrt(n) * math.sqrt(t2 / (n - 2 + t2))

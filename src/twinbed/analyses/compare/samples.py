@@ -23,6 +23,7 @@ class Declared:
     scale: str
     headline: bool
     description: str
+    margin: float | None = None
 
     @property
     def rank(self) -> int:
@@ -38,6 +39,8 @@ class Group:
     complete: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     values: dict[Key, list[float]] = field(default_factory=dict)
+    runs: dict[Key, list[str]] = field(default_factory=dict)
+    """The runs that ``values`` are of."""
     known: set[Key] = field(default_factory=set)
     """What it has rows of, values or null."""
 
@@ -114,11 +117,12 @@ def gather(tables: Tables) -> Samples:
         for row in sorted((row for row in rows if row[run] in position), key=lambda row: position[row[run]]):
             if row[metric] not in metrics:
                 about = {name: row[at[name]] for name in ("unit", "layer", "scale", "headline", "description")}
-                metrics[row[metric]] = Declared(**about)
+                metrics[row[metric]] = Declared(**about, margin=row[at["margin"]] if "margin" in at else None)
             key = (row[metric], row[at["host"]], row[at["direction"]])
             of_run[row[run]].known.add(key)
             if row[value] is not None:
                 of_run[row[run]].values.setdefault(key, []).append(row[value])
+                of_run[row[run]].runs.setdefault(key, []).append(row[run])
     names = tables.outline.testbeds
     return Samples(cells, groups, metrics, tuple(name for name in names if any(name in found for found in groups.values())))
 

@@ -22,9 +22,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
-from twinbed.model.result import Interval
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.moments import variance, varies, welch_df
+from twinbed.statistics.region import p_values
 
 MOST_REPLICATES = 1000
 """More than this is not worth proposing: the ratio lies too near the edge of the region."""
@@ -35,9 +37,9 @@ class RatioTest:
     """What two samples say of the ratio of their means. ``ratio`` is None where the reference is 0 throughout."""
 
     ratio: float | None
-    interval: Interval | None
+    interval: Bounds | None
     """At 1 - 2 alpha; None where it is unbounded."""
-    wide: Interval | None
+    wide: Bounds | None
     """At 1 - alpha; None where it is unbounded."""
     p_equivalent: float
     """The larger of the two one-sided p-values; equivalent where it is at most alpha."""
@@ -45,24 +47,6 @@ class RatioTest:
     """Two-sided p-value of the ratio being outside the region; different where it is at most alpha."""
     method: str
     """``log``, ``fieller`` or ``exact``."""
-
-
-def variance(values: Sequence[float]) -> float:
-    """Sample variance, ddof 1, in two passes."""
-    mean = fmean(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def varies(values: Sequence[float]) -> bool:
-    """Whether values differ by more than the rounding of what they were computed from."""
-    return max(values) - min(values) > 1e-12 * max(map(abs, values))
-
-
-def welch_df(a: float, n: int, b: float, m: int) -> float:
-    """Satterthwaite's degrees of freedom of a difference of two means with squared standard errors ``a`` and ``b``."""
-    # By shares: the squares of errors that are tiny beside their means would be 0.
-    share = a / (a + b)
-    return 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
 
 
 def ratio_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> RatioTest | None:
@@ -82,8 +66,8 @@ def _exact(value: float, reference: float, margin: float, alpha: float) -> Ratio
     ratio = value / reference if reference else None
     return RatioTest(
         ratio=1.0 if value == reference else ratio,
-        interval=None if ratio is None else Interval(ratio, ratio, 1 - 2 * alpha),
-        wide=None if ratio is None else Interval(ratio, ratio, 1 - alpha),
+        interval=None if ratio is None else Bounds(ratio, ratio, 1 - 2 * alpha),
+        wide=None if ratio is None else Bounds(ratio, ratio, 1 - alpha),
         p_equivalent=0.0 if inside else 1.0,
         p_different=1.0 if inside else 0.0,
         method="exact",
@@ -96,11 +80,11 @@ def _log(values: Sequence[float], reference: Sequence[float], margin: float, alp
     difference, error, df = fmean(x) - fmean(y), math.sqrt(a + b), welch_df(a, len(x), b, len(y))
     edge = math.log1p(margin)
 
-    def interval(tail: float) -> Interval:
+    def interval(tail: float) -> Bounds:
         half = float(stdtrit(df, 1 - tail)) * error
-        return Interval(math.exp(difference - half), math.exp(difference + half), 1 - 2 * tail)
+        return Bounds(math.exp(difference - half), math.exp(difference + half), 1 - 2 * tail)
 
-    p_equivalent, p_different = _p_values((difference + edge) / error, (difference - edge) / error, df)
+    p_equivalent, p_different = p_values((difference + edge) / error, (difference - edge) / error, df)
     return RatioTest(math.exp(difference), interval(alpha), interval(alpha / 2), p_equivalent, p_different, "log")
 
 
@@ -119,7 +103,7 @@ def _fieller(values: Sequence[float], reference: Sequence[float], margin: float,
         error = math.sqrt(a + theta**2 * b)
         return (x - theta * y) / error
 
-    p_equivalent, p_different = _p_values(statistic(1 / (1 + margin)), statistic(1 + margin), df)
+    p_equivalent, p_different = p_values(statistic(1 / (1 + margin)), statistic(1 + margin), df)
     return RatioTest(
         ratio=x / y if y else None,
         interval=fieller_interval(x, y, a, b, df, alpha),
@@ -130,7 +114,7 @@ def _fieller(values: Sequence[float], reference: Sequence[float], margin: float,
     )
 
 
-def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: float) -> Interval | None:
+def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: float) -> Bounds | None:
     """Fieller's interval of x/y for independent means with squared standard errors ``a`` and ``b``, ``tail`` on each side.
 
     None where the reference's mean is not shown to differ from 0, which makes the set unbounded.
@@ -140,14 +124,7 @@ def fieller_interval(x: float, y: float, a: float, b: float, df: float, tail: fl
     if square <= 0:
         return None
     root = math.sqrt(max(0.0, (x * y) ** 2 - square * (x**2 - t2 * a)))
-    return Interval((x * y - root) / square, (x * y + root) / square, 1 - 2 * tail)
-
-
-def _p_values(above_low: float, above_high: float, df: float) -> tuple[float, float]:
-    """From the t statistics against the region's lower and upper edge: p of equivalence, p of difference."""
-    p_above_low, p_below_high = float(stdtr(df, -above_low)), float(stdtr(df, above_high))
-    p_above_high, p_below_low = float(stdtr(df, -above_high)), float(stdtr(df, above_low))
-    return max(p_above_low, p_below_high), min(1.0, 2 * min(p_above_high, p_below_low))
+    return Bounds((x * y - root) / square, (x * y + root) / square, 1 - 2 * tail)
 
 
 def replicates_needed(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> int | None:

@@ -1,0 +1,182 @@
+"""Headline metrics in the order in which runs were made: drift, effects of blocks, and runs that depend on the run before.
+
+Of each value the mean of its cell on its testbed is taken off: of logarithms where all values are positive, so that residuals
+are shares.  Order is that of starting times.  Each kind of test is a family of its own for Holm's correction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from twinbed.analyses.compare.samples import Key, Samples
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.metric import Scale
+from twinbed.model.record import Record
+from twinbed.model.result import Drift, Ordering, Residual
+from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.order import block_effect, neighbours
+from twinbed.statistics.trend import trend
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    order: int
+    block: int
+
+
+def orderings(samples: Samples, records: Sequence[Record], alpha: float) -> tuple[Ordering, ...]:
+    """One for each headline of ratio or interval scale that varies."""
+    ordered = sorted(records, key=lambda record: (record.started_s, record.position))
+    places = {record.id: _Place(order, record.block) for order, record in enumerate(ordered, start=1)}
+    found = [
+        each
+        for key in samples.keys()  # noqa: SIM118 -- not a mapping
+        if samples.is_headline(key) and samples.metrics[key[0]].scale in (Scale.RATIO, Scale.INTERVAL)
+        for each in _ordering(samples, key, places)
+    ]
+    return tuple(_corrected(found, alpha))
+
+
+Cells = Mapping[tuple[str, str], Sequence[tuple[_Place, float]]]
+"""(testbed, cell) -> where each run stands, and its value or logarithm."""
+
+
+def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Iterator[Ordering]:
+    about, relative = samples.metrics[key[0]], _relative(samples, key)
+    cells = _cells(samples, key, places, relative)
+    residuals = sorted(_residuals(cells), key=lambda each: each.order)
+    if not residuals or not varies([value for rows in cells.values() for _place, value in rows]):
+        return
+    drifts = tuple(each for testbed in samples.testbeds for each in _drift(testbed, cells, residuals, relative))
+    blocks = sorted({each.block for each in residuals})
+    test = block_effect(_rows(cells, blocks))
+    means = {block: fmean(each.value for each in residuals if each.block == block) for block in blocks}
+    farthest = max(blocks, key=lambda block: abs(means[block])) if test else None
+    if drifts:
+        yield Ordering(
+            *(key[0], about.unit, key[1], key[2], relative, tuple(residuals), drifts, len(blocks)),
+            p_blocks=test.p_value if test else None,
+            blocks_differ=False,
+            farthest_block=farthest,
+            farthest_by=_change(means[farthest], relative) if farthest is not None else None,
+        )
+
+
+def _relative(samples: Samples, key: Key) -> bool:
+    values = [group.values.get(key, ()) for groups in samples.groups.values() for group in groups.values()]
+    return samples.metrics[key[0]].scale == Scale.RATIO and all(value > 0 for each in values for value in each)
+
+
+def _cells(samples: Samples, key: Key, places: Mapping[str, _Place], relative: bool) -> Cells:
+    found: dict[tuple[str, str], list[tuple[_Place, float]]] = {}
+    for cell, groups in samples.groups.items():
+        for testbed, group in groups.items():
+            rows = zip(group.runs.get(key, ()), group.values.get(key, ()), strict=True)
+            placed = [(places[run], math.log(value) if relative else value) for run, value in rows]
+            if len(placed) > 1:
+                found[testbed, cell] = placed
+    return found
+
+
+def _residuals(cells: Cells) -> Iterator[Residual]:
+    for (testbed, _cell), rows in cells.items():
+        centre = fmean(value for _place, value in rows)
+        for place, value in rows:
+            yield Residual(place.order, testbed, place.block, value - centre)
+
+
+def _rows(cells: Cells, blocks: Sequence[int]) -> list[list[float | None]]:
+    """A row a cell on a testbed, a column a block."""
+    rows = []
+    for placed in cells.values():
+        of_block = {place.block: value for place, value in placed}
+        rows.append([of_block.get(block) for block in blocks])
+    return rows
+
+
+def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: bool) -> Iterator[Drift]:
+    own = [each for each in residuals if each.testbed == testbed]
+    series = [[(float(place.order), value) for place, value in rows] for (name, _), rows in cells.items() if name == testbed]
+    found = trend(series)
+    if found is None or not any(varies([value for _at, value in rows]) for rows in series):
+        return
+    beside = neighbours([each.value for each in own])
+    yield Drift(
+        testbed=testbed,
+        runs=len(own),
+        change=_change(found.slope * (own[-1].order - own[0].order), relative),
+        p_trend=found.p_value,
+        trend=False,
+        correlation=beside.correlation if beside else None,
+        p_serial=beside.p_value if beside else None,
+        serial=False,
+    )
+
+
+def _change(value: float, relative: bool) -> float:
+    return math.expm1(value) if relative else value
+
+
+def _corrected(found: Sequence[Ordering], alpha: float) -> Iterator[Ordering]:
+    trends = iter(holm([drift.p_trend for each in found for drift in each.drifts]))
+    serials = iter(holm([drift.p_serial for each in found for drift in each.drifts if drift.p_serial is not None]))
+    blocks = iter(holm([each.p_blocks for each in found if each.p_blocks is not None]))
+    for each in found:
+        drifts = []
+        for drift in each.drifts:
+            p_trend = next(trends)
+            p_serial = None if drift.p_serial is None else next(serials)
+            serial = p_serial is not None and p_serial <= alpha
+            drifts.append(replace(drift, p_trend=p_trend, trend=p_trend <= alpha, p_serial=p_serial, serial=serial))
+        p_blocks = None if each.p_blocks is None else next(blocks)
+        differ = p_blocks is not None and p_blocks <= alpha
+        yield replace(each, drifts=tuple(drifts), p_blocks=p_blocks, blocks_differ=differ)
+
+
+Carried = Mapping[tuple[Key, str], Sequence[Caution]]
+"""(metric and place, testbed) -> what its order gives to doubt."""
+
+
+def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: float) -> Carried:
+    """Every caution, under each metric and testbed that it is about; those of blocks are about all testbeds.
+
+    What is shown but far inside the margin moves no verdict, so it is in the tables only.
+    """
+    carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
+    for each in found:
+        key = (each.metric, each.host, each.direction)
+        for drift in each.drifts:
+            if drift.trend and _matters(drift.change, each, margin):
+                way = "rises" if drift.change > 0 else "falls"
+                by = _size(abs(drift.change), each)
+                text = f"{each.metric} {way} by {by} from the first to the last of {drift.runs} runs, p {_p(drift.p_trend)}"
+                carried[key, drift.testbed].append(Caution(Kind.DRIFT, text, drift.testbed))
+            own = [residual.value for residual in each.residuals if residual.testbed == drift.testbed]
+            if drift.serial and drift.p_serial is not None and _matters(math.sqrt(variance(own)), each, margin):
+                text = f"{each.metric}: correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
+                carried[key, drift.testbed].append(Caution(Kind.SERIAL, text, drift.testbed))
+        off = each.farthest_by
+        if each.blocks_differ and each.p_blocks is not None and off is not None and _matters(off, each, margin):
+            way = "above" if off > 0 else "below"
+            text = f"{each.metric}: block {(each.farthest_block or 0) + 1} is {_size(abs(off), each)} {way} the mean"
+            caution = Caution(Kind.BLOCK_EFFECT, f"{text}, p {_p(each.p_blocks)}")
+            for testbed in testbeds:
+                carried[key, testbed].append(caution)
+    return carried
+
+
+def _matters(size: float, about: Ordering, margin: float) -> bool:
+    return not about.relative or abs(size) > margin / 10
+
+
+def _size(value: float, about: Ordering) -> str:
+    return f"{100 * value:.2g} %" if about.relative else f"{value:.3g} {about.unit}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.2g}"

@@ -1,0 +1,77 @@
+"""BCa bootstrap interval of a ratio of means, for samples whose logarithms are too far from normal for Student's t.
+
+Bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of each sample, by
+scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  Deterministic: the seed is
+fixed and samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
+Limit: fewer than LEAST values a sample get none, since resampling cannot show tails that were not drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.moments import varies
+
+LEAST = 10
+RESAMPLES = 1999
+SKEWED = 0.001
+"""Significance of Shapiro and Wilk's test, small because it is asked of every cell."""
+
+
+def far_from_normal(values: Sequence[float]) -> bool:
+    """Shapiro and Wilk's test (1965, Biometrika 52:591) at SKEWED, for at least LEAST values that vary."""
+    if len(values) < LEAST or not varies(values):
+        return False
+    from scipy.stats import shapiro
+
+    return bool(shapiro(np.asarray(values)).pvalue < SKEWED)
+
+
+def ratio_interval(values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0) -> Bounds | None:
+    """Of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or where it has no bounds."""
+    if min(len(values), len(reference)) < LEAST or min(*values, *reference) < 0:
+        return None
+    if not varies(values) and not varies(reference):
+        return None
+    one, two = sorted(values), sorted(reference)
+    # One order for both ways of asking, so that the ratio the other way is the reciprocal to the last resample.
+    if (len(two), _shape(two)) < (len(one), _shape(one)):
+        found = _interval(two, one, level, seed)
+        return None if found is None or found.low <= 0 else Bounds(1 / found.high, 1 / found.low, level)
+    return _interval(one, two, level, seed)
+
+
+def _shape(ordered: Sequence[float]) -> float:
+    """Something that tells two samples apart and that no change of unit changes."""
+    return (ordered[-1] - ordered[0]) / max(ordered[-1], math.ulp(0.0))
+
+
+def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: int) -> Bounds | None:
+    from scipy.stats import bootstrap
+
+    positive = one[0] > 0 and two[0] > 0
+    x, y = (np.log(sample) if positive else np.asarray(sample, dtype=float) for sample in (one, two))
+
+    def statistic(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+        one, two = np.mean(x, axis), np.mean(y, axis)
+        found: np.ndarray = np.subtract(one, two) if positive else np.divide(one, two)
+        return found
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = bootstrap(
+            (x, y),
+            statistic,
+            method="BCa",
+            vectorized=True,
+            n_resamples=RESAMPLES,
+            confidence_level=level,
+            rng=np.random.default_rng(seed),
+        ).confidence_interval
+    low, high = float(found.low), float(found.high)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return Bounds(math.exp(low), math.exp(high), level) if positive else Bounds(low, high, level)

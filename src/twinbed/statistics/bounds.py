@@ -1,0 +1,13 @@
+"""What every interval is made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Bounds(NamedTuple):
+    """A two-sided interval [low, high] at a confidence level (0.95 is 95 %)."""
+
+    low: float
+    high: float
+    level: float

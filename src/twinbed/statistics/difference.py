@@ -1,0 +1,56 @@
+"""Difference of two means, for an interval scale: no zero of its own, so no ratio and no relative margin means anything.
+
+A margin is an absolute difference in the metric's unit.  Welch's t (1947, Biometrika 34:28) with Satterthwaite's degrees of
+freedom; two one-sided tests at the margin (Schuirmann 1987).  Means are taken as normal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from scipy.special import stdtrit
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.moments import variance, varies, welch_df
+from twinbed.statistics.region import p_values
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTest:
+    """Mean of the values less mean of the reference, in their unit. P-values are None where there is no margin."""
+
+    difference: float
+    interval: Bounds
+    """At 1 - 2 alpha."""
+    wide: Bounds
+    """At 1 - alpha."""
+    p_equivalent: float | None
+    p_different: float | None
+
+
+def difference_test(values: Sequence[float], reference: Sequence[float], margin: float | None, alpha: float) -> DifferenceTest:
+    """Compares two samples of at least two values each."""
+    difference = fmean(values) - fmean(reference)
+    if not varies(values) and not varies(reference):
+        inside = None if margin is None else abs(difference) <= margin
+        return DifferenceTest(
+            difference,
+            Bounds(difference, difference, 1 - 2 * alpha),
+            Bounds(difference, difference, 1 - alpha),
+            None if inside is None else float(not inside),
+            None if inside is None else float(inside),
+        )
+    a, b = variance(values) / len(values), variance(reference) / len(reference)
+    error, df = math.sqrt(a + b), welch_df(a, len(values), b, len(reference))
+
+    def interval(tail: float) -> Bounds:
+        half = float(stdtrit(df, 1 - tail)) * error
+        return Bounds(difference - half, difference + half, 1 - 2 * tail)
+
+    p_equivalent = p_different = None
+    if margin is not None:
+        p_equivalent, p_different = p_values((difference + margin) / error, (difference - margin) / error, df)
+    return DifferenceTest(difference, interval(alpha), interval(alpha / 2), p_equivalent, p_different)

@@ -1,0 +1,72 @@
+"""How evenly flows share, what share is lost, and what is left of a rate.
+
+Jain's index (Jain, Chiu and Hawe 1984, DEC-TR-301; Jain 1991, The Art of Computer Systems Performance Analysis, 3.6) of n
+shares: (sum x)^2 / (n sum x^2), from 1/n, where one takes all, to 1, where all are equal; no unit, whatever that of the
+shares. Its interval is of the index of flows like these, each an independent draw (of these very flows the index is exact).
+With C the coefficient of variation the index is 1 / (1 + C^2), so an interval of ln C^2 gives one that stays between 0 and 1:
+Bonett's of a variance (2006, Comput. Stat. Data Anal. 50:775), which lets the kurtosis be what it is, to whose squared error
+the delta method adds what the mean's own error contributes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy.special import ndtri
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.moments import fourth_moment, variance, varies
+
+LEAST = 5
+"""Flows that an interval needs: fewer say next to nothing of how flows vary."""
+
+
+def jain(shares: Sequence[float]) -> float | None:
+    """None where there is no flow or all shares are 0: then there is nothing to share. Raises ValueError for a negative one."""
+    if any(share < 0 for share in shares):
+        raise ValueError("a flow's share is negative")
+    if not shares or max(shares) == 0:
+        return None
+    # By the largest, so that no square is too large or too small for a float.
+    scaled = [share / max(shares) for share in shares]
+    return math.fsum(scaled) ** 2 / (len(scaled) * math.fsum(share**2 for share in scaled))
+
+
+def jain_interval(shares: Sequence[float], level: float) -> Bounds | None:
+    """None for fewer than LEAST flows, or where all are equal: nothing then says how unequal others would be."""
+    n = len(shares)
+    if n < LEAST or any(share < 0 for share in shares) or not varies(shares):
+        return None
+    mean = math.fsum(shares) / n
+    scaled = [share / mean for share in shares]
+    square = variance(scaled)
+    z = float(ndtri((1 + level) / 2))
+    wider = n / (n - z)
+    kurtosis = n * fourth_moment(scaled) / ((n - 1) * square) ** 2
+    skewness = math.fsum((value - 1) ** 3 for value in scaled) / n / square**1.5
+    of_mean = 4 * square / n - 4 * skewness * math.sqrt(square) / n
+    error = wider * math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + of_mean))
+    low, high = (wider * square * math.exp(sign * z * error) for sign in (-1, 1))
+    return Bounds(1 / (1 + high), 1 / (1 + low), level)
+
+
+def loss(sent: float, received: float) -> float | None:
+    """Share of what was sent (packets, or bytes) that did not arrive, 0 to 1; None where nothing was sent.
+
+    Raises ValueError for a negative count, and where more arrived than was sent: duplicates are not to be counted.
+    """
+    if sent < 0 or received < 0:
+        raise ValueError("a count is negative")
+    if received > sent:
+        raise ValueError(f"{received:g} arrived of {sent:g} sent: duplicates are counted, or not all that was sent")
+    return 1 - received / sent if sent else None
+
+
+def effective_throughput(rate: float, lost: float) -> float:
+    """(1 - loss) x rate, in the unit of the rate (bit/s): what of an offered rate arrives. Raises ValueError outside 0 to 1."""
+    if not 0 <= lost <= 1:
+        raise ValueError(f"a loss of {lost:g} is not a share of 0 to 1")
+    if rate < 0:
+        raise ValueError(f"a rate of {rate:g} is negative")
+    return (1 - lost) * rate

@@ -1,0 +1,64 @@
+"""Means, variances, Student's interval of a mean, Welch's degrees of freedom, and Grubbs's test for one outlier.
+
+Values of one sample are taken as independent draws of one distribution.  Sources: Student (1908, Biometrika 6:1), Welch (1947,
+Biometrika 34:28), Satterthwaite (1946, Biometrics Bull. 2:110), Grubbs (1969, Technometrics 11:1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from scipy.special import stdtrit
+
+from twinbed.statistics.bounds import Bounds
+
+OUTLIER_LEVEL = 0.001
+"""Significance of Grubbs's test, small because it is asked of every cell."""
+
+
+def variance(values: Sequence[float]) -> float:
+    """Sample variance, ddof 1, in two passes."""
+    mean = fmean(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def varies(values: Sequence[float]) -> bool:
+    """Whether values differ by more than the rounding of what they were computed from."""
+    return max(values) - min(values) > 1e-12 * max(map(abs, values))
+
+
+def fourth_moment(values: Sequence[float]) -> float:
+    """Sum of fourth powers around the mean without the share 1/(2 sqrt(n - 4)) at each end, of at least 5 values: what Bonett's
+    kurtosis is made of (2006, Comput. Stat. Data Anal. 50:775)."""
+    ordered, n = sorted(values), len(values)
+    cut = min(int(n / (2 * math.sqrt(n - 4))), (n - 1) // 2)
+    centre = fmean(ordered[cut : n - cut])
+    return math.fsum((value - centre) ** 4 for value in ordered)
+
+
+def welch_df(a: float, n: int, b: float, m: int) -> float:
+    """Satterthwaite's degrees of freedom of a difference of two means with squared standard errors ``a`` and ``b``."""
+    # By shares: the squares of errors that are tiny beside their means would be 0.
+    share = a / (a + b)
+    return 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
+
+
+def mean_interval(values: Sequence[float], level: float) -> Bounds:
+    """Student's t interval of the mean of at least two values, for which means are taken as normal."""
+    mean, n = fmean(values), len(values)
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance(values) / n)
+    return Bounds(mean - half, mean + half, level)
+
+
+def holds_outlier(values: Sequence[float]) -> bool:
+    """Grubbs's two-sided test for one outlier at OUTLIER_LEVEL; False for fewer than 5 values."""
+    n = len(values)
+    if n < 5:
+        return False
+    mean, stdev = fmean(values), math.sqrt(variance(values))
+    if stdev == 0:
+        return False
+    t2 = float(stdtrit(n - 2, 1 - OUTLIER_LEVEL / (2 * n))) ** 2
+    return max(abs(value - mean) for value in values) / stdev > (n - 1) / math.sqrt(n) * math.sqrt(t2 / (n - 2 + t2))

@@ -1,0 +1,101 @@
+"""Quantiles with intervals that hold for any continuous distribution, and the ratio of two medians.
+
+One sample: the interval between two order statistics, whose coverage is a binomial's whatever the distribution (Thompson 1936,
+Ann. Math. Stat. 7:122; Conover, Practical Nonparametric Statistics, 3rd ed., 3.2).  Equal tails where the sample allows; where
+its largest or smallest value leaves more than an equal tail but less than both, the other end has what is left.
+Ratio of medians: Price and Bonett (2002, Stat. Med. 21:3401; formulas as Bonett and Price 2020, J. Educ. Behav. Stat. 45:750),
+by the logarithms of order statistics around each median; values are positive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median
+
+from scipy.special import bdtr, ndtri
+
+from twinbed.statistics.bounds import Bounds
+
+LEAST = 5
+"""Values that a sample needs for the interval of a ratio of medians."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Order statistics, counted from 1, and the probability that the quantile lies between them."""
+
+    low: int
+    high: int
+    coverage: float
+
+
+@lru_cache(maxsize=4096)
+def ranks(n: int, share: float, level: float) -> Ranks | None:
+    """The order statistics of n values between which the quantile ``share`` lies at least at ``level``; None for too few."""
+    tail, least, most = (1 - level) / 2, (1 - share) ** n, share**n
+    spare = 1 - level
+    if most > tail:
+        low = _largest_low(n, share, spare - most)
+        high = n
+    elif least > tail:
+        low, high = 1, _smallest_high(n, share, spare - least)
+    else:
+        low, high = _largest_low(n, share, tail), _smallest_high(n, share, tail)
+    if low < 1 or high > n or low >= high:
+        return None
+    return Ranks(low, high, float(bdtr(high - 1, n, share) - bdtr(low - 1, n, share)))
+
+
+def _largest_low(n: int, share: float, tail: float) -> int:
+    """The largest rank below which the quantile lies with at most the tail's probability; 0 if there is none."""
+    return next((rank for rank in range(math.ceil(n * share), 0, -1) if bdtr(rank - 1, n, share) <= tail), 0)
+
+
+def _smallest_high(n: int, share: float, tail: float) -> int:
+    return next((rank for rank in range(max(1, int(n * share)), n + 1) if 1 - bdtr(rank - 1, n, share) <= tail), n + 1)
+
+
+@lru_cache(maxsize=256)
+def fewest(share: float, level: float) -> int:
+    """The fewest values with which a quantile has an interval: both tails together are at most 1 - level."""
+    n = 2
+    while share**n + (1 - share) ** n > 1 - level:
+        n += 1
+    return n
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Interpolated between order statistics (type 7 of Hyndman and Fan 1996, Am. Stat. 50:361, as numpy's and R's default)."""
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * share
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def quantile_interval(values: Sequence[float], share: float, level: float) -> Bounds | None:
+    """None for fewer values than ``fewest`` says. ``level`` of the bounds is what was asked; the coverage is at least that."""
+    found = ranks(len(values), share, level)
+    if found is None:
+        return None
+    ordered = sorted(values)
+    return Bounds(ordered[found.low - 1], ordered[found.high - 1], level)
+
+
+def median_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
+    """Of median(values) / median(reference); None for fewer than LEAST values, or where one is not positive."""
+    if min(len(values), len(reference)) < LEAST or min(*values, *reference) <= 0:
+        return None
+    ratio = math.log(median(values) / median(reference))
+    half = float(ndtri((1 + level) / 2)) * math.hypot(_log_median_error(values), _log_median_error(reference))
+    return Bounds(math.exp(ratio - half), math.exp(ratio + half), level)
+
+
+def _log_median_error(values: Sequence[float]) -> float:
+    n, ordered = len(values), sorted(values)
+    rank = max(1, round(n / 2 - math.sqrt(n)))
+    z = float(ndtri(1 - float(bdtr(rank - 1, n, 0.5))))
+    return math.log(ordered[n - rank] / ordered[rank - 1]) / (2 * z)
