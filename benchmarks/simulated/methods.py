@@ -21,7 +21,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 LEVEL = 0.95
 UPPER = 0.9
 TRUE_RATIO = 1.2
-"""Of the testbed's values to the reference's, wherever an interval is of a ratio."""
+"""Of the testbed's values to the reference's, where an interval is of a ratio."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Method:
     """None where only the program's own is used, on fewer studies."""
     holds: Callable[[Population], bool]
     """Whether what it assumes is so."""
+    ratio: Callable[[Population], float] = lambda of: TRUE_RATIO
+    """Of the testbed's values to the reference's."""
 
 
 def _welch(a: np.ndarray, n: int, b: np.ndarray, m: int) -> np.ndarray:
@@ -186,13 +188,22 @@ def _program_ratio(x: list[float], y: list[float]) -> Bounds | None:
     return found.wide if found else None
 
 
+def _half_a_margin(of: Population) -> float:
+    """About a standard deviation apart: with a fixed ratio some populations would not overlap at all."""
+    return 1 + of.margin / 2
+
+
+def _one(of: Population) -> float:
+    return 1.0
+
+
 def _true_delta(of: Population) -> float:
-    """By a large sample: P(1.2 X > Y) - P(1.2 X < Y)."""
+    """By a large sample."""
     noise = np.random.default_rng(0)
     one, two = (np.sort(of.draw(noise, 1, 1_000_000)[0]) for _ in range(2))
     if not of.independent:
         one, two = (np.sort(of.draw(noise, 1_000_000, 1)[:, 0]) for _ in range(2))
-    one = TRUE_RATIO * one
+    one = _half_a_margin(of) * one
     below, upto = np.searchsorted(two, one, "left"), np.searchsorted(two, one, "right")
     return float((below + upto).mean() / len(two) - 1)
 
@@ -209,6 +220,7 @@ METHODS = (
         lambda x, y: moments.mean_interval(x, LEVEL),
         mean_interval,
         lambda of: of.name == "normal",
+        _one,
     ),
     Method(
         "ratio of means: Welch on logarithms; with zeros Fieller",
@@ -233,6 +245,7 @@ METHODS = (
         lambda x, y: quantile.quantile_interval(x, 0.5, LEVEL),
         lambda x, y: quantile_interval(x, 0.5),
         _independent,
+        _one,
     ),
     Method(
         "quantile 0.9, order statistics",
@@ -241,6 +254,7 @@ METHODS = (
         lambda x, y: quantile.quantile_interval(x, UPPER, LEVEL),
         lambda x, y: quantile_interval(x, UPPER),
         _independent,
+        _one,
     ),
     Method(
         "ratio of medians, Price and Bonett",
@@ -265,6 +279,7 @@ METHODS = (
         _delta_interval,
         delta_interval,
         _independent,
+        _half_a_margin,
     ),
     Method(
         "fairness of n flows, Jain's index",

@@ -28,8 +28,8 @@ from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.statistics.multiplicity import holm
 
-FEW = 3
-"""Fewer replicates than this get a caution."""
+FEW = 5
+"""Fewer replicates than this get a caution: neither an outlier nor two modes can be seen in them."""
 
 
 class CompareParams(BaseModel):
