@@ -81,10 +81,12 @@ class Spread:
     variation_ratio: float | None
     """Of the coefficients of variation."""
     p_value: float | None
-    """Of equal spreads (Brown and Forsythe), after Holm's correction over the family."""
+    """Of equal spreads (Bonett), after Holm's correction over the family."""
+    p_brown_forsythe: float | None
+    """Of equal spreads by Brown and Forsythe's test, after Holm's correction over its family."""
     family: int = 1
     differs: bool = False
-    """Whether the spreads are shown to differ at alpha."""
+    """Whether the spreads are shown to differ at alpha, by ``p_value``."""
     reason: str = ""
     """Why something above is None."""
 

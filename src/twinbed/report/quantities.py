@@ -98,7 +98,7 @@ def relative_deviation(found: Estimate) -> str:
     if not found.mean or found.stdev is None:
         return NONE
     percent = 100 * found.stdev / abs(found.mean)
-    return "0 %" if percent < 1e-9 else f"{percent:.2g} %" if percent < 100 else f"{percent:,.0f} %"
+    return "0 %" if percent < 1e-9 else f"{percent:#.2g} %".replace(". ", " ") if percent < 99.5 else f"{percent:,.0f} %"
 
 
 def share(value: float) -> str:

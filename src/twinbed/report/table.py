@@ -89,6 +89,7 @@ def _spread(found: Spread | None) -> dict[str, Any]:
         **_bounds("stdev_ratio_", found.deviation_interval if found else None),
         "variation_ratio": found.variation_ratio if found else None,
         "p_spread_holm": found.p_value if found else None,
+        "p_brown_forsythe_holm": found.p_brown_forsythe if found else None,
         "spread_family": found.family if found and found.p_value is not None else None,
         "spread_differs": found.differs if found else None,
         "spread_because": (found.reason or None) if found else None,

@@ -108,8 +108,8 @@ def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
     _print(console, _spread_row(width, *heads, "shown"), "dim")
     for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(*key), "underline")
-        for each in of_metric:
-            _spread_line(console, width, each)
+        for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
+            _spread_lines(console, width, list(of_cell))
     console.print()
 
 
@@ -117,23 +117,23 @@ def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, o
     return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {said}".rstrip()
 
 
-def _spread_line(console: Console, width: int, each: Comparison) -> None:
-    found = each.spread
-    if found is None:
-        return
-    bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
-    of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
-    said = (("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else "") or found.reason
-    names = textwrap.wrap(cell_title(each.cell), width, subsequent_indent=" ")
-    own, reference = (relative_deviation(estimate) for estimate in (each.estimate, each.reference_estimate))
-    line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), "")
-    room = width + TESTBED + 54
-    fits = room + len(said) <= console.width
-    _print(console, f"{line:<{room}}{said}".rstrip() if fits else line, "bold" if found.differs else "")
+def _spread_lines(console: Console, width: int, rows: Sequence[Comparison]) -> None:
+    """One cell."""
+    names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
+    for each in rows:
+        found = each.spread
+        if found is None:
+            continue
+        bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
+        of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
+        shown = ("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else ""
+        own, reference = relative_deviation(each.estimate), relative_deviation(each.reference_estimate)
+        line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), shown)
+        _print(console, line, "bold" if found.differs else "")
+        if found.reason:
+            _print(console, f"{_take(names):<{width}}   {found.reason}", "dim")
     for name in names:
         _print(console, name)
-    if not fits:
-        _print(console, f"{'':<{width}}   {said}", "dim")
 
 
 def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
-from twinbed.model.result import Comparison, Drift, Estimate, Interval, Ordering, Result
+from twinbed.model.result import Comparison, Drift, Estimate, Interval, Ordering, Quantile, Result
 from twinbed.report import plots
 from twinbed.report.order_plot import MOST_RUNS, residuals
 from twinbed.report.quantities import NONE, number, ratio, relative_deviation, scaling, share
 from twinbed.report.words import RULE, cell_title, heading, metric_title, p_text, varies
 
 MOST_ROWS = 1000
+QUANTILES = {0.5: "Median", 0.9: "P90", 0.95: "P95", 0.99: "P99"}
 ANSWERS = {True: "yes", False: "no", None: NONE}
 
 
@@ -24,17 +27,34 @@ def variation(result: Result) -> Iterator[str]:
         yield from _order(result.orderings)
 
 
-def _table(heads: Sequence[str], rows: Sequence[str], caption: str, kind: str = "") -> str:
-    columns = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    name = f' class="{kind}"' if kind else ""
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    number: bool = False
+    strong: bool = False
+    note: str = ""
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[_Cell]], caption: str) -> str:
+    """On a phone each row becomes a list of its cells with their heads."""
+    numbers = [cell.number for cell in rows[0]] if rows else [False] * len(heads)
+    columns = "".join(
+        f'<th scope="col"{_NUMBER if number else ""}>{escape(head)}</th>' for head, number in zip(heads, numbers, strict=True)
+    )
+    body = "".join(f"<tr>{''.join(_drawn(cell, head) for cell, head in zip(row, heads, strict=True))}</tr>" for row in rows)
     return (
-        f'<div class="scroll"><table{name}><caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _cells(texts: Sequence[str]) -> str:
-    return "".join(f"<td>{escape(text)}</td>" for text in texts)
+_NUMBER = ' class="number"'
+
+
+def _drawn(cell: _Cell, head: str) -> str:
+    text = f"<strong>{escape(cell.text)}</strong>" if cell.strong else f"<span>{escape(cell.text)}</span>"
+    note = f'<span class="ratio">{escape(cell.note)}</span>' if cell.note else ""
+    return f'<td{_NUMBER if cell.number else ""} data-label="{escape(head)}">{text}{note}</td>'
 
 
 def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -47,81 +67,93 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
         "from replicate to replicate. A testbed that is right in the mean may still need more replicates, or hide what varies "
         "on the real one.</p>"
     )
-    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "How many times", "p (Holm)")
-    caption = "Standard deviations (sd) as shares of the mean; how many times as much, with its 95 % interval."
+    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "How many times", "p", "p (Brown-Forsythe)")
+    family = next((each.spread.family for each in comparisons if each.spread), 1)
+    caption = (
+        "Standard deviations (sd) as shares of the mean; how many times as much, with the interval of that one comparison; "
+        f"p-values that they are equal are corrected for {family} comparisons."
+    )
     if shown:
         yield _table(heads, [_spread_row(each) for each in shown], caption)
     if rest:
         yield f'<details class="print"><summary>The {len(rest)} others: no difference in spread is shown</summary>'
-        yield _table(heads, [_spread_row(each) for each in rest[:MOST_ROWS]], caption, "sortable") + "</details>"
+        yield _table(heads, [_spread_row(each) for each in rest[:MOST_ROWS]], caption) + "</details>"
     yield "</section>"
 
 
-def _spread_row(each: Comparison) -> str:
+def _spread_row(each: Comparison) -> list[_Cell]:
     found = each.spread
-    if found is None:
-        return ""
-    texts = (metric_title(each.metric, each.host, each.direction), cell_title(each.cell), each.testbed)
-    said = f"<strong>{escape(varies(found))}</strong>" if found.differs else escape(varies(found))
-    own, reference = relative_deviation(each.estimate), relative_deviation(each.reference_estimate)
-    numbers = f'<td class="number">{own}</td><td class="number">{reference}</td>'
-    value = "" if found.ratio is None else found.ratio
-    because = f' <span class="note">{escape(found.reason)}</span>' if found.reason and found.ratio else ""
-    return (
-        f'<tr>{_cells(texts)}{numbers}<td data-value="{value}">{said}{because}</td>'
-        f'<td class="number">{p_text(found.p_value)}</td></tr>'
-    )
+    because = found.reason if found and found.ratio else ""
+    return [
+        _Cell(metric_title(each.metric, each.host, each.direction)),
+        _Cell(cell_title(each.cell)),
+        _Cell(each.testbed),
+        _Cell(relative_deviation(each.estimate), number=True),
+        _Cell(relative_deviation(each.reference_estimate), number=True),
+        _Cell(varies(found) if found else NONE, strong=found is not None and found.differs, note=because),
+        _Cell(p_text(found.p_value if found else None), number=True),
+        _Cell(p_text(found.p_brown_forsythe if found else None), number=True),
+    ]
 
 
 def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Of one headline metric: medians, upper quantiles, the bootstrap where it was used, and the seeds' rule of thumb."""
-    if not any(each.estimate.quantiles for each in comparisons):
+    estimates = [found for each in comparisons for found in (each.estimate, each.reference_estimate)]
+    shares = list(dict.fromkeys(each.share for found in estimates for each in found.quantiles if each.interval))
+    if not any(found.quantiles for found in estimates):
         return
-    first = comparisons[0]
-    margin = share(first.margin)
-    heads = ["Cell", "Testbed", "n", "Median", "P90", "P95", "P99", f"Median / {first.reference}"]
+    first, margin = comparisons[0], share(comparisons[0].margin)
+    shares = shares if 0.5 in shares else [0.5, *shares]
     bootstrapped = any(each.bootstrap_interval for each in comparisons)
+    heads = ["Cell", "Testbed", "n", *(QUANTILES[each] for each in shares), f"Median / {first.reference}"]
     heads += [*(["Ratio by bootstrap"] if bootstrapped else []), f"Means within {margin}", "Intervals overlap"]
-    rows, seen = [], set()
-    for each in comparisons:
-        cell = cell_title(each.cell)
-        if cell not in seen:
-            seen.add(cell)
-            blank = [NONE] * (3 + bootstrapped)
-            rows.append(_estimate_row(cell, each.reference, each, each.reference_estimate, blank))
-        own = [f"{ratio(each.median_ratio)}{_bounds(each.median_ratio_interval)}"]
-        own += [_bounds(each.bootstrap_interval).strip() or NONE] if bootstrapped else []
-        own += [ANSWERS[each.within_rule], ANSWERS[each.intervals_overlap]]
-        rows.append(_estimate_row(cell, each.testbed, each, each.estimate, own))
+    rows: list[list[_Cell]] = []
+    for _cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
+        of_cell = list(group)
+        blank = [_Cell(NONE, number=True)] * (1 + bootstrapped) + [_Cell(NONE)] * 2
+        rows.append([*_estimate_cells(of_cell[0].reference, of_cell[0], of_cell[0].reference_estimate, shares), *blank])
+        for each in of_cell:
+            own = [_Cell(ratio(each.median_ratio), number=True, note=_bounds(each.median_ratio_interval))]
+            own += [_Cell(_bounds(each.bootstrap_interval) or NONE, number=True)] if bootstrapped else []
+            own += [_Cell(ANSWERS[each.within_rule]), _Cell(ANSWERS[each.intervals_overlap])]
+            rows.append([*_estimate_cells(each.testbed, each, each.estimate, shares), *own])
+    missing = [f"{QUANTILES[each.share]} {each.needed}" for each in _missing(estimates, shares)]
+    needs = f" Values that an interval needs: {', '.join(missing)}." if missing else ""
     caption = (
-        f"Intervals hold for any distribution. The last two columns are the rule of {RULE}, which ignores noise: means differ by "
-        f"no more than {margin}; and their stronger one, that the intervals of the means overlap."
+        f"Intervals of quantiles hold for any distribution.{needs} The last two columns are the rule of {RULE}, which ignores "
+        f"noise: means differ by no more than {margin}; and their stronger one, that the intervals of the means overlap."
     )
     yield '<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>'
     yield _table(heads, rows, caption) + "</details>"
 
 
-def _estimate_row(cell: str, testbed: str, each: Comparison, found: Estimate, rest: Sequence[str]) -> str:
+def _missing(estimates: Sequence[Estimate], shares: Sequence[float]) -> list[Quantile]:
+    """The quantiles that no sample, or not every sample, is large enough for."""
+    found = {each.share: each for estimate in estimates for each in estimate.quantiles if each.interval is None}
+    return [found[share] for share in sorted(found)]
+
+
+def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Sequence[float]) -> list[_Cell]:
     scale = scaling(each.unit, [each.reference_estimate.mean, each.estimate.mean])
-    quantiles = []
-    for quantile in found.quantiles:
-        interval = quantile.interval
-        if interval is None and quantile.share != 0.5:
-            quantiles.append(f"needs n = {quantile.needed}")
+    of_share = {quantile.share: quantile for quantile in found.quantiles}
+    cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(found.n), number=True)]
+    for wanted in shares:
+        quantile = of_share.get(wanted)
+        if quantile is None or (quantile.interval is None and wanted != 0.5):
+            cells.append(_Cell(NONE, number=True))
             continue
+        interval = quantile.interval
         width = (interval.high - interval.low) / scale.factor if interval else None
-        bounds = (
-            f" [{number(interval.low / scale.factor, width)}, {number(interval.high / scale.factor, width)}]"
-            if interval
-            else f" (interval: n = {quantile.needed})"
+        low, high = (
+            (number(bound / scale.factor, width) for bound in (interval.low, interval.high)) if interval else (NONE, NONE)
         )
-        quantiles.append(f"{number(quantile.value / scale.factor, width)}{bounds} {scale.unit}".rstrip())
-    quantiles += [NONE] * (4 - len(quantiles))
-    return f"<tr>{_cells([cell, testbed, str(found.n), *quantiles, *rest])}</tr>"
+        value = f"{number(quantile.value / scale.factor, width)} {scale.unit}".rstrip()
+        cells.append(_Cell(value, number=True, note=f"[{low}, {high}]" if interval else ""))
+    return cells
 
 
 def _bounds(found: Interval | None) -> str:
-    return f" [{ratio(found.low)}, {ratio(found.high)}]" if found else ""
+    return f"[{ratio(found.low)}, {ratio(found.high)}]" if found else ""
 
 
 def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
@@ -130,18 +162,12 @@ def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
         "<p>Each value less the mean of its cell, in the order in which runs were made. What drifts or comes in blocks is no "
         "property of a testbed.</p>"
     )
-    heads = (
-        "Metric",
-        "Testbed",
-        "Runs",
-        "First to last run",
-        "p (Holm)",
-        "With the run before",
-        "p (Holm)",
-        "Blocks, p (Holm)",
-    )
+    heads = ("Metric", "Testbed", "Runs", "First to last run", "Run before", "Blocks")
     rows = [_order_row(each, drift) for each in orderings for drift in each.drifts]
-    caption = "Drift by the seasonal Kendall test; correlation of neighbouring runs by Bartels's; blocks by Friedman's."
+    caption = (
+        "Drift by the seasonal Kendall test, correlation with the run before by Bartels's, blocks by Friedman's; "
+        "p-values are corrected for the number of tests of a kind."
+    )
     yield _table(heads, rows, caption)
     told = [each for each in orderings if each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)]
     rest = [each for each in orderings if each not in told]
@@ -154,22 +180,21 @@ def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
     yield "</section>"
 
 
-def _order_row(each: Ordering, drift: Drift) -> str:
-    change = _change(each, drift)
+def _order_row(each: Ordering, drift: Drift) -> list[_Cell]:
     serial = NONE if drift.correlation is None else f"{drift.correlation:+.2f}"
-    texts = (metric_title(each.metric, each.host, each.direction), drift.testbed, str(drift.runs))
-    numbers = (
-        _marked(change, drift.trend),
-        _marked(p_text(drift.p_trend), drift.trend),
-        _marked(serial, drift.serial),
-        _marked(p_text(drift.p_serial), drift.serial),
-        _marked(p_text(each.p_blocks), each.blocks_differ),
-    )
-    return f"<tr>{_cells(texts)}{''.join(numbers)}</tr>"
+    blocks = f"{each.blocks} blocks" if each.p_blocks is not None else NONE
+    return [
+        _Cell(metric_title(each.metric, each.host, each.direction)),
+        _Cell(drift.testbed),
+        _Cell(str(drift.runs), number=True),
+        _Cell(_change(each, drift), number=True, strong=drift.trend, note=_p(drift.p_trend)),
+        _Cell(serial, number=True, strong=drift.serial, note=_p(drift.p_serial)),
+        _Cell(blocks, number=True, strong=each.blocks_differ, note=_p(each.p_blocks)),
+    ]
 
 
-def _marked(text: str, shown: bool) -> str:
-    return f'<td class="number"><strong>{escape(text)}</strong></td>' if shown else f'<td class="number">{escape(text)}</td>'
+def _p(value: float | None) -> str:
+    return "" if value is None else f"p {p_text(value)}"
 
 
 def _change(each: Ordering, drift: Drift) -> str:

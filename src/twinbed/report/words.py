@@ -115,7 +115,7 @@ def _bounds(interval: Interval | None, say: Callable[[float], str]) -> str:
 
 def times(value: float) -> str:
     """A ratio of spreads with two digits; nobody knows more of it."""
-    return f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+    return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{value:,.0f}"
 
 
 def varies(spread: Spread) -> str:

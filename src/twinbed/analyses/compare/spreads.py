@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
 from twinbed.model.result import Comparison, Interval, Spread
 from twinbed.statistics.moments import variance, varies
 from twinbed.statistics.multiplicity import holm
-from twinbed.statistics.spread import LEAST, LEAST_TEST, brown_forsythe, deviation_ratio_interval
+from twinbed.statistics.spread import LEAST, brown_forsythe, deviation_ratio_interval, equal_deviations
 
 Values = Sequence[float]
 
@@ -26,7 +26,8 @@ def spread(one: Values, two: Values, confidence: float, *, relative: bool = True
         deviation_ratio=_deviation_ratio(one, two),
         deviation_interval=_interval(one, two, confidence),
         variation_ratio=_variation_ratio(one, two),
-        p_value=brown_forsythe(x, y),
+        p_value=equal_deviations(x, y),
+        p_brown_forsythe=brown_forsythe(x, y),
         reason=_reason(x, y),
     )
 
@@ -52,23 +53,22 @@ def _reason(one: Values, two: Values) -> str:
         return "the reference varies not at all" if varies(one) else "neither varies"
     if not varies(one):
         return "this varies not at all"
-    fewest = min(len(one), len(two))
-    if fewest < LEAST_TEST:
-        return f"a test needs {LEAST_TEST} values a testbed, an interval {LEAST}"
-    return f"an interval needs {LEAST} values a testbed" if fewest < LEAST else ""
+    return f"a test and an interval need {LEAST} values a testbed" if min(len(one), len(two)) < LEAST else ""
 
 
-def decided(comparisons: Iterable[Comparison], alpha: float) -> list[Comparison]:
-    """One family of tests, with Holm's correction."""
-    members = list(comparisons)
-    p_values = [each.spread.p_value for each in members if each.spread and each.spread.p_value is not None]
-    adjusted = iter(holm(p_values))
-    found = []
-    for each in members:
-        if each.spread is None or each.spread.p_value is None:
-            found.append(each)
-            continue
-        p_value = next(adjusted)
-        corrected = replace(each.spread, p_value=p_value, family=len(p_values), differs=p_value <= alpha)
-        found.append(replace(each, spread=corrected))
-    return found
+def decided(comparisons: Sequence[Comparison], alpha: float) -> list[Comparison]:
+    """The tests of one family, each kind with Holm's correction of its own."""
+    spreads = [each.spread for each in comparisons]
+    of_ratio = _adjusted([found.p_value if found else None for found in spreads])
+    of_levene = _adjusted([found.p_brown_forsythe if found else None for found in spreads])
+    family = max(1, sum(p_value is not None for p_value in of_ratio))
+    corrected = [
+        found and replace(found, p_value=one, p_brown_forsythe=two, family=family, differs=one is not None and one <= alpha)
+        for found, one, two in zip(spreads, of_ratio, of_levene, strict=True)
+    ]
+    return [replace(each, spread=found) for each, found in zip(comparisons, corrected, strict=True)]
+
+
+def _adjusted(p_values: Sequence[float | None]) -> list[float | None]:
+    adjusted = iter(holm([p_value for p_value in p_values if p_value is not None]))
+    return [None if p_value is None else next(adjusted) for p_value in p_values]
