@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, fdtrc, ndtri, stdtr, stdtrit
+from scipy.special import bdtr, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from benchmarks.simulated.populations import Population
 from twinbed.statistics import bootstrap, fairness, moments, ordinal, quantile, ratio, spread
@@ -129,6 +129,24 @@ def _fourth_moment(x: np.ndarray) -> np.ndarray:
     return np.asarray(((ordered - centre) ** 4).sum(1))
 
 
+def equal_deviations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """P-values of equal standard deviations, by Bonett; nan for too few values."""
+    n, m = x.shape[1], y.shape[1]
+    if min(n, m) < spread.LEAST:
+        return _none(x)[0]
+    z = float(ndtri(0.975))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = np.log(x.var(1, ddof=1) / y.var(1, ddof=1) * (n / (n - z)) * ((m - z) / m))
+        return np.asarray(2 * ndtr(-np.abs(centre) / _deviation_error(x, y, np.ones(len(x)))))
+
+
+def _deviation_error(x: np.ndarray, y: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    n, m = x.shape[1], y.shape[1]
+    fourth = _fourth_moment(x) + ratio**4 * _fourth_moment(y)
+    kurtosis = (n + m) * fourth / ((n - 1) * x.var(1, ddof=1) + ratio**2 * (m - 1) * y.var(1, ddof=1)) ** 2
+    return np.sqrt(np.maximum(0, (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)))
+
+
 def deviation_ratio_interval(x: np.ndarray, y: np.ndarray) -> Limits:
     n, m = x.shape[1], y.shape[1]
     if min(n, m) < spread.LEAST:
@@ -141,10 +159,7 @@ def deviation_ratio_interval(x: np.ndarray, y: np.ndarray) -> Limits:
         for sign in (-1, 1):
             found = np.sqrt(one / two)
             for _ in range(spread.STEPS):
-                fourth = _fourth_moment(x) + found**4 * _fourth_moment(y)
-                kurtosis = (n + m) * fourth / ((n - 1) * one + found**2 * (m - 1) * two) ** 2
-                squared = (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)
-                found = np.exp((centre + sign * z * np.sqrt(np.maximum(0, squared))) / 2)
+                found = np.exp((centre + sign * z * _deviation_error(x, y, found)) / 2)
             limits.append(np.where((one > 0) & (two > 0), found, np.nan))
     return limits[0], limits[1]
 

@@ -60,9 +60,15 @@ def _effect(narrow: Effect | None, level: float, found: Effect | None, looks: tu
 def _spread(wide: Spread | None, level: float, looks: tuple[float, ...]) -> Spread | None:
     if wide is None:
         return None
-    p_value = None if wide.p_value is None else overall_level(wide.p_value, looks)
-    deviation = _at(wide.deviation_interval, level)
-    return replace(wide, interval=_at(wide.interval, level), deviation_interval=deviation, p_value=p_value)
+    p_values = (None if each is None else overall_level(each, looks) for each in (wide.p_value, wide.p_brown_forsythe))
+    bonett, brown_forsythe = p_values
+    return replace(
+        wide,
+        interval=_at(wide.interval, level),
+        deviation_interval=_at(wide.deviation_interval, level),
+        p_value=bonett,
+        p_brown_forsythe=brown_forsythe,
+    )
 
 
 def _unlooked(found: Comparison) -> Comparison:
