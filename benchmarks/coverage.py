@@ -14,18 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
 from benchmarks.simulated.looks import ends
-from benchmarks.simulated.methods import (
-    LEVEL,
-    METHODS,
-    TRUE_RATIO,
-    Method,
-    brown_forsythe,
-    equal_deviations,
-    mann_whitney,
-    ratio_p_values,
-)
+from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
 from twinbed.analyses.compare import FEW
 from twinbed.analyses.compare.judged import doubtful_shape

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.simulated.methods import ratio_p_values
+from benchmarks.simulated.arrays import ratio_p_values
 from twinbed.design import look_blocks
 from twinbed.model.looks import UntilDecided
 from twinbed.statistics.sequential import information, look_levels

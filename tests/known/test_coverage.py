@@ -8,17 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.coverage import ALPHA, coverage, doubts, verdicts
+from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
-from benchmarks.simulated.methods import (
-    LEVEL,
-    METHODS,
-    TRUE_RATIO,
-    Method,
-    brown_forsythe,
-    equal_deviations,
-    mann_whitney,
-    ratio_p_values,
-)
+from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
 
 from twinbed.statistics import ordinal, ratio, spread

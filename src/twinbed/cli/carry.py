@@ -52,10 +52,11 @@ def carry(
                 f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
             )
         deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
-        within = [run for run in wanted if run.block < deciding.reach()] if study.until else wanted
+        reach = deciding.reach() if study.until else len(runs)
+        within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         installed = _ready(study, to_do, results) if to_do else None
-        with watcher(console, to_do) as listener:
+        with watcher(console, to_do, at_most=study.until is not None) as listener:
             ending = carry_out(
                 study,
                 runs,

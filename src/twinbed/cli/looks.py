@@ -27,7 +27,10 @@ class Deciding:
     """The looks of one study in one results folder, which the caller has locked."""
 
     def __init__(self, study: Study, runs: Sequence[Run], folder: Folder, say: Callable[[str], None]) -> None:
-        self._study, self._runs, self._folder, self._say = study, runs, folder, say
+        self._study, self._folder, self._say = study, folder, say
+        self._blocks: dict[int, list[str]] = {}
+        for run in runs:
+            self._blocks.setdefault(run.block, []).append(run.id)
         self._until = study.until
         self._told = 0
         self._scheduled: tuple[int, ...] = ()
@@ -60,7 +63,7 @@ class Deciding:
         return earlier
 
     def reach(self) -> int:
-        """The block that the study cannot do without is below this: all where it has not ended, by what is on disk."""
+        """How many blocks the study is known to need: all where it has not ended, by what is on disk."""
         for block in range(self._study.replicates):
             if self._missing(block):
                 break
@@ -88,7 +91,7 @@ class Deciding:
         return not look.ended
 
     def _missing(self, block: int) -> bool:
-        return any(self._folder.status(run.id) is None for run in self._runs if run.block == block)
+        return any(self._folder.status(run) is None for run in self._blocks[block])
 
     def _over_budget(self, blocks: int) -> bool:
         """Whether another block as long as these would end after the budget."""

@@ -20,13 +20,13 @@ from twinbed.model.factor import (
     read_factors,
     settings,
 )
-from twinbed.model.looks import UntilDecided
 from twinbed.model.override import override
 from twinbed.model.params import Section, shown
 from twinbed.model.problem import Place, Problem, StudyError, listed, nearest
 from twinbed.model.run import Level
 from twinbed.model.sections import SectionReader
-from twinbed.model.study import Catalogue, Head, Order, Study, seed_of
+from twinbed.model.study import Catalogue, Head, Study, seed_of
+from twinbed.model.until import read_until
 
 KEYS = (
     "study",
@@ -86,7 +86,7 @@ class _Reader:
             if key not in KEYS:
                 self.problem(place, key, "is not a key of a study", listed(KEYS), nearest(key, KEYS))
         head = self.head()
-        until = self.until(head)
+        until = read_until(self.root, None if head is None else head.order, self.problems)
         testbeds = self.sections.testbeds()
         workload = self.sections.workload()
         topology = self.sections.topology()
@@ -135,7 +135,7 @@ class _Reader:
 
     def head(self) -> Head | None:
         own = {key: node for key, node in self.root.entries.items() if key in Head.model_fields}
-        if isinstance(own.get("replicates"), Entries):  # ``until`` reads it
+        if isinstance(own.get("replicates"), Entries):  # ``read_until`` reads it
             del own["replicates"]
         node = Entries(own, {key: self.root.keys[key] for key in own}, self.root.place)
         head = Section("", Head, node).check({}, self.problems)
@@ -143,28 +143,6 @@ class _Reader:
         if isinstance(name, Scalar) and isinstance(name.value, str) and not _STUDY_NAME.fullmatch(name.value):
             self.problem(name.place, "study", f"{name.value!r} is not a safe folder name", _STUDY_NAME_ALLOWED)
         return head if isinstance(head, Head) else None
-
-    def until(self, head: Head | None) -> UntilDecided | None:
-        """Of ``replicates`` where it is a mapping."""
-        node = self.root.entries.get("replicates")
-        if not isinstance(node, Entries):
-            return None
-        section = Section("replicates", UntilDecided, node)
-        self.problems.extend(section.unknown_keys())
-        until = section.check({}, self.problems)
-        if not isinstance(until, UntilDecided):
-            return None
-        if until.most <= until.least:
-            place = node.entries["most"].place
-            self.problem(place, "replicates.most", f"{until.most} is not more than least", f"more than {until.least}")
-        if head is not None and head.order is not Order.RANDOMIZED_BLOCKS:
-            self.problem(
-                self.root.entries["order"].place,
-                "order",
-                f"{head.order.value} has no blocks to stop after, which replicates with least and most need",
-                Order.RANDOMIZED_BLOCKS.value,
-            )
-        return until
 
     def factors(
         self, testbeds: Mapping[str, Section], workload: Section | None, instruments: dict[str, Section]
