@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from twinbed.model.result import Comparison, Drift, Estimate, Interval, Ordering
 from twinbed.report import plots
 from twinbed.report.order_plot import MOST_RUNS, residuals
 from twinbed.report.quantities import NONE, number, ratio, relative_deviation, scaling, share
-from twinbed.report.words import RULE, cell_title, heading, metric_title, p_text, varies
+from twinbed.report.words import RULE, cell_title, heading, metric_title, p_text, times, varies
 
 MOST_ROWS = 1000
 QUANTILES = {0.5: "Median", 0.9: "P90", 0.95: "P95", 0.99: "P99"}
@@ -83,14 +83,18 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 def _spread_row(each: Comparison) -> list[_Cell]:
     found = each.spread
-    because = found.reason if found and found.ratio else ""
+    interval = found.interval if found else None
+    times_text, because = NONE, ""
+    if found:
+        times_text = varies(replace(found, interval=None))
+        because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else found.reason if found.ratio else ""
     return [
         _Cell(metric_title(each.metric, each.host, each.direction)),
         _Cell(cell_title(each.cell)),
         _Cell(each.testbed),
         _Cell(relative_deviation(each.estimate), number=True),
         _Cell(relative_deviation(each.reference_estimate), number=True),
-        _Cell(varies(found) if found else NONE, strong=found is not None and found.differs, note=because),
+        _Cell(times_text, strong=found is not None and found.differs, note=because),
         _Cell(p_text(found.p_value if found else None), number=True),
         _Cell(p_text(found.p_brown_forsythe if found else None), number=True),
     ]

@@ -23,6 +23,7 @@ from scipy.special import ndtr, ndtri
 
 from twinbed.statistics.bounds import Bounds
 
+EDGE = 1e-9
 EXACT = 2500
 """Pairs up to which the distribution is counted."""
 
@@ -79,9 +80,9 @@ def _interval(theta: float, n: int, m: int, tail: float) -> Bounds:
     def beyond(edge: float) -> float:
         return (theta - edge) ** 2 - z**2 * _variance(edge, n, m)
 
-    # At 0 and 1 the variance is 0, so that they are roots themselves; the one that is meant lies off them.
-    low = float(brentq(beyond, 0.0, min(theta, 1 - 1e-9))) if theta > 0 else 0.0
-    high = float(brentq(beyond, max(theta, 1e-9), 1.0)) if theta < 1 else 1.0
+    # At 0 and 1 themselves the variance is 0, which is no limit.
+    low = float(brentq(beyond, 0.0, min(theta, 1 - EDGE))) if theta > 0 else 0.0
+    high = float(brentq(beyond, max(theta, EDGE), 1.0)) if theta < 1 else 1.0
     return Bounds(2 * low - 1, 2 * high - 1, 1 - 2 * tail)
 
 
