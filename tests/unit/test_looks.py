@@ -226,6 +226,24 @@ def test_the_budget_ends_it_with_a_last_look(results: Results, monkeypatch: pyte
     assert spending == sorted(spending)
 
 
+def test_a_look_that_the_budget_brought_about_outlives_a_second_kill(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has spent is spent, even if the study is killed while its looks are taken again."""
+    monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
+    results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=150s"))
+    original = Deciding._look
+
+    def look(self: Deciding, blocks: int, over: bool) -> Any:
+        if blocks == 7:
+            raise KeyboardInterrupt
+        return original(self, blocks, over)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Deciding, "_look", look)
+        with pytest.raises(KeyboardInterrupt):
+            results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=210s"))
+    assert [each.blocks for each in results.looks.taken] == [5, 7]
+
+
 def ten_seconds() -> Any:
     """An outcome whose phases take 10 s together, whatever the clock says."""
     from twinbed.lab.execution import Outcome

@@ -32,7 +32,7 @@ class Deciding:
         for run in runs:
             self._blocks.setdefault(run.block, []).append(run.id)
         self._until = study.until
-        self._told = 0
+        self._earlier_blocks = self._told = 0
         self._scheduled: tuple[int, ...] = ()
         if self._until is None:
             return
@@ -41,7 +41,7 @@ class Deciding:
         earlier = self._earlier()
         # A look that the budget's end brought about has spent its alpha, even where the budget is now larger.
         self._scheduled = tuple(sorted({*self._scheduled, *(look.blocks for look in earlier.taken)}))
-        self._told = earlier.blocks
+        self._earlier_blocks = self._told = earlier.blocks
 
     def _earlier(self) -> Looks:
         file = self._folder.path / FILE
@@ -84,7 +84,9 @@ class Deciding:
             self._say(f"A look is due after {blocks} blocks, but --only left out some of their runs: there is none.")
             return False
         look = self._look(blocks, over)
-        self._folder.write(FILE, json.dumps(self._looks.to_json(), indent=1) + "\n")
+        # While the looks of an earlier time are taken again, the file that has them all stays.
+        if look.ended or blocks >= self._earlier_blocks:
+            self._folder.write(FILE, json.dumps(self._looks.to_json(), indent=1) + "\n")
         if blocks > self._told:
             self._told = blocks
             self._say(look_sentence(look))

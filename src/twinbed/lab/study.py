@@ -60,9 +60,10 @@ def carry_out(
     for block, members in groupby(runs, key=lambda run: run.block if goes_on else 0):
         fresh = list(members)
         reached += fresh
-        planned = [_planned(run) for run in reached]
-        folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
-        for run in due([run for run in fresh if run.id in states], states, retry_failed):
+        to_do = due([run for run in fresh if run.id in states], states, retry_failed)
+        if to_do:
+            _write_study(folder, study, reached)
+        for run in to_do:
             assert installed is not None
             if states[run.id] is not None:
                 folder.set_aside(run.id)
@@ -76,8 +77,14 @@ def carry_out(
                 break
         if stopped or (goes_on is not None and not goes_on(block)):
             break
+    _write_study(folder, study, reached)
     found = [states[run.id] for run in reached if run.id in states]
     return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
+
+
+def _write_study(folder: Folder, study: Any, runs: Sequence[Run]) -> None:
+    planned = [_planned(run) for run in runs]
+    folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
 
 
 def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: bool) -> list[Run]:
