@@ -1,7 +1,8 @@
 """Opens a results folder: the study's outline, planned runs, run records, and the extracted tables.
 
-Knows no plugin.  Reads ``study.json``, ``study.yaml``, ``runs/<id>/run.json`` and ``tables/<name>/part-<id>.parquet``; writes
-nothing.  A part counts only when it is listed by the file of the same name under ``tables/runs``, which is written last.
+Knows no plugin.  Reads ``study.json``, ``looks.json``, ``study.yaml``, ``runs/<id>/run.json`` and
+``tables/<name>/part-<id>.parquet``; writes nothing.  A part counts only when it is listed by the file of the same name under
+``tables/runs``, which is written last.
 A folder below ``runs`` without a ``run.json``, or with a name that starts with a dot, is a run that never finished.
 """
 
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
+from twinbed.model.looks import FILE as LOOKS
+from twinbed.model.looks import Looks
 from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned
 
@@ -125,7 +128,20 @@ def _outline(path: Path, study: Mapping[str, Any], records: Sequence[Record]) ->
         seed=study.get("seed"),
         source=source,
         data=study,
+        looks=_looks(path, study),
     )
+
+
+def _looks(path: Path, study: Mapping[str, Any]) -> Looks | None:
+    """Of a study that goes on until it is decided."""
+    until = study.get("replicates")
+    if not isinstance(until, dict):
+        return None
+    file = path / LOOKS
+    try:
+        return Looks.from_json(json.loads(file.read_bytes())) if file.is_file() else Looks(until["least"], until["most"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{file} cannot be read: {error}", advice="delete it; `twinbed run` takes the looks again") from error
 
 
 def _number(value: Any, default: float) -> float:

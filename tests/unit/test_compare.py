@@ -104,8 +104,8 @@ def test_one_replicate_concludes_nothing(tmp_path: Path) -> None:
 
 
 def test_missing_values_are_left_out_and_said(tmp_path: Path) -> None:
-    found = one(tmp_path, {"a": [100, 101, 102, 103], "b": [100, None, 102, 103]})
-    assert (found.estimate.n, found.reference_estimate.n) == (3, 4)
+    found = one(tmp_path, {"a": [100, 101, 102, 103, 99, 98], "b": [100, None, 102, 103, 99, 98]})
+    assert (found.estimate.n, found.reference_estimate.n) == (5, 6)
     assert [(caution.kind, caution.subject) for caution in found.cautions] == [(Kind.UNREADABLE, "b")]
 
 
@@ -145,29 +145,30 @@ def test_the_margin_can_be_told(tmp_path: Path) -> None:
 
 
 def test_failed_and_unmade_runs_are_said(tmp_path: Path) -> None:
-    study = write_study(tmp_path, ["a", "b"], {}, 4, listed({"a": [100, 101, 99, 100], "b": [100, 101, 99, 100]}))
+    values = [100, 101, 99, 100, 101, 99]
+    study = write_study(tmp_path, ["a", "b"], {}, len(values), listed({"a": values, "b": values}))
     result = compared(tmp_path)
     assert result.cautions == ()
     runs = sorted(
         json.loads((study / "study.json").read_text())["runs"], key=lambda run: (run["levels"]["testbed"], run["replicate"])
     )
-    for run in (runs[0], runs[7]):
+    for run in (runs[0], runs[11]):
         (tmp_path / "runs" / run["id"]).rename(tmp_path / run["id"])
-    record = json.loads((tmp_path / runs[7]["id"] / "run.json").read_text())
-    failed = write_run(tmp_path, "b", record["levels"], 3, RATES, failed="hung")
-    assert failed == runs[7]["id"]
+    record = json.loads((tmp_path / runs[11]["id"] / "run.json").read_text())
+    failed = write_run(tmp_path, "b", record["levels"], 5, RATES, failed="hung")
+    assert failed == runs[11]["id"]
     result = compared(tmp_path)
     assert {(each.kind, each.subject) for each in result.cautions} == {(Kind.FAILED_RUNS, "b"), (Kind.INCOMPLETE, "")}
     [found] = of(result)
-    assert (found.reference_estimate.n, found.estimate.n) == (3, 3)
+    assert (found.reference_estimate.n, found.estimate.n) == (5, 5)
     assert {caution.kind for caution in found.cautions} == {Kind.FAILED_RUNS, Kind.INCOMPLETE}
 
 
 def test_what_runs_carry_is_counted_not_repeated(tmp_path: Path) -> None:
     cautions = [Caution(Kind.SOFTWARE_CPU, "tcg")]
-    write_study(tmp_path, ["a", "b"], {}, 3, listed({"a": [1, 1, 1], "b": [1, 1, 1]}), cautions=cautions)
+    write_study(tmp_path, ["a", "b"], {}, 5, listed({"a": [1] * 5, "b": [1] * 5}), cautions=cautions)
     found = [(each.kind, each.subject, each.detail) for each in compared(tmp_path).cautions]
-    assert found == [(Kind.SOFTWARE_CPU, "a", "3 of 3 runs: tcg"), (Kind.SOFTWARE_CPU, "b", "3 of 3 runs: tcg")]
+    assert found == [(Kind.SOFTWARE_CPU, "a", "5 of 5 runs: tcg"), (Kind.SOFTWARE_CPU, "b", "5 of 5 runs: tcg")]
 
 
 def test_a_fact_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from twinbed import design, registry
 from twinbed.cli import exit as codes
+from twinbed.cli.looks import Deciding
 from twinbed.cli.progress import watcher
 from twinbed.cli.studyfile import read_study
 from twinbed.design.time import expense
@@ -50,9 +51,12 @@ def carry(
             raise TwinbedError(
                 f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
             )
-        to_do = due(wanted, {run.id: folder.status(run.id) for run in wanted}, retry_failed)
+        deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
+        reach = deciding.reach() if study.until else len(runs)
+        within = [run for run in wanted if run.block < reach]
+        to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         installed = _ready(study, to_do, results) if to_do else None
-        with watcher(console, to_do) as listener:
+        with watcher(console, to_do, at_most=study.until is not None) as listener:
             ending = carry_out(
                 study,
                 runs,
@@ -63,6 +67,7 @@ def carry(
                 only=only,
                 keep_going=keep_going,
                 retry_failed=retry_failed,
+                goes_on=deciding.goes_on if study.until else None,
             )
     _tell_failures(ending, console)
     if ending.complete:

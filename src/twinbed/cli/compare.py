@@ -87,6 +87,7 @@ def _print_text(result: Result, shown: list[Comparison], asked: bool) -> None:
 
 def _print_json(result: Result, shown: list[Comparison]) -> None:
     import json
+    from dataclasses import asdict
 
     from twinbed.report.table import order_rows, rows
     from twinbed.report.words import summaries
@@ -106,6 +107,7 @@ def _print_json(result: Result, shown: list[Comparison]) -> None:
             }
             for each in summaries(result)
         ],
+        "look": asdict(result.look) if result.look else None,
         "comparisons": rows(shown),
         "order": order_rows(result.orderings),
         "cautions": [

@@ -29,17 +29,26 @@ _RUNS_SHOWN = 20
     metavar="KEY=VALUE",
     help="Override a setting of the study, such as replicates=2, workload.duration=1s or factors.payload=[500B].",
 )
+@click.option(
+    "--pilot",
+    metavar="RESULTS",
+    type=click.Path(path_type=Path),
+    help="Results of a few replicates of STUDY: say how many of them reach a verdict.",
+)
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
-def command(study_file: Path, overrides: tuple[str, ...], style: str) -> None:
+def command(study_file: Path, overrides: tuple[str, ...], pilot: Path | None, style: str) -> None:
     """Show the cells of STUDY, the order of its runs, and the time and disk they will take. Nothing is run.
 
     The time is an estimate. The disk is an upper bound: captures of links that are full all the time.
+    With --pilot: how many replicates show each headline metric to be equivalent or different, with 80 and 90 % power, and what
+    that takes; docs/planning.md says how that is worked out.
 
     \b
     Examples:
       twinbed plan studies/quickstart.yaml
       twinbed plan studies/quickstart.yaml -s replicates=20      what would 20 replicates cost?
       twinbed plan studies/quickstart.yaml --format csv > order.csv
+      twinbed plan studies/quickstart.yaml --pilot results/quickstart
 
     Exit code 0: the study is right; 2: it is not, and every problem is listed.
     """
@@ -48,12 +57,27 @@ def command(study_file: Path, overrides: tuple[str, ...], style: str) -> None:
 
     study = read_study(study_file, overrides)
     runs = design.runs(study)
-    if style == "json":
+    if pilot is not None:
+        _plan_by(study, runs, pilot, style)
+    elif style == "json":
         print_json(_as_json(study, runs))
     elif style == "csv":
         print_table([_row(run) for run in runs], style)
     else:
         _print_text(study, runs)
+
+
+def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> None:
+    from twinbed.cli.pilot import Pilot
+
+    found = Pilot(study, results)
+    if style == "json":
+        print_json({**_as_json(study, runs), "pilot": {"comparisons": found.rows(), "study": found.cases()}})
+    elif style == "csv":
+        print_table(found.rows(), style)
+    else:
+        _print_head(study, runs)
+        found.print_text(_clock, _disk)
 
 
 def _row(run: Run) -> dict[str, Any]:
@@ -78,21 +102,43 @@ def _as_json(study: Study, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _print_text(study: Study, runs: Sequence[Run]) -> None:
+def _print_head(study: Study, runs: Sequence[Run]) -> None:
     from twinbed import design
-    from twinbed.model.units import format_duration, format_share
+    from twinbed.model.units import format_share
 
     expense = design.expense(runs)
-    click.echo(
-        f"{study.name}: {len(study.cells)} cells x {study.replicates} replicates = {len(runs)} runs, "
-        f"about {_clock(expense.seconds)}, at most {_disk(expense.bytes)}"
-    )
+    until = study.until
+    if until is None:
+        click.echo(
+            f"{study.name}: {len(study.cells)} cells x {study.replicates} replicates = {len(runs)} runs, "
+            f"about {_clock(expense.seconds)}, at most {_disk(expense.bytes)}"
+        )
+    else:
+        least = design.expense(run for run in runs if run.block < until.least)
+        click.echo(
+            f"{study.name}: {len(study.cells)} cells x {until.least} to {until.most} replicates = "
+            f"{len(study.cells) * until.least} to {len(runs)} runs, "
+            f"about {_clock(least.seconds)} to {_clock(expense.seconds)}, at most {_disk(expense.bytes)}"
+        )
+        budget = f", or {_clock(until.budget)} are spent" if until.budget is not None else ""
+        click.echo(
+            f"looks       after {', '.join(map(str, design.look_blocks(until)))} replicates, until every headline verdict is "
+            f"reached{budget}"
+        )
     click.echo(f"reference   {study.reference} ({study.reference_reason})")
     click.echo(f"margin      {format_share(study.margin)}: what differs by less counts as equivalent")
     click.echo(f"confidence  {format_share(study.confidence)}")
     click.echo(f"order       {study.order.value}, seed {study.seed}")
     instruments = dict.fromkeys(name for cell in study.cells for name in cell.instruments)
-    click.echo(f"instruments {', '.join(instruments) or 'none'}\n")
+    click.echo(f"instruments {', '.join(instruments) or 'none'}")
+
+
+def _print_text(study: Study, runs: Sequence[Run]) -> None:
+    from twinbed import design
+    from twinbed.model.units import format_duration
+
+    _print_head(study, runs)
+    click.echo("")
     cells = []
     for number, cell in enumerate(study.cells, start=1):
         one = design.run_expense(cell.run(replicate=0, block=0, position=0))
@@ -115,6 +161,7 @@ def _print_text(study: Study, runs: Sequence[Run]) -> None:
         click.echo(f"block {block + 1}: {' '.join(str(number) for number in order[:_RUNS_SHOWN])}{more}")
     if len(blocks) > _BLOCKS_SHOWN:
         click.echo(f"... and {len(blocks) - _BLOCKS_SHOWN} more blocks (--format csv lists every run)")
+    click.echo("\nAre these replicates enough? --pilot RESULTS says, from the results of a few (docs/planning.md).")
 
 
 def _level(level: Any) -> Any:

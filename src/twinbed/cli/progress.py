@@ -18,13 +18,18 @@ from twinbed.model.run import Run, Status
 class _Left:
     """How long what is left will take."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], at_most: bool) -> None:
+        self._at_most = at_most
         self._waiting = {run.id: run.testbed_name for run in runs}
         self._taken: dict[str, list[float]] = {}
 
     def ended(self, run: Run, seconds: float) -> None:
         self._waiting.pop(run.id, None)
         self._taken.setdefault(run.testbed_name, []).append(seconds)
+
+    def text(self, about: str = "") -> str:
+        """``3 min 05 s left``."""
+        return f"{'at most ' if self._at_most else about}{duration(self.seconds())} left"
 
     def seconds(self) -> float | None:
         if not self._taken:
@@ -51,9 +56,9 @@ def duration(seconds: float | None) -> str:
 
 
 @contextlib.contextmanager
-def watcher(console: Console, to_do: Sequence[Run]) -> Iterator[Listener]:
-    """A listener for a study's events; ``to_do`` are the runs that are still to be made."""
-    left = _Left(to_do)
+def watcher(console: Console, to_do: Sequence[Run], *, at_most: bool = False) -> Iterator[Listener]:
+    """A listener for a study's events; ``to_do`` are the runs that are still to be made, or ``at_most`` are."""
+    left = _Left(to_do, at_most)
     if console.is_terminal:
         with _bar(console, left) as listener:
             yield listener
@@ -74,7 +79,7 @@ class _Lines:
         elif isinstance(event, RunEnded):
             self._done += 1
             self._left.ended(event.run, event.seconds)
-            rest = f", {duration(self._left.seconds())} left" if self._done < self._total else ""
+            rest = f", {self._left.text()}" if self._done < self._total else ""
             self._say(f"[{self._done}/{self._total}] {_outcome(event)}{rest}")
 
     def _say(self, text: str) -> None:
@@ -100,8 +105,7 @@ def _bar(console: Console, left: _Left) -> Iterator[Listener]:
                 progress.update(task, description=f"{title(event.run)}: {event.phase}")
             else:
                 left.ended(event.run, event.seconds)
-                rest = left.seconds()
-                progress.update(task, advance=1, left=f"about {duration(rest)} left" if rest else "")
+                progress.update(task, advance=1, left=left.text("about ") if left.seconds() else "")
                 if event.status == Status.FAILED:
                     progress.console.print(_outcome(event), markup=False, highlight=False, style="red")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -41,33 +42,49 @@ def carry_out(
     only: Sequence[str] = (),
     keep_going: bool = True,
     retry_failed: bool = False,
+    goes_on: Callable[[int], bool] | None = None,
 ) -> Ending:
     """Make the runs that are missing, in the study's order, into ``folder``, which the caller has locked.
 
     ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first
-    failure ends the loop.
+    failure ends the loop.  ``goes_on`` is asked after each block, by its number, whether the study needs another; the runs
+    of blocks that nobody asked for are neither planned nor left.
     """
     folder.write("study.yaml", study.source)
-    planned = [_planned(run) for run in runs]
-    folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
     wanted = chosen(runs, only)
     states = {run.id: folder.status(run.id) for run in wanted}
-    to_do = due(wanted, states, retry_failed)
-    listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
+    listener(StudyBegan(len(wanted), len(wanted) - len(due(wanted, states, retry_failed))))
     made = 0
-    for run in to_do:
-        assert installed is not None
-        if states[run.id] is not None:
-            folder.set_aside(run.id)
-        ended = _one(run, plugins, folder, installed, listener)
-        states[run.id] = ended.status
-        made += 1
-        listener(ended)
-        folder.log({"run": run.id, "status": ended.status, "seconds": round(ended.seconds, 3), "reason": ended.reason})
-        if ended.status == Status.FAILED and not keep_going:
+    reached: list[Run] = []
+    stopped = False
+    for block, members in groupby(runs, key=lambda run: run.block if goes_on else 0):
+        fresh = list(members)
+        reached += fresh
+        to_do = due([run for run in fresh if run.id in states], states, retry_failed)
+        if to_do:
+            _write_study(folder, study, reached)
+        for run in to_do:
+            assert installed is not None
+            if states[run.id] is not None:
+                folder.set_aside(run.id)
+            ended = _one(run, plugins, folder, installed, listener)
+            states[run.id] = ended.status
+            made += 1
+            listener(ended)
+            folder.log({"run": run.id, "status": ended.status, "seconds": round(ended.seconds, 3), "reason": ended.reason})
+            stopped = ended.status == Status.FAILED and not keep_going
+            if stopped:
+                break
+        if stopped or (goes_on is not None and not goes_on(block)):
             break
-    found = list(states.values())
+    _write_study(folder, study, reached)
+    found = [states[run.id] for run in reached if run.id in states]
     return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
+
+
+def _write_study(folder: Folder, study: Any, runs: Sequence[Run]) -> None:
+    planned = [_planned(run) for run in runs]
+    folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
 
 
 def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: bool) -> list[Run]:

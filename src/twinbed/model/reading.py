@@ -26,6 +26,7 @@ from twinbed.model.problem import Place, Problem, StudyError, listed, nearest
 from twinbed.model.run import Level
 from twinbed.model.sections import SectionReader
 from twinbed.model.study import Catalogue, Head, Study, seed_of
+from twinbed.model.until import read_until
 
 KEYS = (
     "study",
@@ -85,6 +86,7 @@ class _Reader:
             if key not in KEYS:
                 self.problem(place, key, "is not a key of a study", listed(KEYS), nearest(key, KEYS))
         head = self.head()
+        until = read_until(self.root, None if head is None else head.order, self.problems)
         testbeds = self.sections.testbeds()
         workload = self.sections.workload()
         topology = self.sections.topology()
@@ -108,9 +110,10 @@ class _Reader:
         reference, reason = self.reference(factors, testbeds)
         if head is None or self.problems:
             return None
-        if len(found) * head.replicates > MAX_RUNS:
+        replicates = head.replicates if until is None else until.most
+        if len(found) * replicates > MAX_RUNS:
             place = self.root.entries["replicates"].place
-            self.problem(place, "replicates", f"make {len(found) * head.replicates} runs", f"at most {MAX_RUNS}")
+            self.problem(place, "replicates", f"make {len(found) * replicates} runs", f"at most {MAX_RUNS}")
             return None
         return Study(
             name=head.study,
@@ -119,7 +122,8 @@ class _Reader:
             factors={factor.name: factor.values() for factor in factors},
             exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
             cells=found,
-            replicates=head.replicates,
+            replicates=replicates,
+            until=until,
             order=head.order,
             seed=seed_of(head.study) if head.seed is None else head.seed,
             margin=head.margin,
@@ -131,6 +135,8 @@ class _Reader:
 
     def head(self) -> Head | None:
         own = {key: node for key, node in self.root.entries.items() if key in Head.model_fields}
+        if isinstance(own.get("replicates"), Entries):  # ``read_until`` reads it
+            del own["replicates"]
         node = Entries(own, {key: self.root.keys[key] for key in own}, self.root.place)
         head = Section("", Head, node).check({}, self.problems)
         name = own.get("study")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.looks import Look
 from twinbed.model.run import Level
 
 
@@ -120,7 +121,7 @@ class Comparison:
     cautions: tuple[Caution, ...] = ()
     method: str = ""
     """How the interval was made: of a ratio ``log``, ``fieller`` or ``exact``; else ``welch``, ``newcombe`` or the test that
-    names were compared by; empty where there is none."""
+    names were compared by; ``unlooked`` before a study's first look; empty where there is none."""
     wide_interval: Interval | None = None
     """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     p_equivalent: float | None = None
@@ -199,6 +200,8 @@ class Result:
     analysis: str
     comparisons: tuple[Comparison, ...] = ()
     cautions: tuple[Caution, ...] = ()
+    look: Look | None = None
+    """The look that verdicts are of, of a study that goes on until it is decided."""
     orderings: tuple[Ordering, ...] = ()
     """Headline metrics in the order of runs."""
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from twinbed.model.cell import Cell
+from twinbed.model.looks import UntilDecided
 from twinbed.model.problem import Place, Problem, StudyError
 from twinbed.model.run import Choice, Level
 from twinbed.model.units import Share
@@ -71,6 +72,8 @@ class Study:
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
     replicates: int
+    """Of each cell; where it goes on until it is decided, the most there may be."""
+    until: UntilDecided | None
     order: Order
     seed: int
     margin: float
@@ -98,7 +101,7 @@ class Study:
             "reference_reason": self.reference_reason,
             "factors": {name: list(levels) for name, levels in self.factors.items()},
             "exclude": [dict(entry) for entry in self.exclude],
-            "replicates": self.replicates,
+            "replicates": self.replicates if self.until is None else self.until.model_dump(),
             "order": self.order.value,
             "seed": self.seed,
             "margin": self.margin,

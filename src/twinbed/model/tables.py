@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from twinbed.model.caution import Caution
+from twinbed.model.looks import Looks
 from twinbed.model.record import Record
 from twinbed.model.run import Level
 
@@ -42,6 +43,8 @@ class Outline:
     """The study file's text."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole of ``study.json``."""
+    looks: Looks | None = None
+    """Of a study that goes on until it is decided; None of any other."""
 
 
 class Tables(Protocol):

@@ -26,6 +26,7 @@ from twinbed.report.words import (
     finding,
     heading,
     held,
+    look_sentence,
     metric_name,
     metric_title,
     place,
@@ -120,6 +121,8 @@ def _verdicts(result: Result) -> Iterator[str]:
     if result.cautions:
         kinds = len({each.kind for each in result.cautions})
         yield f'<p>Read it with the <a href="#cautions">{kinds} caution{"s" if kinds > 1 else ""}</a>.</p>'
+    if result.look:
+        yield f"<p>{escape(look_sentence(result.look))}</p>"
     if not result.comparisons:
         yield from _measured(result)
     yield '<div class="cards">'

@@ -20,6 +20,7 @@ from twinbed.report.words import (
     cell_title,
     explanation,
     held,
+    look_sentence,
     metric_title,
     p_text,
     summaries,
@@ -45,6 +46,8 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
         _layer(console, layer, list(of_layer))
     if shown:
         _print(console, _legend(shown), "dim")
+        if result.look:
+            _print(console, look_sentence(result.look))
         console.print()
     if any(each.spread for each in shown):
         _spreads(console, [each for each in shown if each.spread])

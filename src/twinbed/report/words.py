@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.model.looks import Look
 from twinbed.model.result import Comparison, Interval, Result, Spread, Verdict
 from twinbed.model.run import Level
 from twinbed.report.quantities import NONE, Scaling, change, ratio, scaling, share
@@ -61,6 +62,8 @@ def explanation(each: Comparison) -> str:
         return f"no values on {each.testbed if each.estimate.n == 0 else each.reference}"
     if each.estimate.n < 2 or each.reference_estimate.n < 2:
         return "one replicate has no spread, so nothing can be concluded"
+    if each.method == "unlooked":
+        return "verdicts wait for the first look"
     if each.scale != "ratio":
         return _why_of_effect(each)
     if not each.method:
@@ -149,6 +152,22 @@ def _why_open(each: Comparison, margin: str) -> str:
     if wide.low > 1 or wide.high < 1:
         return f"differs, but maybe by less than {margin}{more}"
     return f"too spread to say{more}"
+
+
+_ENDS = {
+    "": "the study goes on",
+    "decided": "every headline verdict is reached",
+    "most": "there are no more replicates to come",
+    "budget": "the budget is spent",
+}
+
+
+def look_sentence(look: Look) -> str:
+    """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
+    return (
+        f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "
+        f"headline verdicts; alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
+    )
 
 
 def finding(each: Comparison) -> str:

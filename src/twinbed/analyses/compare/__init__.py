@@ -17,17 +17,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinbed.analyses.compare.doubts import Carried, Residue, carried, of_group, of_study, residue
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.analyses.compare.judged import Rules, doubtful_shape, judge
+from twinbed.analyses.compare.looks import at_look
 from twinbed.analyses.compare.ordering import order_cautions, orderings
 from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.looks import AsOf
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.statistics.multiplicity import holm
 
-FEW = 3
-"""Fewer replicates than this get a caution."""
+FEW = 5
+"""Fewer replicates than this get a caution: neither an outlier nor two modes can be seen in them."""
 
 
 class CompareParams(BaseModel):
@@ -76,6 +78,8 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
     judged = judge(bare, about.margin, rules, any(shapes))
+    if rules.information is not None:
+        judged = at_look(judged, lambda other: judge(bare, about.margin, other, any(shapes)), rules)
     own = _own_cautions(bare, pair, shapes)
     few = (Caution(Kind.FEW_COUNTS, judged.few_counts, metric),) if judged.few_counts else ()
     return replace(judged.comparison, cautions=(*cautions, *own, *few))
@@ -148,7 +152,11 @@ class Compare:
         params = params or CompareParams()
         margin = params.margin if params.margin is not None else tables.outline.margin
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
-        rules = Rules(margin, round(1 - confidence, 12), confidence)
+        looks = tables.outline.looks
+        information = tuple(look.information for look in looks.taken) if looks else None
+        rules = Rules(margin, round(1 - confidence, 12), confidence, information)
+        if looks and looks.taken:
+            tables = AsOf(tables, looks.blocks)
         samples = gather(tables)
         carry, left = carried(tables), residue(tables)
         ordered = orderings(samples, tables.records, rules.alpha)
@@ -175,6 +183,7 @@ class Compare:
             comparisons=decided,
             cautions=tuple(cautions),
             orderings=ordered,
+            look=looks.taken[-1] if looks and looks.taken else None,
             tables={"estimates": list(_estimates(samples, rules.confidence))},
         )
 

@@ -31,6 +31,8 @@ class Rules:
     margin: float
     alpha: float
     confidence: float
+    information: tuple[float, ...] | None = None
+    """At each look that was taken, of a study that goes on until it is decided."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,259 @@
+"""How often intervals hold the truth and verdicts are wrong, by simulation: writes docs/coverage.md.
+
+python -m benchmarks.coverage                        all of it, a quarter of an hour on one core
+python -m benchmarks.coverage --studies 500 --bootstrap 50 --doubts 50 --corpus 2 -o /tmp/coverage.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
+from benchmarks.simulated.corpus import CORPORA, count
+from benchmarks.simulated.looks import ends
+from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
+from benchmarks.simulated.populations import POPULATIONS, Population
+from twinbed.analyses.compare import FEW
+from twinbed.analyses.compare.judged import doubtful_shape
+from twinbed.model.looks import UntilDecided
+from twinbed.statistics.order import neighbours
+
+SIZES = (3, 5, 10, 30)
+ALPHA = 0.05
+Row = Sequence[str]
+
+
+def drawn(of: Population, ratio: float, studies: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A testbed's values and the reference's."""
+    noise = np.random.default_rng([seed, n, POPULATIONS.index(of)])
+    return ratio * of.draw(noise, studies, n), of.draw(noise, studies, n)
+
+
+def coverage(method: Method, of: Population, studies: int, n: int, seed: int) -> tuple[float, float]:
+    """Share of the intervals that hold the truth, and share of the studies that have an interval."""
+    x, y = drawn(of, method.ratio(of), studies, n, seed)
+    if method.at_once is not None:
+        low, high = method.at_once(x, y)
+    else:
+        own = [method.program(one, two) for one, two in zip(x.tolist(), y.tolist(), strict=True)]
+        low, high = (np.array([math.nan if each is None else each[end] for each in own]) for end in (0, 1))
+    given = ~np.isnan(low)
+    truth = method.truth(of)
+    held = (low[given] <= truth) & (truth <= high[given])
+    return (float(held.mean()) if given.any() else math.nan), float(given.mean())
+
+
+def _intervals(studies: int, bootstrap: int, seed: int) -> Iterator[str]:
+    for of in POPULATIONS:
+        rows = []
+        for method in METHODS:
+            cells = []
+            for n in SIZES:
+                held, given = coverage(method, of, studies if method.at_once else bootstrap, n, seed)
+                text = "–" if given < 0.01 else _per_cent(held) + (f" of {given:.0%}" if given < 0.995 else "")
+                cells.append(f"**{text}**" if method.holds(of) and given >= 0.01 else text)
+            rows.append([method.name, method.assumes, *cells])
+        yield f"### {of.name}\n\n{of.about}.\n"
+        yield _table(["interval", "assumes", *(f"n = {n}" for n in SIZES)], rows)
+
+
+def verdicts(of: Population, ratio: float, studies: int, n: int, seed: int) -> tuple[float, float]:
+    """Shares of studies called equivalent, and different."""
+    inside, outside = ratio_p_values(*drawn(of, ratio, studies, n, seed), of.margin)
+    return float((inside <= ALPHA).mean()), float((outside <= ALPHA).mean())
+
+
+def _tests(studies: int, seed: int) -> str:
+    rows = []
+    for of in POPULATIONS:
+        edge = 1 + of.margin
+        for n in SIZES:
+            at_edge, at_one = verdicts(of, edge, studies, n, seed), verdicts(of, 1.0, studies, n, seed)
+            far = verdicts(of, edge**2, studies, n, seed)
+            sizes = [f"**{_per_cent(at_edge[0])}**", f"**{_per_cent(at_edge[1])}**"]
+            rows.append([of.name, f"{of.margin:.0%}", str(n), *sizes, _per_cent(at_one[0]), _per_cent(far[1])])
+    heads = ("equivalent, at the edge", "different, at the edge", "equivalent, at 1", "different, at (1 + m)²")
+    return _table(["values", "margin m", "n", *heads], rows)
+
+
+def equal_and_double(of: Population, studies: int, n: int, seed: int) -> list[float]:
+    """Shares of studies in which Mann and Whitney's test sees a difference where there is none; and in which Bonett's and
+    Brown and Forsythe's see one of spreads where there is none, and where one is double. Spreads are of logarithms, with
+    zeros of the values. nan where there is no test."""
+    x, y = drawn(of, 1.0, studies, n, seed)
+    ranked = mann_whitney(x, y)
+    x, y = (z if of.zeros else np.log(z) for z in (x, y))
+    tests = (ranked, equal_deviations(x, y), brown_forsythe(x, y), equal_deviations(2 * x, y), brown_forsythe(2 * x, y))
+    return [math.nan if np.isnan(p_values).all() else float((p_values <= ALPHA).mean()) for p_values in tests]
+
+
+def _others(studies: int, seed: int) -> str:
+    rows = []
+    for of in POPULATIONS:
+        for n in SIZES:
+            found = equal_and_double(of, studies if not of.zeros else studies // 10, n, seed)
+            texts = ["–" if math.isnan(share) else _per_cent(share) for share in found]
+            rows.append([of.name, str(n), *(f"**{text}**" if text != "–" else text for text in texts[:3]), *texts[3:]])
+    heads = (
+        "Mann and Whitney, equal",
+        "Bonett, equal",
+        "Brown and Forsythe, equal",
+        "Bonett, double",
+        "Brown and Forsythe, double",
+    )
+    return _table(["values", "n", *heads], rows)
+
+
+def doubts(of: Population, studies: int, n: int, seed: int) -> tuple[float, float, float]:
+    """Shares of samples that the program gives a caution: too few, their shape, their order."""
+    _, y = drawn(of, 1.0, studies, n, seed)
+    shape = sum(bool(doubtful_shape(values, "ratio", of.margin)) for values in y.tolist())
+    beside = [neighbours(values) for values in y.tolist()]
+    order = sum(each is not None and each.p_value <= ALPHA for each in beside)
+    return float(n < FEW), shape / studies, order / studies
+
+
+def _doubts(studies: int, seed: int) -> str:
+    rows = []
+    for of in POPULATIONS:
+        for n in SIZES:
+            rows.append([of.name, str(n), *(_per_cent(share) for share in doubts(of, studies, n, seed))])
+    return _table(["values", "n", "too few", "shape", "order"], rows)
+
+
+def _looks(studies: int, seed: int) -> str:
+    rows = []
+    for least, most in ((5, 30), (5, 10), (4, 8)):
+        for spreads in ((0.02, 0.02), (0.05, 0.05), (0.02, 0.10), (0.002, 0.05)):
+            until = UntilDecided(least=least, most=most)
+            edge, same, far = (ends(until, ratio, spreads, studies, seed) for ratio in (1.1, 1.0, 1.2))
+            rows.append(
+                [
+                    f"{least} to {most}",
+                    " and ".join(f"{100 * each:g} %" for each in spreads),
+                    f"**{_per_cent(edge.equivalent)}**",
+                    f"**{_per_cent(edge.different)}**",
+                    f"{_per_cent(same.equivalent)} after {same.replicates:.1f}",
+                    f"{_per_cent(far.different)} after {far.replicates:.1f}",
+                ]
+            )
+    heads = ("equivalent, at 1.1", "different, at 1.1", "equivalent, at 1", "different, at 1.2")
+    return _table(["replicates", "spreads", *heads], rows)
+
+
+def _corpora(studies: int) -> str:
+    rows = []
+    for corpus in CORPORA:
+        found = count(corpus, studies)
+        share = found.wrong / found.of
+        error = math.sqrt(max(share, 1 / found.of) * (1 - share) / found.of)
+        of = "studies with any" if corpus.family else "comparisons"
+        per_cent = f"{_per_cent(share)} ± {_per_cent(error)}"
+        rows.append([corpus.name, corpus.about, str(corpus.wrong), f"{found.wrong} of {found.of} {of}", per_cent])
+    return _table(["studies", "each", "wrong verdict", "found", "per cent"], rows)
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _table(heads: Row, rows: Sequence[Row]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def document(studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: int, tell: Callable[[str], None]) -> str:
+    """The whole page."""
+    parts = [
+        f"""# How often intervals hold the truth, and verdicts are wrong
+
+Made by `python -m benchmarks.coverage --studies {studies} --bootstrap {bootstrap} --doubts {of_doubts} --corpus {corpus} \
+--seed {seed}`; do not edit. What is planted is known, so every interval and verdict is right or wrong.
+
+Everything is in per cent of {studies:,} simulated studies for each number, unless said otherwise. Monte Carlo standard error: \
+{_per_cent(math.sqrt(0.0475 / studies))} at 5 or 95 %; {_per_cent(math.sqrt(0.0475 / bootstrap))} for the bootstrap, of \
+{bootstrap:,} studies.
+
+## Intervals
+
+Coverage of {LEVEL:.0%} intervals by the number n of values (of each testbed, for ratios and Cliff's delta; the true ratio is \
+{TRUE_RATIO}, for the delta 1 + m/2 with the margin m below). Bold: what the method assumes is so. `–`: there is no interval, \
+because n is too small or a value is 0; "of 83%": there is one in 83 % of the studies, and coverage is of those. Order \
+statistics cover *at least* what is stated.
+"""
+    ]
+    for part in _intervals(studies, bootstrap, seed):
+        parts.append(part)
+    tell("intervals")
+    parts.append(
+        f"""## Verdicts on a ratio
+
+Share of single comparisons called equivalent and different at {ALPHA:.0%}, by the true ratio; the margin is about two \
+standard deviations, so that there is something to decide. Bold: wrong verdicts, whose limit is 5.
+
+{_tests(studies, seed)}
+## Tests of no difference
+
+Share of studies in which a test at {ALPHA:.0%} rejects: of equal values where they are, of equal spreads where they are and \
+where one is double. Bold: wrongly, limit 5. With zeros of {studies // 10:,} studies.
+
+{_others(studies, seed)}"""
+    )
+    tell("tests")
+    parts.append(
+        f"""## What the program warns of
+
+Share of {of_doubts:,} samples with a caution: *too few* values (below {FEW}), *shape* (Grubbs's test for an outlier, Shapiro \
+and Wilk's of normality from ten values on), *order* (correlation with the run before, before Holm's correction).
+
+{_doubts(of_doubts, seed)}"""
+    )
+    tell("cautions")
+    parts.append(
+        f"""## Studies that go on until they are decided
+
+One comparison, log-normal values, margin 10 %, at most six looks; a study ends with its first verdict. Bold: wrong verdicts \
+over all looks, limit 5. "After": mean number of replicates.
+
+{_looks(2 * studies, seed)}
+Of {2 * studies:,} studies each.
+"""
+    )
+    tell("looks")
+    parts.append(
+        f"""## Whole studies of the fake testbed
+
+Carried out, extracted and compared as any study is: {corpus} of each kind. A/A studies differ in nothing, so that a single \
+headline called different makes the whole study wrong; Holm's correction keeps those studies to 5 %.
+
+{_corpora(corpus)}"""
+    )
+    tell("corpora")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--studies", type=int, default=10_000)
+    parser.add_argument("--bootstrap", type=int, default=1_000)
+    parser.add_argument("--doubts", type=int, default=500)
+    parser.add_argument("--corpus", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parents[1] / "docs/coverage.md")
+    given = parser.parse_args()
+    sizes = (given.studies, given.bootstrap, given.doubts, given.corpus)
+
+    def tell(part: str) -> None:
+        sys.stderr.write(f"{part}\n")
+
+    given.output.write_text(document(*sizes, given.seed, tell))
+
+
+if __name__ == "__main__":
+    main()

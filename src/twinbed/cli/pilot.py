@@ -1,0 +1,176 @@
+"""`twinbed plan STUDY --pilot RESULTS`: how many replicates a pilot says the study needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from twinbed import design, registry
+from twinbed.cli.extraction import extracted
+from twinbed.cli.output import print_table
+from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
+from twinbed.model.caution import Caution
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Comparison
+from twinbed.model.study import Study
+from twinbed.report.words import cell_title, metric_title
+from twinbed.statistics.sequential import information, look_levels
+
+
+class Pilot:
+    """What the pilot in ``results`` says about ``study``. Raises TwinbedError where they have nothing in common."""
+
+    def __init__(self, study: Study, results: Path) -> None:
+        self._study, self._results = study, results
+        store = extracted(results)
+        if study.reference not in store.outline.testbeds:
+            raise TwinbedError(
+                f"{results} has no testbed {study.reference!r}, the study's reference",
+                advice=f"it has {', '.join(store.outline.testbeds) or 'none'}; give the results of a pilot of this study",
+            )
+        compare = registry.analysis("compare")
+        outline = replace(store.outline, reference=study.reference)
+        result = compare.run(replace(store, outline=outline), compare.params())
+        cells = [{name: level for name, level in cell.levels.items() if name != "testbed"} for cell in study.cells]
+        comparisons = [
+            each for each in result.comparisons if each.headline and each.cell in cells and each.testbed in study.testbeds
+        ]
+        if not comparisons:
+            raise TwinbedError(
+                f"{results} and {study.name} have no cell and headline metric in common",
+                advice="run a few replicates of the study itself: twinbed run STUDY -s replicates=5",
+            )
+        known = [(each.cell, each.testbed) for each in comparisons]
+        others = [cell for cell in study.cells if cell.testbed_name != study.reference]
+        self.absent = sum((_rest(cell.levels), cell.testbed_name) not in known for cell in others)
+        self.cautions: Sequence[Caution] = result.cautions
+        self.needs = needs(comparisons, study.margin, _levels(study, comparisons))
+        self.whole = whole(self.needs)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each comparison, for programs."""
+        return [_row(need) for need in self.needs]
+
+    def cases(self) -> list[dict[str, Any]]:
+        """One for each case of the whole study, for programs."""
+        return [self._case(each) for each in self.whole]
+
+    def _case(self, each: Whole) -> dict[str, Any]:
+        block = design.expense([cell.run(replicate=0, block=0, position=0) for cell in self._study.cells])
+        n = each.replicates
+        return {
+            "case": each.case,
+            "power": each.power,
+            "replicates": n,
+            "seconds": None if n is None else block.seconds * n,
+            "bytes_at_most": None if n is None else block.bytes * n,
+            "driven_by": _title(each.driver),
+        }
+
+    def print_text(self, clock: Any, disk: Any) -> None:
+        """``clock`` and ``disk`` say seconds and bytes."""
+        first = self.needs[0].pilot
+        click.echo(f"pilot       {self._results}")
+        for kind in dict.fromkeys(caution.kind for caution in self.cautions):
+            click.echo(f"caution     {kind.meaning}")
+        click.echo(
+            f"\nReplicates of each cell that reach a verdict against {first.reference} with 80 % and 90 % power. In brackets:\n"
+            f"with the standard deviation at its upper {UPPER:.0%} limit, since a pilot knows it badly.\n"
+            f"sd: of the logarithms of the testbed's and the reference's values; 0.05 is about 5 %.\n"
+        )
+        print_table([_text_row(need) for need in self.needs], title="Comparisons")
+        click.echo("")
+        print_table(
+            [
+                {
+                    "case": row["case"],
+                    "power": f"{row['power']:.0%}",
+                    "replicates": _number(row["replicates"]),
+                    "time": "" if row["seconds"] is None else clock(row["seconds"]),
+                    "disk at most": "" if row["seconds"] is None else disk(row["bytes_at_most"]),
+                    "driven by": row["driven_by"],
+                }
+                for row in self.cases()
+            ],
+            title="The whole study",
+        )
+        if self.absent:
+            click.echo(f"\n{self.absent} cells of the study are not in the pilot; nothing is known of them.")
+
+
+def _rest(levels: Any) -> dict[str, Any]:
+    return {name: level for name, level in levels.items() if name != "testbed"}
+
+
+def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
+    """Of a study that goes on until it is decided: those of its last look, which alone has at least this power."""
+    alpha = round(1 - study.confidence, 12)
+    different = alpha / len(comparisons)
+    if study.until is None:
+        return Levels(alpha, different)
+    times = tuple(information(blocks, study.until.most) for blocks in design.look_blocks(study.until))
+    return Levels(look_levels(alpha, times)[-1], 2 * look_levels(different / 2, times)[-1])
+
+
+def _title(need: Need) -> str:
+    each = need.pilot
+    where = f" at {cell_title(each.cell)}" if each.cell else ""
+    return f"{metric_title(each.metric, each.host, each.direction)} of {each.testbed}{where}"
+
+
+def _row(need: Need) -> dict[str, Any]:
+    each = need.pilot
+    numbers = {
+        f"{name}_{round(100 * power)}": value
+        for name, found in (
+            ("as_found", need.as_found),
+            ("as_found_upper", need.as_found_upper),
+            ("if_equal", need.if_equal),
+            ("if_equal_upper", need.if_equal_upper),
+        )
+        for power, value in zip(POWERS, found, strict=True)
+    }
+    return {
+        "metric": each.metric,
+        "host": each.host or None,
+        "direction": each.direction or None,
+        **{f"factor:{factor}": level for factor, level in each.cell.items()},
+        "testbed": each.testbed,
+        "n": each.estimate.n,
+        "reference_n": each.reference_estimate.n,
+        "ratio": need.ratio,
+        "log_stdev": need.deviations[0] if need.deviations else None,
+        "reference_log_stdev": need.deviations[1] if need.deviations else None,
+        "to_show": str(need.verdict) if need.verdict else None,
+        **numbers,
+        "because": need.reason or None,
+    }
+
+
+def _text_row(need: Need) -> dict[str, Any]:
+    each = need.pilot
+    found, equal = (
+        [f"{_number(n)} ({_number(upper)})" for n, upper in zip(numbers, uppers, strict=True)]
+        for numbers, uppers in ((need.as_found, need.as_found_upper), (need.if_equal, need.if_equal_upper))
+    )
+    inside = need.if_equal != (None,) * len(POWERS)
+    deviations = need.deviations
+    return {
+        "comparison": _title(need),
+        "pilot n": f"{each.estimate.n}, {each.reference_estimate.n}",
+        "ratio": "" if need.ratio is None else f"{need.ratio:.3f}",
+        "sd": "" if deviations is None else f"{deviations[0]:.3f}, {deviations[1]:.3f}",
+        "to show": str(need.verdict) if need.verdict else need.reason,
+        "80 %": "" if need.reason else found[0],
+        "90 %": "" if need.reason else found[1],
+        "80 %, if 1": equal[0] if inside else "",
+        "90 %, if 1": equal[1] if inside else "",
+    }
+
+
+def _number(n: int | None) -> str:
+    return f"> {MOST}" if n is None else str(n)

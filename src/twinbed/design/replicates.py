@@ -1,0 +1,139 @@
+"""How many replicates reach a verdict: from a pilot's headline comparisons, for each of them and for the study.
+
+A comparison whose ratio the pilot finds inside the margin is planned to be shown equivalent, one outside it to be shown
+different; where the pilot cannot tell which, this is a guess, and ``if_equal`` says what it takes if the ratio is truly 1.
+Numbers are for each testbed of each cell.  Differences are planned at alpha over the size of the family, the first and
+hardest step of Holm's correction.  Power is that of each comparison on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from twinbed.model.result import Comparison, Verdict
+from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
+
+POWERS = (0.80, 0.90)
+UPPER = 0.80
+"""Confidence of the upper limit of the pilot's standard deviation."""
+MOST = 1000
+"""More than this is not worth proposing: the ratio lies too near the edge of the margin."""
+
+Numbers = tuple[int | None, ...]
+"""For each of POWERS; None where MOST would not do, or nothing can be planned."""
+_NONE: Numbers = (None,) * len(POWERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """At which one test for equivalence, and one for a difference, is made."""
+
+    equivalent: float
+    different: float
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one comparison needs."""
+
+    pilot: Comparison
+    ratio: float | None = None
+    """Of geometric means, as the pilot has it."""
+    deviations: tuple[float, float] | None = None
+    """Of the logarithms of the testbed's values and the reference's."""
+    verdict: Verdict | None = None
+    """What is planned to be shown."""
+    as_found: Numbers = _NONE
+    as_found_upper: Numbers = _NONE
+    """With the upper limits of the standard deviations."""
+    if_equal: Numbers = _NONE
+    if_equal_upper: Numbers = _NONE
+    reason: str = ""
+    """Why there are no numbers."""
+
+
+def needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> tuple[Need, ...]:
+    """Of every comparison of the pilot that is given."""
+    return tuple(_need(each, margin, levels) for each in pilot)
+
+
+def _need(pilot: Comparison, margin: float, levels: Levels) -> Need:
+    samples = (pilot.estimate.values, pilot.reference_estimate.values)
+    if min(len(values) for values in samples) < 2:
+        return Need(pilot, reason="fewer than two values, which have no spread")
+    if pilot.scale != "ratio" or min(map(min, samples)) <= 0:
+        return Need(pilot, reason="values that have no logarithm: 0, negative, or on no ratio scale")
+    logs = [[math.log(value) for value in values] for values in samples]
+    difference = fmean(logs[0]) - fmean(logs[1])
+    one, two = (_deviation(values) for values in logs)
+    upper = (upper_deviation(one, len(logs[0]), UPPER), upper_deviation(two, len(logs[1]), UPPER))
+    edge = math.log1p(margin)
+    verdict = Verdict.EQUIVALENT if abs(difference) <= edge else Verdict.DIFFERENT
+
+    def equivalent(truth: float, deviations: tuple[float, float]) -> Numbers:
+        return _numbers(lambda n: power_equivalent(truth, deviations, (n, n), edge, levels.equivalent))
+
+    def as_found(deviations: tuple[float, float]) -> Numbers:
+        if verdict is Verdict.EQUIVALENT:
+            return equivalent(difference, deviations)
+        return _numbers(lambda n: power_different(difference, deviations, (n, n), edge, levels.different))
+
+    inside = verdict is Verdict.EQUIVALENT
+    return Need(
+        pilot,
+        ratio=math.exp(difference),
+        deviations=(one, two),
+        verdict=verdict,
+        as_found=as_found((one, two)),
+        as_found_upper=as_found(upper),
+        if_equal=equivalent(0.0, (one, two)) if inside else _NONE,
+        if_equal_upper=equivalent(0.0, upper) if inside else _NONE,
+    )
+
+
+def _deviation(values: Sequence[float]) -> float:
+    mean = fmean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _numbers(power: Callable[[int], float]) -> Numbers:
+    return tuple(replicates(power, target, MOST) for target in POWERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What the whole study needs in one case: the largest number, and whose it is."""
+
+    case: str
+    power: float
+    replicates: int | None
+    """None where MOST would not do for ``driver``."""
+    driver: Need
+
+
+def whole(found: Sequence[Need]) -> tuple[Whole, ...]:
+    """For each case and each of POWERS; nothing where nothing could be planned."""
+    planned = [need for need in found if not need.reason]
+    cases: tuple[tuple[str, Callable[[Need], Numbers]], ...] = (
+        ("as in the pilot", lambda need: need.as_found),
+        (f"as in the pilot, sd at its upper {UPPER:.0%} limit", lambda need: need.as_found_upper),
+        ("ratios inside the margin are 1", lambda need: need.if_equal if _inside(need) else need.as_found),
+        (
+            f"ratios inside the margin are 1, sd at its upper {UPPER:.0%} limit",
+            lambda need: need.if_equal_upper if _inside(need) else need.as_found_upper,
+        ),
+    )
+    rows = []
+    for case, of in cases if planned else ():
+        for position, power in enumerate(POWERS):
+            wanted = [of(need)[position] for need in planned]
+            most = max(wanted, key=lambda n: math.inf if n is None else n)
+            rows.append(Whole(case, power, most, planned[wanted.index(most)]))
+    return tuple(rows)
+
+
+def _inside(need: Need) -> bool:
+    return need.verdict is Verdict.EQUIVALENT

@@ -1,0 +1,320 @@
+"""Replicates that go on until verdicts are reached: the key, the looks, and that a killed study decides as any other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from twinbed import design
+from twinbed.analyses.compare import compare
+from twinbed.cli.compare import command as compare_command
+from twinbed.cli.extraction import extracted
+from twinbed.cli.looks import Deciding
+from twinbed.hosts.site import Installed
+from twinbed.image import Image
+from twinbed.lab.folder import Folder
+from twinbed.lab.study import Ending, carry_out
+from twinbed.model.error import TwinbedError
+from twinbed.model.looks import Looks, UntilDecided
+from twinbed.model.result import Verdict
+from twinbed.model.study import Study, StudyError, load
+from twinbed.registry import PLUGINS, catalogue
+from twinbed.report.words import explanation
+from twinbed.testbeds import fake
+from twinbed.testbeds.fake import FakeHost
+
+STUDY = """
+study: until
+testbeds: {a: {driver: fake, seed: 1}, b: {driver: fake, seed: 2}}
+workload: {kind: planted, spread: 0.06}
+replicates: {least: 5, most: 30}
+"""
+
+
+def study(text: str = STUDY, *overrides: str) -> Study:
+    return load(text, "until.yaml", catalogue(), overrides)
+
+
+class Results:
+    """A results folder that studies are carried out into, as `twinbed run` does it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.said = path, list[str]()
+        nowhere = path / "nowhere"
+        self.installed = Installed(nowhere, Image("0", nowhere, nowhere, "erofs", nowhere, nowhere, "6.1", {}))
+
+    def carry(self, given: Study, **options: Any) -> Ending:
+        folder = Folder(self.path)
+        runs = design.runs(given)
+        with folder.locked():
+            deciding = Deciding(given, runs, folder, self.said.append)
+            return carry_out(given, runs, PLUGINS, folder, self.installed, lambda _: None, goes_on=deciding.goes_on, **options)
+
+    def reach(self, given: Study) -> int:
+        folder = Folder(self.path)
+        with folder.locked():
+            return Deciding(given, design.runs(given), folder, self.said.append).reach()
+
+    @property
+    def looks(self) -> Looks:
+        return Looks.from_json(json.loads((self.path / "looks.json").read_text()))
+
+    def verdicts(self) -> list[tuple[str, str, float | None]]:
+        found = compare.run(extracted(self.path)).comparisons
+        return [(each.metric, str(each.verdict), each.p_equivalent) for each in found]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(tmp_path / "results")
+
+
+def test_the_key_is_read_as_any_other() -> None:
+    found = study()
+    assert (found.replicates, found.until) == (30, UntilDecided(least=5, most=30))
+    assert study(STUDY, "replicates.budget=2h").until == UntilDecided(least=5, most=30, budget=7200)
+    assert study(STUDY, "replicates=3").until is None
+    assert study("\n".join(STUDY.splitlines()[:-1]), "replicates.most=20").until == UntilDecided(least=5, most=20)
+    assert found.to_json()["replicates"] == {"least": 5, "most": 30, "budget": None}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{least: 5}", "5:13: replicates.most: is required: replicates of each cell at the last look"),
+        ("{least: 3, most: 30}", "5:21: replicates.least: 3 is not allowed; allowed: greater than or equal to 4"),
+        ("{least: 5, most: 5}", "5:30: replicates.most: 5 is not more than least; allowed: more than 5"),
+        ("{least: 5, most: 2000}", "5:30: replicates.most: 2000 is not allowed; allowed: less than or equal to 1000"),
+        ("{least: 5, mots: 30}", "5:24: replicates.mots: is not a setting; allowed: least, most, budget; did you mean 'most'?"),
+        (
+            "{least: 5, most: 9, budget: long}",
+            "5:41: replicates.budget: 'long' is not a number with a unit; allowed: a duration such as 5us",
+        ),
+        ("[5, 30]", "5:13: replicates: a list is not allowed; allowed: a valid integer"),
+    ],
+)
+def test_every_mistake_has_its_place(written: str, said: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        study(STUDY.replace("{least: 5, most: 30}", written))
+    assert any(str(problem).startswith(f"until.yaml:{said}") for problem in caught.value.problems)
+
+
+def test_orders_without_blocks_are_refused() -> None:
+    with pytest.raises(StudyError) as caught:
+        study(STUDY + "order: random\n")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key, problem.allowed) == (6, "order", "randomized-blocks")
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "expected"), [(5, 30, (5, 10, 15, 20, 25, 30)), (5, 6, (5, 6)), (4, 9, (4, 5, 6, 7, 8, 9)), (5, 12, None)]
+)
+def test_looks_are_few_and_even(least: int, most: int, expected: tuple[int, ...] | None) -> None:
+    found = design.look_blocks(UntilDecided(least=least, most=most))
+    assert expected in (None, found)
+    assert (found[0], found[-1], len(set(found))) == (least, most, len(found))
+
+
+def test_a_study_ends_with_its_verdicts(results: Results) -> None:
+    ending = results.carry(study())
+    taken = results.looks.taken
+    assert [look.blocks for look in taken] == [5, 10, 15][: len(taken)]
+    assert [look.ended for look in taken] == [""] * (len(taken) - 1) + ["decided"]
+    assert len(taken) > 1, "the spread is such that the first look is too early"
+    assert taken[-1].spent < 0.05
+    assert ending == Ending(complete=2 * taken[-1].blocks, failed=0, made=2 * taken[-1].blocks, left=0)
+    planned = json.loads((results.path / "study.json").read_text())["runs"]
+    assert len(planned) == ending.made
+    assert Verdict.INCONCLUSIVE not in {verdict for _, verdict, _ in results.verdicts()}
+    assert results.said[-1].startswith(f"Look {len(taken)} of 6, after {taken[-1].blocks} blocks: 3 of 3 headline verdicts; ")
+    assert results.reach(study()) == taken[-1].blocks
+    assert results.carry(study()).made == 0
+
+
+def test_what_never_gets_a_verdict_ends_with_the_most(results: Results) -> None:
+    results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.most=7"))
+    assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (6, ""), (7, "most")]
+    assert results.looks.taken[-1].spent == pytest.approx(0.05)
+    assert results.looks.taken[-1].open == 1
+
+
+@pytest.mark.parametrize("after", [1, 9, 10, 13, 19])
+def test_a_killed_study_decides_as_any_other(
+    after: int, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Results(tmp_path / "whole")
+    whole.carry(study())
+    original, left = FakeHost.start, [after]
+
+    def start(self: Any, argv: Any, **rest: Any) -> Any:
+        if argv[0] == "planted-response":
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+        return original(self, argv, **rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fake.FakeHost, "start", start)
+        with pytest.raises(KeyboardInterrupt):
+            results.carry(study())
+    results.carry(study())
+    assert results.looks == whole.looks
+    assert results.verdicts() == whole.verdicts()
+
+
+def test_blocks_after_the_last_look_wait_for_the_next(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Peeking costs nothing and tells nothing: verdicts are of the last look."""
+    original, left = FakeHost.start, [15]
+
+    def start(self: Any, argv: Any, **rest: Any) -> Any:
+        left[0] -= argv[0] == "planted-response"
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return original(self, argv, **rest)
+
+    monkeypatch.setattr(fake.FakeHost, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        results.carry(study())
+    found = compare.run(extracted(results.path))
+    assert {each.estimate.n for each in found.comparisons} == {5}
+    assert found.look == results.looks.taken[0]
+
+
+def test_before_the_first_look_there_is_no_verdict(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    original, left = FakeHost.start, [8]
+
+    def start(self: Any, argv: Any, **rest: Any) -> Any:
+        left[0] -= argv[0] == "planted-response"
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return original(self, argv, **rest)
+
+    monkeypatch.setattr(fake.FakeHost, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        results.carry(study(STUDY.replace("0.06", "0.001")))
+    found = compare.run(extracted(results.path))
+    assert {each.verdict for each in found.comparisons} == {Verdict.INCONCLUSIVE}
+    assert {explanation(each) for each in found.comparisons} == {"verdicts wait for the first look"}
+
+
+def test_a_look_is_stricter_than_a_single_test(results: Results) -> None:
+    """The same runs with replicates fixed beforehand: smaller p-values, narrower intervals."""
+    results.carry(study())
+    (looked, *_), store = compare.run(extracted(results.path)).comparisons, extracted(results.path)
+    (fixed, *_) = compare.run(replace(store, outline=replace(store.outline, looks=None))).comparisons
+    assert (looked.ratio, looked.estimate) == (fixed.ratio, fixed.estimate)
+    assert looked.p_equivalent is not None and fixed.p_equivalent is not None and looked.p_equivalent > fixed.p_equivalent
+    assert looked.ratio_interval is not None and fixed.ratio_interval is not None
+    assert looked.ratio_interval.low < fixed.ratio_interval.low < fixed.ratio_interval.high < looked.ratio_interval.high
+    assert looked.ratio_interval.level == fixed.ratio_interval.level == pytest.approx(0.90)
+
+
+def test_the_budget_ends_it_with_a_last_look(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is that of the recorded runs: a block of two takes 20 s here, so that seven are 140 s and eight would be 160."""
+    given = study(STUDY.replace("0.06", "0.8"), "replicates.budget=150s")
+    monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
+    results.carry(given)
+    assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (7, "budget")]
+    longer = study(STUDY.replace("0.06", "0.8"), "replicates.budget=210s")
+    results.carry(longer)
+    assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (7, ""), (10, "budget")]
+    spending = [look.spent for look in results.looks.taken]
+    assert spending == sorted(spending)
+
+
+def test_a_look_that_the_budget_brought_about_outlives_a_second_kill(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has spent is spent, even if the study is killed while its looks are taken again."""
+    monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
+    results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=150s"))
+    original = Deciding._look
+
+    def look(self: Deciding, blocks: int, over: bool) -> Any:
+        if blocks == 7:
+            raise KeyboardInterrupt
+        return original(self, blocks, over)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Deciding, "_look", look)
+        with pytest.raises(KeyboardInterrupt):
+            results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.budget=210s"))
+    assert [each.blocks for each in results.looks.taken] == [5, 7]
+
+
+def ten_seconds() -> Any:
+    """An outcome whose phases take 10 s together, whatever the clock says."""
+    from twinbed.lab.execution import Outcome
+
+    class Fixed(dict[str, float]):
+        def __setitem__(self, phase: str, seconds: float) -> None:
+            super().__setitem__(phase, 10.0 if phase == "workload" else 0.0)
+
+    return Outcome(phases=Fixed())
+
+
+def test_a_budget_too_small_for_any_look_says_so(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twinbed.lab.study.Outcome", lambda: ten_seconds())
+    results.carry(study(STUDY, "replicates.budget=50s"))
+    assert results.said == ["The budget is spent after 2 blocks: too few for a look, so there is no verdict."]
+    assert not (results.path / "looks.json").exists()
+
+
+def test_a_plan_does_not_change_after_a_look(results: Results) -> None:
+    results.carry(study())
+    with pytest.raises(TwinbedError, match="looks were taken with replicates from 5 to 30, not from 5 to 40"):
+        results.carry(study(STUDY, "replicates.most=40"))
+
+
+def test_runs_left_out_leave_no_look(results: Results) -> None:
+    ending = results.carry(study(), only=["testbed=a"])
+    assert ending.made == 5
+    assert "but --only left out some of their runs" in results.said[0]
+    assert results.carry(study()).made > 5
+
+
+def test_failed_runs_are_part_of_their_blocks(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    from twinbed.hosts.error import HostLost
+
+    original, left = FakeHost.start, [3]
+
+    def start(self: Any, argv: Any, **rest: Any) -> Any:
+        left[0] -= argv[0] == "planted-response"
+        if left[0] == 0:
+            raise HostLost("client: gone")
+        return original(self, argv, **rest)
+
+    monkeypatch.setattr(fake.FakeHost, "start", start)
+    assert results.carry(study()).failed == 1
+    assert results.looks.taken[-1].ended == "decided"
+
+
+def test_what_is_not_looks_is_refused(results: Results) -> None:
+    results.carry(study())
+    (results.path / "looks.json").write_text("{}")
+    with pytest.raises(TwinbedError, match=r"looks\.json cannot be read"):
+        results.carry(study())
+    with pytest.raises(TwinbedError, match=r"looks\.json cannot be read"):
+        extracted(results.path)
+
+
+def test_compare_and_the_page_say_which_look(results: Results, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from twinbed.report import write_html
+
+    results.carry(study())
+    look = results.looks.taken[-1]
+    said = CliRunner().invoke(compare_command, [str(results.path)], standalone_mode=False).output
+    assert f"Look {look.number} of 6, after {look.blocks} blocks: 3 of 3 headline verdicts; alpha spent" in said
+    data = json.loads(
+        CliRunner().invoke(compare_command, [str(results.path), "--format", "json"], standalone_mode=False).output
+    )
+    assert (data["look"]["blocks"], data["look"]["ended"]) == (look.blocks, "decided")
+    store = extracted(results.path)
+    write_html(store, compare.run(store), tmp_path / "page.html", None)
+    page = (tmp_path / "page.html").read_text()
+    assert f"Look {look.number} of 6" in page
+    assert "5 to 30, until decided" in page
