@@ -30,7 +30,7 @@ class Column:
 
     name: str
     levels: tuple[Level, ...]
-    """In the order of the study file, else sorted: numbers by size, quantities such as 500B and 1MiB by size, texts by alphabet."""
+    """In the order of the study file, else sorted: numbers and sizes such as 1MiB by size, texts by alphabet."""
     codes: NDArray[np.intp]
 
     @property
@@ -46,7 +46,7 @@ class Column:
             if not isinstance(level, int | float) or isinstance(level, bool):
                 raise TwinbedError(
                     f"{self.name} has the level {level!r}, which is no number",
-                    advice="take it as categorical, or mend the data",
+                    advice="take it as categorical",
                 )
         return np.array([float(level) for level in self.levels if level is not None])[self.codes]  # None was refused above
 
@@ -64,7 +64,7 @@ class Frame:
     y: NDArray[np.float64]
     columns: Mapping[str, Column]
     factors: tuple[str, ...]
-    """What explains it unless one says otherwise: of a study its factors that vary; of a file the columns that were asked for."""
+    """What explains it unless one says otherwise: of a study its factors that vary; of a file the columns asked for."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of rows that are not here."""
 
@@ -81,7 +81,7 @@ class Frame:
             ) from None
 
     def only(self, name: str, levels: Sequence[str]) -> Frame:
-        """The rows whose level of a column is one of ``levels`` (as texts). Raises TwinbedError for a level that there is not."""
+        """The rows whose level of a column is one of ``levels``, as texts. Raises TwinbedError for one that there is not."""
         import numpy as np
 
         column = self.column(name)
@@ -139,7 +139,7 @@ def _rank(level: Level) -> tuple[int, float, str]:
 def of_tables(tables: Tables, response: str | None, host: str | None = None, direction: str | None = None) -> Frame:
     """A metric of a results folder. ``host`` and ``direction`` choose where several have it; None takes the whole run's value.
 
-    ``response`` None takes the only headline metric.  Raises TwinbedError where there is no such metric, or several to choose from.
+    ``response`` None takes the only headline metric.  Raises TwinbedError where there is none, or several to choose from.
     """
     import numpy as np
 
