@@ -38,6 +38,11 @@ class Column:
         """Whether every level is a number, so that it may also be taken as one."""
         return all(isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels)
 
+    @property
+    def ordered(self) -> bool:
+        """Whether its levels have an order of their own: all are numbers, or all are sizes such as 500B and 1MiB."""
+        return self.numeric or all(_rank(level)[0] == 1 for level in self.levels)
+
     def numbers(self) -> NDArray[np.float64]:
         """Each row's level as a number. Raises TwinbedError where one is none."""
         import numpy as np
