@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.statistics.anova import Cells, Term, before_of, directions, fit, freedom
 from twinbed.statistics.assumptions import Tested
-from twinbed.statistics.pairwise import Group
 from twinbed.statistics.quantiles import f_tail
 
 Floats = NDArray[np.float64]
@@ -24,6 +24,15 @@ ROUNDS = 1999
 """Permutations: the least p-value is 1/2000, and the error of one near 0.05 is 0.005."""
 MOST_WORK = 5e8
 """Multiplications a term may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A level's values, summed up; ``variance`` has n - 1 in its denominator."""
+
+    n: int
+    mean: float
+    variance: float
 
 
 def welch_anova(groups: Sequence[Group]) -> Tested | None:

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.anova import assumptions, differences, model, said, table
+from twinbed.analyses.anova.estimates import estimates
 from twinbed.analyses.anova.model import Data
 from twinbed.analyses.anova.terms import Formula, parse
 from twinbed.model.error import TwinbedError
@@ -53,7 +54,7 @@ class AnovaAnalysis:
     def run(self, tables_of_study: Tables, params: AnovaParams | None = None) -> Result:
         """Raises TwinbedError where nothing can be said, and says why."""
         params = params or AnovaParams()
-        found = self.analyse(of_tables(tables_of_study, params.response), params)
+        found = self.analyse(of_tables(tables_of_study, self.response(params)), params)
         return Result(analysis=self.name, tables=tables(found))
 
     def columns(self, params: AnovaParams) -> tuple[str, ...] | None:
@@ -61,6 +62,13 @@ class AnovaAnalysis:
         if params.formula is not None:
             return parse(params.formula).factors
         return params.factors or None
+
+    def response(self, params: AnovaParams) -> str | None:
+        """The response that is asked for, by name or in the formula. Raises TwinbedError where the two differ."""
+        written = parse(params.formula).response if params.formula is not None else None
+        if written is not None and params.response not in (None, written):
+            raise TwinbedError(f"the response is {params.response}, and {written} in the formula", advice="name it once")
+        return written or params.response
 
     def analyse(self, frame: Frame, params: AnovaParams) -> Anova:
         """The whole analysis of a frame. Raises TwinbedError where nothing can be said, and says why."""
@@ -139,6 +147,8 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
     if errors.mean_square:
         answers = list(assumptions.answers(of, found, terms, params.type, unequal, other))
     lines = tuple(table.lines(of, terms, params.type, errors, confidence))
+    weighed = estimates(of, found, terms, errors, unequal, confidence)
+    found_differences = tuple(differences.differences(weighed))
     return Anova(
         source=of.frame.source,
         response=of.frame.response,
@@ -158,11 +168,11 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         lines=lines,
         errors=errors,
         r_squared=1 - errors.share,
-        effects=tuple(table.effects(of, found, terms, errors, confidence)),
+        effects=tuple(table.effects(weighed)),
         signs=tuple(table.signs(of, confidence)),
-        means=tuple(table.means(of, found, terms, errors, confidence)),
-        cell_means=tuple(table.cell_means(of, errors, confidence)),
-        differences=tuple(differences.differences(of, found, terms, errors, unequal, confidence)),
+        means=tuple(table.means(weighed)),
+        cell_means=tuple(table.cell_means(weighed)),
+        differences=found_differences,
         checks=checks,
         alternatives=tuple(answer for answer in answers if not isinstance(answer, str)),
         truncation=table.truncation(of, whole, terms),
@@ -170,6 +180,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         notes=(
             *notes,
             *said.of_model(of, terms, errors, lines, params.type),
+            *said.of_differences(found_differences, errors),
             *said.of_variances(of, errors, checks, unequal, confidence),
             *(answer for answer in answers if isinstance(answer, str)),
         ),

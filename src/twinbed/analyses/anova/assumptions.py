@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from twinbed.analyses.anova.differences import groups
 from twinbed.analyses.anova.model import Data
 from twinbed.model.variance import Alternative, Check, Term
 from twinbed.statistics import alternatives, anova, assumptions
-from twinbed.statistics.alternatives import ROUNDS
+from twinbed.statistics.alternatives import ROUNDS, Group
 from twinbed.statistics.anova import Fit, Floats
 from twinbed.statistics.assumptions import Tested
 from twinbed.statistics.quantiles import f_tail
@@ -30,6 +29,14 @@ def by_cell(of: Data) -> list[Floats]:
     """The centred values of each cell."""
     order = np.argsort(of.of.of_row, kind="stable")
     return list(np.split(of.of.centred[order], np.cumsum(of.of.counts.astype(int))[:-1]))
+
+
+def groups(of: Data) -> list[Group]:
+    """The cells, summed up."""
+    return [
+        Group(int(count), float(mean), float(within) / (count - 1) if count > 1 else 0.0)
+        for count, mean, within in zip(of.of.counts, of.of.means, of.of.within, strict=True)
+    ]
 
 
 def checks(of: Data, residuals: Floats, error: float) -> tuple[Check, ...]:

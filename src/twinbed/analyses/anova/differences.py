@@ -1,126 +1,74 @@
 """Intervals of differences between levels: of neighbours, where levels have an order, and of all pairs.
 
 Each has its own interval (Student's t, for a pair that was chosen beforehand) and a simultaneous one.  Neighbours: Šidák's,
-over the neighbours of a factor.  All pairs: Tukey-Kramer's.  Where variances differ: for one factor Welch's standard errors and
-Games-Howell's intervals; for several the HC3 covariance of the coefficients.
+over the neighbours of a factor.  All pairs: Tukey-Kramer's, which with the standard errors and degrees of freedom of unequal
+variances of one factor is Games-Howell's.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-import numpy as np
-
-from twinbed.analyses.anova.model import Data
-from twinbed.analyses.anova.table import block, combinations
+from twinbed.analyses.anova.estimates import Estimates
 from twinbed.model.result import Interval
-from twinbed.model.variance import Difference, Line, Term
-from twinbed.statistics.anova import Fit, Floats, robust_covariance
-from twinbed.statistics.pairwise import Group, Judged, by_itself, games_howell, sidak, tukey_kramer, welch
+from twinbed.model.variance import Difference
+from twinbed.statistics.anova import Floats
+from twinbed.statistics.pairwise import Judged, by_itself, sidak, tukey_kramer
 
-MOST_LEVELS = 16
-"""A factor with more has its neighbours compared only: all pairs would be 136 and more."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    first: int
-    second: int
-    estimate: float
-    standard_error: float | None
-    freedom: float
+MOST_LEVELS = 12
+"""A factor with more has its neighbours compared only: all pairs would be 78 and more."""
 
 
-def groups(of: Data) -> list[Group]:
-    """The cells, summed up."""
-    return [
-        Group(int(count), float(mean), float(within) / (count - 1) if count > 1 else 0.0)
-        for count, mean, within in zip(of.of.counts, of.of.means, of.of.within, strict=True)
-    ]
-
-
-def differences(
-    of: Data, found: Fit, terms: Sequence[Term], errors: Line, unequal: bool, confidence: float
-) -> Iterator[Difference]:
-    """Of every factor whose main effect is in the model. ``unequal``: whether variances of cells differ."""
-    robust = robust_covariance(of.of, found) if unequal and len(of.factors) > 1 else None
-    for at, name in enumerate(of.factors):
-        if (name,) not in terms:
+def differences(found: Estimates) -> Iterator[Difference]:
+    """Of every factor whose main effect is in the model."""
+    for name in found.of.factors:
+        if (name,) not in found.terms:
             continue
-        count = of.of.levels[at]
-        neighbours = [(code, code + 1) for code in range(count - 1)]
-        if (of.frame.columns[name].ordered and count > 2) or count > MOST_LEVELS:
-            for pair in _pairs(of, found, terms, name, errors, neighbours, unequal, robust):
-                yield _judged(of, name, pair, True, unequal, robust is not None, confidence)
+        column = found.of.frame.columns[name]
+        count = len(column.levels)
+        weights = found.mean_weights(name)
+        if (column.ordered and count > 2) or count > MOST_LEVELS:
+            for first in range(count - 1):
+                yield _difference(found, name, weights, first, first + 1, True)
         if count <= MOST_LEVELS:
-            every = list(itertools.combinations(range(count), 2))
-            for pair in _pairs(of, found, terms, name, errors, every, unequal, robust):
-                yield _judged(of, name, pair, False, unequal, robust is not None, confidence)
+            for first, second in itertools.combinations(range(count), 2):
+                yield _difference(found, name, weights, first, second, False)
 
 
-def _pairs(
-    of: Data,
-    found: Fit,
-    terms: Sequence[Term],
-    name: str,
-    errors: Line,
-    pairs: Sequence[tuple[int, int]],
-    unequal: bool,
-    robust: Floats | None,
-) -> Iterator[_Pair]:
-    if unequal and len(of.factors) == 1:
-        each = groups(of)
-        for one, two in pairs:
-            own = welch(each[one], each[two])
-            yield _Pair(one, two, each[two].mean - each[one].mean, *(own or (None, 1.0)))
-        return
-    weights = block(of, found, terms, (name,), combinations(of, (name,)))
-    covariance = robust if robust is not None else found.unscaled * (errors.mean_square or 0.0)
-    for one, two in pairs:
-        apart = weights[two] - weights[one]
-        variance = float(apart @ covariance @ apart)
-        known = bool(errors.mean_square) and variance > 0
-        estimate = float(np.dot(apart, found.coefficients))
-        yield _Pair(one, two, estimate, math.sqrt(variance) if known else None, float(errors.freedom))
-
-
-def _judged(of: Data, name: str, pair: _Pair, neighbours: bool, unequal: bool, robust: bool, confidence: float) -> Difference:
-    column = of.frame.columns[name]
-    count = len(column.levels)
+def _difference(found: Estimates, name: str, weights: Floats, first: int, second: int, neighbours: bool) -> Difference:
+    levels = found.of.frame.columns[name].levels
+    apart = weights[second] - weights[first]
+    estimate = found.value(apart)
+    error, freedom = found.error(apart)
     own: Judged | None = None
     together: Judged | None = None
-    if pair.standard_error is not None:
-        own = by_itself(pair.estimate, pair.standard_error, pair.freedom, confidence)
+    if error is not None:
+        own = by_itself(estimate, error, freedom, found.confidence)
         if neighbours:
-            together = sidak(pair.estimate, pair.standard_error, pair.freedom, confidence, count - 1)
-        elif unequal and len(of.factors) == 1:
-            each = groups(of)
-            together = games_howell(each[pair.first], each[pair.second], confidence, count)
+            together = sidak(estimate, error, freedom, found.confidence, len(levels) - 1)
         else:
-            together = tukey_kramer(pair.estimate, pair.standard_error, pair.freedom, confidence, count)
+            together = tukey_kramer(estimate, error, freedom, found.confidence, len(levels))
     return Difference(
         factor=name,
-        first=column.levels[pair.first],
-        second=column.levels[pair.second],
+        first=levels[first],
+        second=levels[second],
         neighbours=neighbours,
-        estimate=pair.estimate,
-        standard_error=pair.standard_error,
-        interval=_interval(pair.estimate, own, confidence),
-        simultaneous=_interval(pair.estimate, together, confidence),
+        estimate=estimate,
+        standard_error=error,
+        interval=_interval(estimate, own, found.confidence),
+        simultaneous=_interval(estimate, together, found.confidence),
         p=own.p if own else None,
         p_simultaneous=together.p if together else None,
-        method=_method(neighbours, unequal, len(of.factors) == 1, robust),
+        method=_method(found, neighbours),
     )
 
 
-def _method(neighbours: bool, unequal: bool, one_factor: bool, robust: bool) -> str:
-    if unequal and one_factor:
+def _method(found: Estimates, neighbours: bool) -> str:
+    if found.unequal and found.one_factor:
         return "Welch's t, Sidak" if neighbours else "Games-Howell"
     way = "Sidak" if neighbours else "Tukey-Kramer"
-    return f"{way}, HC3" if robust else way
+    return way if found.robust is None else f"{way}, HC3"
 
 
 def _interval(estimate: float, found: Judged | None, confidence: float) -> Interval | None:

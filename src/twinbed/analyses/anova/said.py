@@ -9,7 +9,7 @@ import numpy as np
 
 from twinbed.analyses.anova import assumptions, differences
 from twinbed.analyses.anova.model import Data
-from twinbed.model.variance import Check, Line, Term, term_text
+from twinbed.model.variance import Check, Difference, Line, Term, term_text
 from twinbed.statistics.quantiles import normal_quantile, t_quantile
 
 UNBALANCED = 5e-4
@@ -37,6 +37,13 @@ def of_model(of: Data, terms: Sequence[Term], errors: Line, lines: Sequence[Line
     many = [name for name in of.factors if (name,) in terms and len(of.frame.columns[name].levels) > differences.MOST_LEVELS]
     if many:
         yield f"{', '.join(many)}: more than {differences.MOST_LEVELS} levels, so only neighbours are compared."
+
+
+def of_differences(found: Sequence[Difference], errors: Line) -> Iterator[str]:
+    """About differences without an interval."""
+    without = sum(each.interval is None for each in found)
+    if without and errors.mean_square:
+        yield f"{without} of {len(found)} differences have no interval: neither level varies, or one has a single value."
 
 
 def of_variances(of: Data, errors: Line, checks: Sequence[Check], unequal: bool, confidence: float) -> Iterator[str]:

@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from twinbed.analyses.anova.estimates import Estimates
 from twinbed.analyses.anova.model import Data
 from twinbed.model.result import Interval
+from twinbed.model.run import Level
 from twinbed.model.variance import Effect, Line, Mean, SignEffect, Term, Truncation
 from twinbed.statistics import anova, factorial
-from twinbed.statistics.anova import Fit, Floats
-from twinbed.statistics.quantiles import f_quantile, f_tail, t_quantile
+from twinbed.statistics.anova import Fit, Integers
+from twinbed.statistics.quantiles import f_quantile, f_tail
 
 NOTHING = 1e-24
 """A smaller share of the variation than this is rounding, not error."""
@@ -46,79 +48,45 @@ def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: 
         yield Line(term, squares, share, free, squares / free, f, critical, f_tail(f, free, errors.freedom))
 
 
-def interval(middle: float, standard_error: float | None, free: int, confidence: float) -> Interval | None:
-    """Student's t; None without a standard error."""
-    if standard_error is None:
-        return None
-    half = t_quantile((1 + confidence) / 2, free) * standard_error
-    return Interval(middle - half, middle + half, confidence)
-
-
-def block(of: Data, found: Fit, terms: Sequence[Term], term: Term, codes: np.ndarray) -> Floats:
-    """Rows of weights of the coefficients that make a term's effects at combinations of its levels."""
-    at = list(terms).index(term)
-    columns = anova.columns(tuple(range(len(term))), codes, [of.of.levels[factor] for factor in of.positions(term)])
-    weights = np.zeros((len(codes), len(found.coefficients)))
-    weights[:, found.starts[at] : found.starts[at] + columns.shape[1]] = columns
-    return weights
-
-
-def combinations(of: Data, term: Term) -> np.ndarray:
-    """Every combination of a term's levels, as codes, the last factor fastest."""
-    return np.array(list(np.ndindex(*(of.of.levels[at] for at in of.positions(term)))), dtype=np.intp)
-
-
-def effects(of: Data, found: Fit, terms: Sequence[Term], errors: Line, confidence: float) -> Iterator[Effect]:
+def effects(found: Estimates) -> Iterator[Effect]:
     """Of every term with at most MOST_COMBINATIONS combinations of levels."""
-    for term in terms:
-        if math.prod(of.of.levels[at] for at in of.positions(term)) > MOST_COMBINATIONS:
+    for term in found.terms:
+        if math.prod(found.of.of.levels[at] for at in found.of.positions(term)) > MOST_COMBINATIONS:
             continue
-        codes = combinations(of, term)
-        if len(of.factors) == 1:
-            estimates = of.of.means
-            variances = 1 / of.of.counts - 1 / of.of.n
-        else:
-            weights = block(of, found, terms, term, codes)
-            estimates = weights @ found.coefficients
-            variances = np.einsum("ij,jk,ik->i", weights, found.unscaled, weights)
-        for row, estimate, variance in zip(codes, estimates, variances, strict=True):
-            error = _error(errors, float(variance))
-            bounds = interval(float(estimate), error, errors.freedom, confidence)
-            yield Effect(term, _levels(of, term, row), float(estimate), error, bounds)
+        for codes, weights in zip(*found.effect_weights(term), strict=True):
+            value, error = found.value(weights), found.error(weights)
+            yield Effect(term, _levels(found.of, term, codes), found.shown(value), error[0], found.interval(value, error))
 
 
-def _error(errors: Line, variance: float) -> float | None:
-    return math.sqrt(errors.mean_square * max(variance, 0.0)) if errors.mean_square else None
-
-
-def _levels(of: Data, term: Term, codes: np.ndarray) -> tuple[str | int | float | bool | None, ...]:
+def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
     return tuple(of.frame.columns[name].levels[code] for name, code in zip(term, codes, strict=True))
 
 
-def means(of: Data, found: Fit, terms: Sequence[Term], errors: Line, confidence: float) -> Iterator[Mean]:
+def means(found: Estimates) -> Iterator[Mean]:
     """Of every level of every factor, over the cells of the others, each alike."""
-    for at, name in enumerate(of.factors):
-        if (name,) not in terms:
+    cells = found.of.of
+    for at, name in enumerate(found.of.factors):
+        if (name,) not in found.terms:
             continue
-        codes = combinations(of, (name,))
-        weights = block(of, found, terms, (name,), codes)
-        weights[:, 0] = 1
-        counts = np.bincount(of.of.codes[:, at], weights=of.of.counts, minlength=of.of.levels[at])
-        variances = np.einsum("ij,jk,ik->i", weights, found.unscaled, weights)
-        for row, estimate, variance, count in zip(codes, weights @ found.coefficients, variances, counts, strict=True):
-            middle = of.of.mean + float(estimate)
-            bounds = interval(middle, _error(errors, float(variance)), errors.freedom, confidence)
-            yield Mean((name,), _levels(of, (name,), row), int(count), middle, bounds)
+        counts = np.bincount(cells.codes[:, at], weights=cells.counts, minlength=cells.levels[at])
+        for level, weights, count in zip(found.of.frame.columns[name].levels, found.mean_weights(name), counts, strict=True):
+            middle = found.shown(cells.mean + found.value(weights))
+            yield Mean((name,), (level,), int(count), middle, found.interval(middle, found.error(weights)))
 
 
-def cell_means(of: Data, errors: Line, confidence: float) -> Iterator[Mean]:
-    """Of every cell that has values, with intervals from the errors of the model; none for one factor, whose means they are."""
-    if len(of.factors) == 1:
+def cell_means(found: Estimates) -> Iterator[Mean]:
+    """Of every cell that has values, with intervals from the cell's own spread where variances differ, else from all errors;
+    none for one factor, whose means they are."""
+    cells, errors = found.of.of, found.errors
+    if found.one_factor:
         return
-    for row, mean, count in zip(of.of.codes, of.of.means, of.of.counts, strict=True):
-        middle = of.of.mean + float(mean)
-        bounds = interval(middle, _error(errors, 1 / count), errors.freedom, confidence)
-        yield Mean(of.factors, _levels(of, of.factors, row), int(count), middle, bounds)
+    for row, mean, count, within in zip(cells.codes, cells.means, cells.counts, cells.within, strict=True):
+        middle = found.shown(cells.mean + float(mean))
+        square, free = errors.mean_square, float(errors.freedom)
+        if found.unequal:
+            square, free = (float(within) / (count - 1), float(count - 1)) if count > 1 else (None, 0.0)
+        bounds = found.interval(middle, (math.sqrt(square / count) if square else None, free))
+        yield Mean(found.of.factors, _levels(found.of, found.of.factors, row), int(count), middle, bounds)
 
 
 def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
