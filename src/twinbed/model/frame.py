@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.metric import Scale
+from twinbed.model.metric import Layer, Scale
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 
@@ -86,7 +86,8 @@ class Frame:
             ) from None
 
     def only(self, name: str, levels: Sequence[str]) -> Frame:
-        """The rows whose level of a column is one of ``levels``, as texts. Raises TwinbedError for one that there is not."""
+        """The rows whose level of a column is one of ``levels``, as texts, which are in this order then. Raises TwinbedError
+        for one that there is not."""
         import numpy as np
 
         column = self.column(name)
@@ -94,10 +95,14 @@ class Frame:
         for level in levels:
             if level not in texts:
                 raise TwinbedError(f"{name} has no level {level!r}", advice=f"there are: {', '.join(texts)}")
-        kept = np.isin(column.codes, [at for at, text in enumerate(texts) if text in levels])
-        reason = f"{name} is not {' or '.join(levels)}"
-        left_out = {**self.left_out, reason: int(np.sum(~kept))}
-        return self.rows(kept, left_out)
+        order = [texts.index(level) for level in dict.fromkeys(levels)]
+        codes = np.full(len(texts), -1, dtype=np.intp)
+        codes[order] = np.arange(len(order))
+        column = Column(name, tuple(column.levels[at] for at in order), codes[column.codes])
+        kept = column.codes >= 0
+        absent = int(np.sum(~kept))
+        left_out = {**self.left_out, f"rows where {name} is not {' or '.join(levels)}": absent} if absent else self.left_out
+        return replace(self, columns={**self.columns, name: column}).rows(kept, left_out)
 
     def rows(self, kept: NDArray[np.bool_], left_out: Mapping[str, int]) -> Frame:
         """The rows where ``kept`` is true; ``left_out`` counts all that are not."""
@@ -144,7 +149,7 @@ def _rank(level: Level) -> tuple[int, float, str]:
 def of_tables(tables: Tables, response: str | None, host: str | None = None, direction: str | None = None) -> Frame:
     """A metric of a results folder. ``host`` and ``direction`` choose where several have it; None takes the whole run's value.
 
-    ``response`` None takes the only headline metric.  Raises TwinbedError where there is none, or several to choose from.
+    ``response`` None takes the first headline metric, in the order of layers.  Raises TwinbedError where there is none.
     """
     import numpy as np
 
@@ -195,10 +200,12 @@ def _metric(
     names = ("metric", "host", "direction", "unit", "scale", "headline", "layer")
     kinds = dict.fromkeys(zip(*(table[each].to_pylist() for each in names), strict=True))
     if response is None:
-        headlines = sorted({kind[0] for kind in kinds if kind[5]})
-        if len(headlines) != 1:
-            raise TwinbedError("which response?", advice=f"--response NAME, such as {', '.join(headlines) or 'a metric'}")
-        response = headlines[0]
+        layers = [str(layer) for layer in Layer]
+        headlines = sorted((kind for kind in kinds if kind[5]), key=lambda kind: layers.index(kind[6]))
+        if not headlines:
+            there = ", ".join(sorted({kind[0] for kind in kinds}))
+            raise TwinbedError("which response?", advice=f"--response NAME; there are: {there}")
+        response = headlines[0][0]
     of_name = [kind for kind in kinds if kind[0] == response]
     if not of_name:
         there = ", ".join(sorted({kind[0] for kind in kinds}))

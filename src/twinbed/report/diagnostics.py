@@ -118,12 +118,20 @@ def intervals(bars: Sequence[Bar], axis: str, none: float) -> Spec:
     """Values with their intervals, a row each: the thick line is the interval by itself, the thin one the simultaneous.
     ``none`` is where there is no effect: 0, or 1 for ratios, which get a logarithmic axis. Coloured: those that exclude it."""
     widest = max((len(bar.name) for bar in bars), default=0)
-    labels = max(LABELS, min(260, 7 * widest + 8))
+    labels = max(LABELS, min(260, 7 * widest + 16))
     y = {
         "field": "name",
         "type": "nominal",
         "sort": [bar.name for bar in bars],
-        "axis": {"title": None, "ticks": False, "labelColor": INK, "labelLimit": labels, "labelFontSize": 12, "grid": False},
+        "axis": {
+            "title": None,
+            "ticks": False,
+            "labelColor": INK,
+            "labelLimit": labels,
+            "labelFontSize": 12,
+            "grid": False,
+            "minExtent": labels,
+        },
     }
     x = {
         "type": "quantitative",
@@ -176,8 +184,12 @@ def _domain(bars: Sequence[Bar], none: float) -> list[float]:
     found = [none]
     for bar in bars:
         found += [each for each in (bar.value, bar.low, bar.high, bar.wide_low, bar.wide_high) if each is not None]
-    low, high = min(found), max(found)
-    if none:
+    return _roomy(min(found), max(found), none > 0)
+
+
+def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
+    """A domain with some room at both ends."""
+    if logarithmic:
         room = (high / low) ** 0.05 if high > low else 1.1
         return [low / room, high * room]
     room = 0.05 * (high - low) or 1.0
@@ -198,11 +210,14 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
         }
         for point in points
     ]
-    value_scale: Spec = {"zero": False, "type": "log" if logarithmic else "linear"}
+    ends = [(point.value, point.low, point.high) for point in points]
+    shown = [value for each in ends for value in each if value is not None]
+    domain = _roomy(min(shown), max(shown), logarithmic)
+    value_scale: Spec = {"type": "log" if logarithmic else "linear", "domain": domain, "nice": False, "zero": False}
     y_axis: Spec = {
         "type": "quantitative",
         "scale": value_scale,
-        "axis": {"title": y, "tickCount": 5, "format": ",.4~g"},
+        "axis": {"title": y, "tickCount": 4, "format": ",.4~r"},
     }
     colours = [SERIES[at % len(SERIES)] for at in range(len(names))]
     dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
@@ -243,7 +258,7 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
             "encoding": {**encoding, "description": {"field": "said"}},
         },
         {
-            "data": {"values": _apart(last, data, logarithmic)},
+            "data": {"values": _apart(last, domain, logarithmic)},
             "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12},
             "encoding": {**encoding, "y": {**y_axis, "field": "label"}, "text": {"field": "series"}},
         },
@@ -251,12 +266,10 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
     return panels([{"width": WIDTH + 20, "height": HEIGHT, "layer": layers}])
 
 
-def _apart(last: Sequence[Spec], rows: Sequence[Spec], logarithmic: bool) -> list[Spec]:
+def _apart(last: Sequence[Spec], domain: Sequence[float], logarithmic: bool) -> list[Spec]:
     """Where the names of lines are written, upwards from where the lines end, so that they do not overlap."""
     scale, back = (math.log, math.exp) if logarithmic else (float, float)
-    shown = [row[name] for row in rows for name in ("value", "low", "high") if name in row]
-    reach = [scale(value) for value in shown if value > 0 or not logarithmic]
-    gap = TEXT * (max(reach) - min(reach)) / HEIGHT
+    gap = TEXT * (scale(domain[1]) - scale(domain[0])) / HEIGHT
     found: list[Spec] = []
     below = -math.inf
     for row in sorted(last, key=lambda row: float(row["value"])):

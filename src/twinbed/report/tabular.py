@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -49,7 +50,7 @@ class Tabular:
             r"    \toprule",
             f"    {' & '.join(latex.escape(head) for head in self.heads)} \\\\",
             r"    \midrule",
-            *(f"    {' & '.join(latex.escape(cell or '') for cell in row)} \\\\" for row in self.rows),
+            *(f"    {' & '.join(_latex(cell or '') for cell in row)} \\\\" for row in self.rows),
             r"    \bottomrule",
             r"  \end{tabular}",
             r"\end{table}",
@@ -72,6 +73,11 @@ class Tabular:
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f'<div class="scroll" tabindex="0">{table}</div>'
+
+
+def _latex(text: str) -> str:
+    """Escaped, with minus signs for the hyphens of numbers."""
+    return re.sub(r"(?<![\w.)])-(?=\d)", "$-$", latex.escape(text))
 
 
 def figure(value: float | None, digits: int = DIGITS) -> str | None:
@@ -110,8 +116,10 @@ def probability(value: float | None) -> str | None:
 
 
 def percent(value: float | None) -> str | None:
-    """A share as ``12.34 %``."""
-    return None if value is None else f"{value * 100:.2f} %"
+    """A share as ``12.34 %``, ``<0.01 %``."""
+    if value is None:
+        return None
+    return "<0.01 %" if 0 < value < 5e-5 else f"{value * 100:.2f} %"
 
 
 def joined(names: Sequence[str]) -> str:

@@ -17,6 +17,9 @@ from twinbed.report.words import heading, metric_name
 
 MOST_PAIRS = 21
 """Differences of one kind of a factor that a terminal shows: all pairs of seven levels."""
+MOST_NAMED = 5
+LEAST_NAMED = 0.001
+"""Terms, and least share of one, that the first sentence names."""
 
 
 def title(found: Anova) -> str:
@@ -29,7 +32,10 @@ def lede(found: Anova) -> str:
     """What accounts for the variation, the most first."""
     of = "the logarithm of " if found.logarithm else ""
     ranked = sorted(found.lines, key=lambda line: -line.share)
-    shares = [f"{term_text(line.term)} {percent(line.share)}" for line in ranked]
+    named = [line for line in ranked[:MOST_NAMED] if line.share >= LEAST_NAMED or line is ranked[0]]
+    shares = [f"{term_text(line.term)} {percent(line.share)}" for line in named]
+    if len(named) < len(ranked):
+        shares.append(f"the other terms {percent(sum(line.share for line in ranked[len(named) :]))}")
     shares.append(f"errors {percent(found.errors.share)}")
     return f"Of the variation of {of}{title(found)}: {joined(shares)}."
 

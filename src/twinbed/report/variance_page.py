@@ -36,6 +36,8 @@ MOST_INTERACTIONS = 3
 """The strongest pairs of factors that are drawn."""
 MOST_BARS = 45
 """Differences in a plot: all pairs of ten levels."""
+MOST_OPEN = 21
+"""Rows of a table of differences that is not folded."""
 
 
 def page(found: Anova) -> str:
@@ -77,6 +79,11 @@ def latex(found: Anova) -> str:
 
 def _titled(table: Tabular) -> str:
     return f"<h3>{escape(table.title)}</h3>{table.as_html()}"
+
+
+def _folded(table: Tabular) -> str:
+    rows = f"<summary>All {len(table.rows)} of them</summary>{table.as_html()}"
+    return f"<h3>{escape(table.title)}</h3><details>{rows}</details>"
 
 
 def _figure(spec: plots.Spec, caption: str) -> str:
@@ -143,7 +150,7 @@ def _differences(found: Anova) -> Iterator[str]:
     for factor, neighbours in kinds:
         of: list[Difference] = [each for each in found.differences if (each.factor, each.neighbours) == (factor, neighbours)]
         table = difference_table(found, of)
-        yield _titled(table)
+        yield _titled(table) if len(of) <= MOST_OPEN else _folded(table)
         bars = [_bar(found, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:MOST_BARS]]
         axis = "ratio" if found.logarithm else f"difference{_unit(found)}"
         spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)

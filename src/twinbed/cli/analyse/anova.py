@@ -22,11 +22,11 @@ TABLES = ["variance", "effects", "signs", "means", "differences", "assumptions",
 
 @click.command(name="anova", epilog="docs/analyse.md says what each number means, and when to believe it.")
 @click.argument("source", metavar="RESULTS | FILE", type=click.Path(path_type=Path))
-@click.option("--response", metavar="NAME", help="The metric, or column. Of RESULTS by default their only headline metric.")
+@click.option("--response", metavar="NAME", help="The metric, or column. Of RESULTS by default the first headline metric.")
 @click.option("--factor", "factors", metavar="NAME", multiple=True, help="May be repeated. Default: all factors of the study.")
 @click.option("--terms", "formula", metavar="FORMULA", help="Such as 'testbed * payload' or 'y ~ a + b + a:b'. Default: all.")
 @click.option("--log/--no-log", "logarithm", default=None, help="Default: for positive ratio metrics of RESULTS.")
-@click.option("--levels", metavar="NAME=A,B,...", multiple=True, help="Only rows with these levels; may be repeated.")
+@click.option("--levels", metavar="NAME=A,B,...", multiple=True, help="Only these levels, in this order; may be repeated.")
 @click.option("--type", "kind", type=click.Choice(["I", "II", "III"]), default="II", help="Of sums of squares. Default: II.")
 @click.option("--model", type=click.Choice(["auto", "2kr"]), default="auto", help="2kr: insist on a 2^k r design.")
 @click.option("--variances", type=click.Choice(["auto", "equal", "unequal"]), default="auto", help="Default: a test decides.")
@@ -142,8 +142,10 @@ def _text(found: Anova) -> list[str]:
     from twinbed.report.variance import MOST_PAIRS, about, lede, tables
 
     parts = [f"{lede(found)}\n{about(found)}\n"]
+    said = {""}
     for table in tables(found, MOST_PAIRS):
-        parts.append(table.as_text() + (f"{table.caption}\n" if table.caption else ""))
+        parts.append(table.as_text() + ("" if table.caption in said else f"{table.caption}\n"))
+        said.add(table.caption)
     if found.notes:
         parts.append("".join(f"! {note}\n" for note in found.notes))
     return parts

@@ -31,7 +31,7 @@ def read_frame(
 ) -> Frame:
     """The response and what may explain it. ``columns`` are the ones that are used: rows that lack one of them are left out.
 
-    Of a results folder ``response`` is a metric (None: its only headline), at ``host`` and in ``direction`` where several
+    Of a results folder ``response`` is a metric (None: its first headline), at ``host`` and in ``direction`` where several
     places have it; of a file it is a column, and ``columns`` None takes all others.  Raises TwinbedError.
     """
     if source.is_dir():
