@@ -122,12 +122,23 @@ def encoded(name: str, values: Sequence[Level], order: Sequence[Level] = ()) -> 
     """A column of values; levels in ``order`` come first and so, the others sorted after them."""
     import numpy as np
 
-    present = {_key(value): value for value in values}
-    first = [_key(level) for level in order if _key(level) in present]
-    rest = sorted((key for key in present if key not in first), key=lambda key: _rank(present[key]))
-    position = {key: at for at, key in enumerate([*first, *rest])}
-    codes = np.fromiter((position[_key(value)] for value in values), np.intp, len(values))
-    return Column(name, tuple(present[key] for key in position), codes)
+    seen: dict[tuple[bool, Level], int] = {}
+    codes = np.fromiter((seen.setdefault(_key(value), len(seen)) for value in values), np.intp, len(values))
+    return arranged(name, [level for _, level in seen], codes, order)
+
+
+def arranged(name: str, levels: Sequence[Level], codes: NDArray[np.intp], order: Sequence[Level] = ()) -> Column:
+    """A column of codes of distinct levels, arranged as by ``encoded``; every level is one of some row."""
+    import numpy as np
+
+    wanted = [_key(level) for level in order]
+    keys = [_key(level) for level in levels]
+    first = sorted((at for at, key in enumerate(keys) if key in wanted), key=lambda at: wanted.index(keys[at]))
+    rest = sorted((at for at, key in enumerate(keys) if key not in wanted), key=lambda at: _rank(levels[at]))
+    arrangement = [*first, *rest]
+    position = np.empty(len(levels), dtype=np.intp)
+    position[arrangement] = np.arange(len(levels))
+    return Column(name, tuple(levels[at] for at in arrangement), position[codes])
 
 
 def _key(level: Level) -> tuple[bool, Level]:

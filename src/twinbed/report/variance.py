@@ -36,7 +36,8 @@ def lede(found: Anova) -> str:
     shares = [f"{term_text(line.term)} {percent(line.share)}" for line in named]
     if len(named) < len(ranked):
         shares.append(f"the other terms {percent(sum(line.share for line in ranked[len(named) :]))}")
-    shares.append(f"errors {percent(found.errors.share)}")
+    if found.errors.freedom > 0:
+        shares.append(f"errors {percent(found.errors.share)}")
     return f"Of the variation of {of}{title(found)}: {joined(shares)}."
 
 
@@ -44,7 +45,7 @@ def about(found: Anova) -> str:
     """How many values of what, in one line."""
     factors = ", ".join(f"{name} ({len(levels)} levels)" for name, levels in found.factors.items())
     each = "equally many in each" if found.balanced else "not balanced"
-    kind = "" if found.balanced else f"; sums of squares of type {found.kind}"
+    kind = "" if found.balanced or len(found.factors) == 1 else f"; sums of squares of type {found.kind}"
     return f"n = {found.n} in {found.cells} cells, {each}; {factors}{kind}"
 
 

@@ -35,7 +35,7 @@ from twinbed.report.words import heading
 MOST_INTERACTIONS = 3
 """The strongest pairs of factors that are drawn."""
 MOST_BARS = 45
-"""Differences in a plot: all pairs of ten levels."""
+"""Differences in a plot: all pairs of ten levels. A factor with more levels has its effects in the table only."""
 MOST_OPEN = 21
 """Rows of a table of differences that is not folded."""
 
@@ -113,7 +113,7 @@ def _effects(found: Anova) -> Iterator[str]:
     for factor in found.factors:
         of: list[Effect] = [each for each in main if each.term == (factor,)]
         bars = [_bar(found, level_text(each.levels[0]), each.estimate, each.interval) for each in of]
-        if bars:
+        if 0 < len(bars) <= MOST_BARS:
             axis = f"factor of {title(found)}" if found.logarithm else f"effect on {title(found)}{_unit(found)}"
             spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
             yield _figure(spec, f"Effects of {factor}, with intervals; coloured where the interval excludes none.")

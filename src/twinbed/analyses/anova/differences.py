@@ -60,14 +60,14 @@ def _difference(found: Estimates, name: str, weights: Floats, first: int, second
         simultaneous=_interval(estimate, together, found.confidence),
         p=own.p if own else None,
         p_simultaneous=together.p if together else None,
-        method=_method(found, neighbours),
+        method=_method(found, neighbours, len(levels)),
     )
 
 
-def _method(found: Estimates, neighbours: bool) -> str:
+def _method(found: Estimates, neighbours: bool, levels: int) -> str:
     if found.unequal and found.one_factor:
-        return "Welch's t, Sidak" if neighbours else "Games-Howell"
-    way = "Sidak" if neighbours else "Tukey-Kramer"
+        return "Welch's t" if levels == 2 else "Welch's t, Sidak" if neighbours else "Games-Howell"
+    way = "t" if levels == 2 else "Sidak" if neighbours else "Tukey-Kramer"
     return way if found.robust is None else f"{way}, HC3"
 
 

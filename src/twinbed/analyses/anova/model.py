@@ -97,8 +97,8 @@ def _scale(frame: Frame, logarithm: bool | None) -> tuple[bool, tuple[str, ...]]
         return False, ()
     if positive:
         return True, (
-            "The natural logarithm is analysed, as the metric is of a ratio scale: effects are factors, as in "
-            "`twinbed compare`. --no-log analyses the values as they are.",
+            "The natural logarithm is analysed, as the metric is of a ratio scale: effects are factors, as the ratios of "
+            "twinbed compare. --no-log analyses the values as they are.",
         )
     return False, ("The values are analysed as they are: some are 0 or less and have no logarithm.",)
 

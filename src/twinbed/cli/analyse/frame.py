@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.frame import Frame, encoded, of_tables
+from twinbed.model.frame import Column, Frame, arranged, of_tables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,8 +71,16 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
             left_out[reason] = count
         kept &= ~absent
     rows = table.select(names).filter(kept) if names else table.select([])
-    found = {name: encoded(name, [_level(value) for value in rows[name].to_pylist()]) for name in names}
+    found = {name: _column(name, rows[name]) for name in names}
     return Frame(str(source), response, "", None, y[kept], found, tuple(names), left_out)
+
+
+def _column(name: str, values: pa.ChunkedArray) -> Column:
+    import numpy as np
+
+    coded = values.combine_chunks().dictionary_encode()
+    codes = coded.indices.to_numpy().astype(np.intp)
+    return arranged(name, [_level(value) for value in coded.dictionary.to_pylist()], codes)
 
 
 def _level(value: Any) -> str | int | float | bool:
