@@ -22,6 +22,8 @@ from twinbed.statistics.anova import Aliased, Cells
 
 MOST_PARAMETERS = 1500
 """A model with more takes minutes."""
+LARGEST = 1e145
+"""Squares of larger values, summed up, overflow; of smaller than its inverse, vanish."""
 MOST_NAMED = 5
 """Empty cells that a message names."""
 
@@ -76,6 +78,8 @@ def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[
         raise TwinbedError(
             f"{frame.response} is {frame.y[0]:g} in every row: it has no variation to explain", advice="choose another response"
         )
+    if float(np.max(np.abs(y))) > LARGEST or float(np.max(np.abs(of.centred))) < 1 / LARGEST:
+        raise TwinbedError(f"{frame.response}: its squares are beyond what numbers hold", advice="take another unit")
     return Data(frame, tuple(factors), chosen, of), said
 
 
