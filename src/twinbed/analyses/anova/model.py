@@ -73,13 +73,14 @@ def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[
             )
     chosen, said = _scale(frame, logarithm)
     y = np.log(frame.y) if chosen else frame.y
-    of = anova.cells(y, [column.codes for column in columns], [len(column.levels) for column in columns])
-    if not np.any(of.centred) or float(np.ptp(frame.y)) == 0:
+    spread = float(np.max(y)) - float(np.min(y))
+    if spread == 0:
         raise TwinbedError(
             f"{frame.response} is {frame.y[0]:g} in every row: it has no variation to explain", advice="choose another response"
         )
-    if float(np.max(np.abs(y))) > LARGEST or float(np.max(np.abs(of.centred))) < 1 / LARGEST:
+    if float(np.max(np.abs(y))) > LARGEST or spread < 1 / LARGEST:
         raise TwinbedError(f"{frame.response}: its squares are beyond what numbers hold", advice="take another unit")
+    of = anova.cells(y, [column.codes for column in columns], [len(column.levels) for column in columns])
     return Data(frame, tuple(factors), chosen, of), said
 
 
