@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections import defaultdict
@@ -16,7 +17,7 @@ import scipy
 from twinbed.analyses.anova import AnovaParams, anova
 from twinbed.cli.analyse.frame import read_frame
 from twinbed.model.variance import Anova, term_text
-from twinbed.statistics import alternatives, assumptions
+from twinbed.statistics import alternatives, assumptions, studentized_range
 from twinbed.statistics import anova as statistics
 from twinbed.statistics.alternatives import Group
 from twinbed.statistics.quantiles import f_quantile, normal_quantile
@@ -278,6 +279,23 @@ def test_what_is_lost_of_nists_hard_sets_is_lost_in_reading_them(name):
     of = statistics.cells(y, [treatment], [len(groups)])
     assert statistics.sums_of_squares(of, [(0,)], "I")[0] == pytest.approx(float(between), rel=1e-12)
     assert statistics.fit(of, [(0,)]).error == pytest.approx(float(within), rel=1e-12)
+
+
+# The studentized range, by mpmath to 15 digits or more (scipy/stats/tests/data/studentized_range_mpmath_ref.py).
+
+
+def test_studentized_range():
+    cases = json.loads((NIST.parent / "studentized_range_mpmath_ref.json").read_text())["cdf_data"]
+    assert len(cases) > 50
+    for case in cases:
+        at = case["src_case"]
+        assert studentized_range.distribution(at["q"], at["k"], at["v"]) == pytest.approx(case["mp_result"], abs=1e-12)
+
+
+def test_table_of_the_studentized_range():
+    # Printed tables (Harter 1960): q(0.95; 3, 10), q(0.99; 5, 20), q(0.95; 10, infinity).
+    found = [studentized_range.quantile(*at) for at in ((0.95, 3, 10), (0.99, 5, 20), (0.95, 10, 1e9))]
+    assert [round(each, 2) for each in found] == [3.88, 5.29, 4.47]
 
 
 # By hand.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from twinbed.statistics import studentized_range
 from twinbed.statistics.quantiles import t_quantile, t_two_sided
 
 
@@ -38,25 +39,8 @@ def sidak(difference: float, standard_error: float, freedom: float, confidence: 
 
 def tukey_kramer(difference: float, standard_error: float, freedom: float, confidence: float, means: int) -> Judged:
     """As one of all pairs of ``means`` means."""
-    from scipy.stats import studentized_range
-
     if means == 2:
         return by_itself(difference, standard_error, freedom, confidence)
     statistic = abs(difference) / standard_error * math.sqrt(2)
-    return Judged(
-        range_quantile(confidence, means, freedom) / math.sqrt(2) * standard_error,
-        float(min(1.0, max(0.0, studentized_range.sf(statistic, means, freedom)))),
-    )
-
-
-_QUANTILES: dict[tuple[float, int, float], float] = {}
-
-
-def range_quantile(confidence: float, means: int, freedom: float) -> float:
-    """Quantile of the studentized range, found once for all pairs of a factor: each takes some milliseconds."""
-    from scipy.stats import studentized_range
-
-    key = (confidence, means, freedom)
-    if key not in _QUANTILES:
-        _QUANTILES[key] = float(studentized_range.ppf(confidence, means, freedom))
-    return _QUANTILES[key]
+    half_width = studentized_range.quantile(confidence, means, freedom) / math.sqrt(2) * standard_error
+    return Judged(half_width, 1 - studentized_range.distribution(statistic, means, freedom))
