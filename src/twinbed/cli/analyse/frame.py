@@ -62,7 +62,7 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
         raise TwinbedError(f"{response} cannot explain itself", advice="leave the response out of the factors")
     y = _numbers(source, response, table[response])
     missing = {f"rows without {response}": np.isnan(y)}
-    missing |= {f"rows without {name}": table[name].is_null(nan_is_null=True).to_numpy() for name in names}
+    missing |= {f"rows without {name}": _array(table[name].is_null(nan_is_null=True), bool) for name in names}
     kept = np.ones(len(y), dtype=bool)
     left_out = {}
     for reason, absent in missing.items():
@@ -70,17 +70,26 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
         if count := int(np.sum(kept & absent)):
             left_out[reason] = count
         kept &= ~absent
-    rows = table.select(names).filter(kept) if names else table.select([])
-    found = {name: _column(name, rows[name]) for name in names}
+    found = {name: _column(name, table[name], kept) for name in names}
     return Frame(str(source), response, "", None, y[kept], found, tuple(names), left_out)
 
 
-def _column(name: str, values: pa.ChunkedArray) -> Column:
+def _array(values: pa.ChunkedArray, kind: type) -> NDArray[Any]:
+    """By way of a list: pyarrow's own to_numpy imports pandas where there is one, which takes a second."""
+    import numpy as np
+
+    return np.array(values.to_pylist(), dtype=kind)
+
+
+def _column(name: str, values: pa.ChunkedArray, kept: NDArray[np.bool_]) -> Column:
     import numpy as np
 
     coded = values.combine_chunks().dictionary_encode()
-    codes = coded.indices.to_numpy().astype(np.intp)
-    return arranged(name, [_level(value) for value in coded.dictionary.to_pylist()], codes)
+    # A missing index becomes -1; its row is not kept.
+    indices = np.array([-1 if index is None else index for index in coded.indices.to_pylist()], dtype=np.intp)
+    present, codes = np.unique(indices[kept], return_inverse=True)
+    levels = coded.dictionary.to_pylist()
+    return arranged(name, [_level(levels[at]) for at in present], codes.astype(np.intp))
 
 
 def _level(value: Any) -> str | int | float | bool:
@@ -102,7 +111,7 @@ def _numbers(source: Path, name: str, values: pa.ChunkedArray) -> NDArray[np.flo
                     f"{source}: {name} is {value!r} in row {row} (the header not counted), which is no number",
                     advice="a response is a number in every row, or empty where it is missing",
                 )
-    found: NDArray[np.float64] = values.cast(pa.float64()).to_numpy().astype(np.float64)
+    found: NDArray[np.float64] = _array(values.cast(pa.float64()), float)
     infinite = np.flatnonzero(np.isinf(found))
     if len(infinite):
         raise TwinbedError(
