@@ -35,10 +35,11 @@ PLUGINS = Plugins(
 
 def analysis(name: str) -> Any:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
+    from twinbed.analyses.anova import anova
     from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
 
-    return {each.name: each for each in (compare, chain)}[name]
+    return {each.name: each for each in (compare, chain, anova)}[name]
 
 
 def catalogue() -> Catalogue:

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import click
 
 import twinbed
 from twinbed.cli import exit as codes
+from twinbed.cli.lazy import Lazy, LazyGroup
 from twinbed.model.error import TwinbedError
 from twinbed.model.problem import StudyError
-
-
-@dataclass(frozen=True, slots=True)
-class Lazy:
-    """Where a command is, and its one-line help, so that listing it imports nothing."""
-
-    module: str
-    attribute: str
-    help: str
-
 
 COMMANDS: Mapping[str, Lazy] = {
     "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),
     "plan": Lazy("twinbed.cli.plan", "command", "The cells, order, time and disk of a study; nothing is run."),
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
     "compare": Lazy("twinbed.cli.compare", "command", "The verdict on each testbed against the reference."),
+    "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
     "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
     "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
     "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),
@@ -41,35 +30,9 @@ COMMANDS: Mapping[str, Lazy] = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group of the commands in COMMANDS."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        lazy = COMMANDS.get(cmd_name)
-        if lazy is None:
-            return None
-        command = getattr(importlib.import_module(lazy.module), lazy.attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{lazy.module}.{lazy.attribute} is not a command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, lazy.help) for name, lazy in COMMANDS.items()])
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-
 @click.command(
     cls=LazyGroup,
+    lazy=COMMANDS,
     epilog=codes.TEXT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

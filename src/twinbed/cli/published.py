@@ -209,7 +209,7 @@ def _own(results: Path, margin: float) -> list[Own]:
     from twinbed.cli.extraction import extracted
     from twinbed.model.units import QuantityError, parse_size
     from twinbed.published.beside import Own
-    from twinbed.report.words import level_text
+    from twinbed.model.run import level_text
 
     analysis = registry.analysis("compare")
     tables = extracted(results)

@@ -12,6 +12,15 @@ from typing import Any, TypeAlias
 Level: TypeAlias = str | int | float | bool | None
 
 
+def level_text(level: Level) -> str:
+    """A level for readers: ``none``, ``on``, ``off``, ``0.5``, ``500B``."""
+    if level is None:
+        return "none"
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
 class Status(StrEnum):
     COMPLETE = "complete"
     FAILED = "failed"

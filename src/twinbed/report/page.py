@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
-from pathlib import Path
 
 from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.report import plots, segments
 from twinbed.report.chains import chains
+from twinbed.report.document import document
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
@@ -37,26 +37,16 @@ from twinbed.report.words import (
 MOST_ROWS = 4000
 """Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""
 MOST_FINDINGS = 6
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""The page may fetch nothing, whatever it holds."""
 
 
 def page(tables: Tables, result: Result, chain: Result | None = None) -> str:
     """The whole page. ``chain`` is what the analysis of that name found, where there is something to find."""
-    folder = Path(__file__).parent
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
     sections = [*_verdicts(result), *_layers(tables, result, chain), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
     body = "".join([_header(tables, result), "<main>", *sections])
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="generator" content="twinbed">\n'
-        f"<style>\n{(folder / 'page.css').read_text()}</style>\n</head>\n<body>\n{body}</main>\n"
-        "<footer><p>Made by twinbed. Every number can be rebuilt from the run folders beside this page.</p></footer>\n"
-        f'<div id="tip" role="status" hidden></div>\n<script>\n{(folder / "page.js").read_text()}</script>\n</body>\n</html>\n'
-    )
+    return document(title, body + "</main>", "Every number can be rebuilt from the run folders beside this page.")
 
 
 def verdict_mark(verdict: Verdict, text: str | None = None) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from twinbed.model.result import Comparison, Estimate, Interval, Ordering, Spread
-from twinbed.report.words import explanation, level_text
+from twinbed.model.run import level_text
+from twinbed.report.words import explanation
 
 
 def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:

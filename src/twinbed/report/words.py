@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from twinbed.model.looks import Look
 from twinbed.model.result import Comparison, Interval, Result, Spread, Verdict
-from twinbed.model.run import Level
+from twinbed.model.run import Level, level_text
 from twinbed.report.quantities import NONE, Scaling, change, ratio, scaling, share
 
 RULE = "Crussell et al. 2019"
@@ -45,14 +45,6 @@ def heading(text: str) -> str:
 def cell_title(cell: Mapping[str, Level]) -> str:
     """``payload 500B, offload on``; ``all runs`` for the one cell of a study without factors."""
     return ", ".join(f"{factor} {level_text(level)}" for factor, level in cell.items()) or "all runs"
-
-
-def level_text(level: Level) -> str:
-    if level is None:
-        return "none"
-    if isinstance(level, bool):
-        return "on" if level else "off"
-    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def explanation(each: Comparison) -> str:

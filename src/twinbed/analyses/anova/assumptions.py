@@ -1,0 +1,117 @@
+"""Whether the assumptions hold, and what to read where they do not.
+
+Variances are compared between cells, normality is asked of all residuals; each at LEVEL.  What fails is answered: unequal
+variances by Welch's ANOVA (one factor) or by F from the HC3 covariance (several); errors that are not normal by Kruskal-Wallis
+(one factor) or by permutation of residuals (several).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from twinbed.analyses.anova.model import Data
+from twinbed.model.variance import Alternative, Check, Term
+from twinbed.statistics import alternatives, anova, assumptions
+from twinbed.statistics.alternatives import ROUNDS, Group
+from twinbed.statistics.anova import Fit, Floats
+from twinbed.statistics.assumptions import Tested
+from twinbed.statistics.quantiles import f_tail
+
+LEVEL = 0.05
+VARIANCES, NORMAL = "equal variances", "normal errors"
+SEED = 20190221
+"""Of the permutations, so that the same data give the same p-value."""
+
+
+def by_cell(of: Data) -> list[Floats]:
+    """The centred values of each cell."""
+    order = np.argsort(of.of.of_row, kind="stable")
+    return list(np.split(of.of.centred[order], np.cumsum(of.of.counts.astype(int))[:-1]))
+
+
+def groups(of: Data) -> list[Group]:
+    """The cells, summed up."""
+    return [
+        Group(int(count), float(mean), float(within) / (count - 1) if count > 1 else 0.0)
+        for count, mean, within in zip(of.of.counts, of.of.means, of.of.within, strict=True)
+    ]
+
+
+def checks(of: Data, residuals: Floats, error: float) -> tuple[Check, ...]:
+    """Equal variances by Brown-Forsythe and Bartlett, normal errors."""
+    if error <= 0:
+        why = "the errors are all 0"
+        return Check(VARIANCES, "Brown-Forsythe", None, None, None, why), Check(NORMAL, "Shapiro-Wilk", None, None, None, why)
+    cells = by_cell(of)
+    repeated = sum(len(cell) > 1 for cell in cells)
+    return (
+        _check(
+            VARIANCES,
+            "Brown-Forsythe",
+            assumptions.brown_forsythe(cells),
+            "fewer than two cells have two values" if repeated < 2 else "no cell varies about its median",
+        ),
+        _check(
+            VARIANCES,
+            "Bartlett",
+            assumptions.bartlett(cells),
+            "fewer than two cells have two values" if repeated < 2 else "some cell does not vary at all",
+        ),
+        _check(NORMAL, "Shapiro-Wilk", assumptions.normality(residuals), "fewer than three residuals"),
+    )
+
+
+def _check(assumption: str, test: str, found: Tested | None, reason: str) -> Check:
+    if found is None:
+        return Check(assumption, test, None, None, None, reason)
+    return Check(assumption, found.name, found.statistic, found.p, found.p >= LEVEL)
+
+
+def fails(found: Sequence[Check], assumption: str) -> bool:
+    """By the first test of it that could be made: Bartlett's also rejects for errors that are not normal."""
+    known = [each for each in found if each.assumption == assumption and each.holds is not None]
+    return bool(known) and known[0].holds is False
+
+
+def answers(of: Data, found: Fit, terms: Sequence[Term], kind: str, unequal: bool, other: bool) -> Iterator[Alternative | str]:
+    """Tests that do without what fails; a sentence in place of one that cannot be made."""
+    positions = [of.positions(term) for term in terms]
+    if len(of.factors) == 1:
+        if unequal:
+            welch = alternatives.welch_anova(groups(of))
+            yield _alternative(terms[0], VARIANCES, welch) or "Welch's ANOVA cannot be made: some level has no variance."
+        if other:
+            kruskal = alternatives.kruskal_wallis(by_cell(of))
+            yield _alternative(terms[0], NORMAL, kruskal) or "Kruskal-Wallis's test cannot be made: all values are the same."
+        return
+    if unequal:
+        yield from _robust(of, found, terms, kind)
+    if other:
+        for at, term in enumerate(terms):
+            permuted = alternatives.permutation(of.of, positions, at, kind, SEED)
+            if permuted is None:
+                yield f"Residuals were not permuted: that takes too long with {of.of.n} rows, where F bears errors of any kind."
+                return
+            yield Alternative(term, f"permutation ({ROUNDS})", NORMAL, permuted.statistic, permuted.freedom, permuted.p)
+
+
+def _robust(of: Data, found: Fit, terms: Sequence[Term], kind: str) -> Iterator[Alternative | str]:
+    covariance = anova.robust_covariance(of.of, found)
+    if covariance is None:
+        yield "F from the HC3 covariance cannot be made: some cell has one value and its own parameter."
+        return
+    positions = [of.positions(term) for term in terms]
+    for at, term in enumerate(terms):
+        # Of type I there is no such test; after all terms that do not contain it is what it comes nearest to.
+        f = anova.wald(found, covariance, positions, at, "III" if kind == "III" else "II")
+        if f is None:
+            yield f"{':'.join(term)} has no F from the HC3 covariance: some of its cells do not vary."
+            continue
+        free = anova.freedom(positions[at], of.of.levels)
+        yield Alternative(term, "F (HC3)", VARIANCES, f, (free, found.error_freedom), f_tail(f, free, found.error_freedom))
+
+
+def _alternative(term: Term, instead_of: str, found: Tested | None) -> Alternative | None:
+    return None if found is None else Alternative(term, found.name, instead_of, found.statistic, found.freedom, found.p)

@@ -1,0 +1,75 @@
+"""Intervals of differences between levels: of neighbours, where levels have an order, and of all pairs.
+
+Each has its own interval (Student's t, for a pair that was chosen beforehand) and a simultaneous one.  Neighbours: Šidák's,
+over the neighbours of a factor.  All pairs: Tukey-Kramer's, which with the standard errors and degrees of freedom of unequal
+variances of one factor is Games-Howell's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from twinbed.analyses.anova.estimates import Estimates
+from twinbed.model.result import Interval
+from twinbed.model.variance import Difference
+from twinbed.statistics.anova import Floats
+from twinbed.statistics.pairwise import Judged, by_itself, sidak, tukey_kramer
+
+MOST_LEVELS = 12
+"""A factor with more has its neighbours compared only: all pairs would be 78 and more."""
+
+
+def differences(found: Estimates) -> Iterator[Difference]:
+    """Of every factor whose main effect is in the model."""
+    for name in found.of.factors:
+        if (name,) not in found.terms:
+            continue
+        column = found.of.frame.columns[name]
+        count = len(column.levels)
+        weights = found.mean_weights(name)
+        if (column.ordered and count > 2) or count > MOST_LEVELS:
+            for first in range(count - 1):
+                yield _difference(found, name, weights, first, first + 1, True)
+        if count <= MOST_LEVELS:
+            for first, second in itertools.combinations(range(count), 2):
+                yield _difference(found, name, weights, first, second, False)
+
+
+def _difference(found: Estimates, name: str, weights: Floats, first: int, second: int, neighbours: bool) -> Difference:
+    levels = found.of.frame.columns[name].levels
+    apart = weights[second] - weights[first]
+    estimate = found.value(apart)
+    error, freedom = found.error(apart)
+    own: Judged | None = None
+    together: Judged | None = None
+    if error is not None:
+        own = by_itself(estimate, error, freedom, found.confidence)
+        if neighbours:
+            together = sidak(estimate, error, freedom, found.confidence, len(levels) - 1)
+        else:
+            together = tukey_kramer(estimate, error, freedom, found.confidence, len(levels))
+    return Difference(
+        factor=name,
+        first=levels[first],
+        second=levels[second],
+        neighbours=neighbours,
+        estimate=estimate,
+        standard_error=error,
+        interval=_interval(estimate, own, found.confidence),
+        simultaneous=_interval(estimate, together, found.confidence),
+        p=own.p if own else None,
+        p_simultaneous=together.p if together else None,
+        method=_method(found, neighbours, len(levels)),
+    )
+
+
+def _method(found: Estimates, neighbours: bool, levels: int) -> str:
+    if found.unequal and found.one_factor:
+        return "Welch's t" if levels == 2 else "Welch's t, Sidak" if neighbours else "Games-Howell"
+    way = "t" if levels == 2 else "Sidak" if neighbours else "Tukey-Kramer"
+    return way if found.robust is None else f"{way}, HC3"
+
+
+def _interval(estimate: float, found: Judged | None, confidence: float) -> Interval | None:
+    return Interval(estimate - found.half_width, estimate + found.half_width, confidence) if found else None

@@ -1,0 +1,102 @@
+"""Means, effects and differences of levels as weighted sums with standard errors.
+
+One factor: sums of the levels' means, whose variance is the pooled s²/n_j or, where variances differ, each level's own with
+Satterthwaite's degrees of freedom (of a difference that is Welch's).  Several factors: sums of coefficients, whose covariance
+is s² (X'X)^-1 or, where variances differ, HC3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinbed.analyses.anova.model import Data
+from twinbed.model.result import Interval
+from twinbed.model.variance import Line, Term
+from twinbed.statistics import anova
+from twinbed.statistics.anova import Fit, Floats, Integers
+from twinbed.statistics.quantiles import t_quantile
+
+ROUNDING = 1e-13
+"""A smaller share of the largest value than this is rounding: it is shown as 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """``robust`` is the HC3 covariance of the coefficients; None for one factor, or where variances are taken as equal."""
+
+    of: Data
+    found: Fit
+    terms: tuple[Term, ...]
+    errors: Line
+    unequal: bool
+    robust: Floats | None
+    confidence: float
+
+    @property
+    def one_factor(self) -> bool:
+        return len(self.of.factors) == 1
+
+    def effect_weights(self, term: Term) -> tuple[Integers, Floats]:
+        """The combinations of a term's levels as codes, and for each what to weigh to have its effect."""
+        cells = self.of.of
+        if self.one_factor:
+            return cells.codes, np.eye(len(cells.counts)) - cells.counts / cells.n
+        levels = [cells.levels[at] for at in self.of.positions(term)]
+        codes = np.array(list(np.ndindex(*levels)), dtype=np.intp)
+        columns = anova.columns(tuple(range(len(term))), codes, levels)
+        start = self.found.starts[self.terms.index(term)]
+        weights = np.zeros((len(codes), len(self.found.coefficients)))
+        weights[:, start : start + columns.shape[1]] = columns
+        return codes, weights
+
+    def mean_weights(self, factor: str) -> Floats:
+        """For each level of a factor what to weigh to have its mean, less the mean of all."""
+        if self.one_factor:
+            return np.eye(len(self.of.of.counts))
+        _, weights = self.effect_weights((factor,))
+        weights[:, 0] = 1
+        return weights
+
+    def value(self, weights: Floats) -> float:
+        return float(weights @ (self.of.of.means if self.one_factor else self.found.coefficients))
+
+    def error(self, weights: Floats) -> tuple[float | None, float]:
+        """Standard error and degrees of freedom; None where there are no errors to estimate it from."""
+        if not self.errors.mean_square:
+            return None, 0.0
+        cells = self.of.of
+        if not self.one_factor:
+            covariance = self.found.unscaled * self.errors.mean_square if self.robust is None else self.robust
+            variance, freedom = float(weights @ covariance @ weights), float(self.errors.freedom)
+        elif not self.unequal:
+            variance = float(np.sum(weights**2 / cells.counts)) * self.errors.mean_square
+            freedom = float(self.errors.freedom)
+        else:
+            used = weights != 0
+            if np.any(cells.counts[used] < 2):
+                return None, 0.0
+            free = cells.counts[used] - 1
+            parts = weights[used] ** 2 * cells.within[used] / free / cells.counts[used]
+            variance = float(np.sum(parts))
+            freedom = variance**2 / float(np.sum(parts**2 / free)) if variance > 0 else 0.0
+        return (math.sqrt(variance), freedom) if variance > 0 else (None, 0.0)
+
+    def interval(self, middle: float, error: tuple[float | None, float]) -> Interval | None:
+        """Student's t about ``middle``."""
+        if error[0] is None:
+            return None
+        half = t_quantile((1 + self.confidence) / 2, error[1]) * error[0]
+        return Interval(middle - half, middle + half, self.confidence)
+
+    def shown(self, value: float) -> float:
+        """A mean that is 0 but for rounding is 0."""
+        return 0.0 if abs(value) <= ROUNDING * float(np.max(np.abs(self.of.of.centred + self.of.of.mean))) else value
+
+
+def estimates(of: Data, found: Fit, terms: Sequence[Term], errors: Line, unequal: bool, confidence: float) -> Estimates:
+    robust = anova.robust_covariance(of.of, found) if unequal and len(of.factors) > 1 and errors.mean_square else None
+    return Estimates(of, found, tuple(terms), errors, unequal, robust, confidence)

@@ -1,0 +1,207 @@
+"""Which model: the factors with their cells, the scale of the response, and the terms that the cells can tell apart.
+
+Without a formula all interactions are in the model that have all their cells and leave something to estimate the errors from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinbed.analyses.anova.terms import factorial
+from twinbed.model.error import TwinbedError
+from twinbed.model.frame import Frame
+from twinbed.model.metric import Scale
+from twinbed.model.run import level_text
+from twinbed.model.variance import Term, term_text
+from twinbed.statistics import anova
+from twinbed.statistics.anova import Aliased, Cells
+
+MOST_PARAMETERS = 1500
+"""A model with more takes minutes."""
+LARGEST = 1e145
+"""Squares of larger values, summed up, overflow; of smaller than its inverse, vanish."""
+MOST_NAMED = 5
+"""Empty cells that a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The response on the model's scale, by cell."""
+
+    frame: Frame
+    factors: tuple[str, ...]
+    logarithm: bool
+    of: Cells
+
+    def positions(self, term: Term) -> anova.Term:
+        return tuple(sorted(self.factors.index(name) for name in term))
+
+    def term(self, positions: anova.Term) -> Term:
+        return tuple(self.factors[at] for at in positions)
+
+    @property
+    def full(self) -> bool:
+        """Whether every combination of levels has a value."""
+        return len(self.of.codes) == math.prod(self.of.levels)
+
+    @property
+    def balanced(self) -> bool:
+        return self.full and len(set(self.of.counts.tolist())) == 1
+
+
+def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[Data, tuple[str, ...]]:
+    """The data, and what is to be said of their scale. ``logarithm`` None takes it for positive values of a ratio scale.
+
+    Raises TwinbedError for factors or a response that nothing can be said of.
+    """
+    if not factors:
+        raise TwinbedError(
+            "there is no factor with two levels", advice=f"--factor NAME; there are {', '.join(frame.columns) or 'no columns'}"
+        )
+    columns = [frame.column(name) for name in factors]
+    if len(frame) < 2:
+        raise TwinbedError(f"{frame.source} has {len(frame)} usable rows", advice=_lost(frame) or "two are the least")
+    for column in columns:
+        if len(column.levels) < 2:
+            raise TwinbedError(
+                f"{column.name} has one level only: {level_text(column.levels[0])}",
+                advice="a factor needs two; leave it out" + (f" ({_lost(frame)})" if _lost(frame) else ""),
+            )
+    chosen, said = _scale(frame, logarithm)
+    y = np.log(frame.y) if chosen else frame.y
+    spread = float(np.max(y)) - float(np.min(y))
+    if spread == 0:
+        raise TwinbedError(
+            f"{frame.response} is {frame.y[0]:g} in every row: it has no variation to explain", advice="choose another response"
+        )
+    if float(np.max(np.abs(y))) > LARGEST or spread < 1 / LARGEST:
+        raise TwinbedError(f"{frame.response}: its squares are beyond what numbers hold", advice="take another unit")
+    of = anova.cells(y, [column.codes for column in columns], [len(column.levels) for column in columns])
+    return Data(frame, tuple(factors), chosen, of), said
+
+
+def _lost(frame: Frame) -> str:
+    return "left out: " + ", ".join(f"{count} {reason}" for reason, count in frame.left_out.items()) if frame.left_out else ""
+
+
+def _scale(frame: Frame, logarithm: bool | None) -> tuple[bool, tuple[str, ...]]:
+    positive = float(np.min(frame.y)) > 0
+    if logarithm and not positive:
+        count = int(np.sum(frame.y <= 0))
+        raise TwinbedError(
+            f"{frame.response} has no logarithm in {count} of {len(frame)} rows: it is 0 or less there",
+            advice="--no-log analyses it as it is",
+        )
+    if logarithm is not None:
+        return logarithm, ()
+    if frame.scale is not Scale.RATIO:
+        return False, ()
+    if positive:
+        return True, (
+            "The natural logarithm is analysed, as the metric is of a ratio scale: effects are factors, as the ratios of "
+            "twinbed compare. --no-log analyses the values as they are.",
+        )
+    return False, ("The values are analysed as they are: some are 0 or less and have no logarithm.",)
+
+
+def default_terms(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
+    """The terms of the whole model, and what is to be said of them."""
+    count = len(of.factors)
+    if of.full:
+        replicated = of.of.n > len(of.of.codes)
+        highest = count if replicated or count == 1 else count - 1
+        while highest > 1 and _parameters(of, factorial(of.factors, highest)) > MOST_PARAMETERS:
+            highest -= 1
+        said = []
+        if not replicated and count > 1:
+            said.append(
+                f"There is one value a cell, so the interaction {term_text(of.factors)} is taken as the errors; "
+                "replicates would tell them apart."
+            )
+        if highest < count - (not replicated):
+            said.append(f"Interactions of more than {highest} factors are left out: the model would be too large.")
+        return factorial(of.factors, highest), tuple(said)
+    return _estimable(of)
+
+
+def _parameters(of: Data, terms: Sequence[Term]) -> int:
+    return 1 + sum(anova.freedom(of.positions(term), of.of.levels) for term in terms)
+
+
+def _estimable(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
+    """Cells are missing: main effects, and each interaction that has all its cells and can be told from the terms before it."""
+    kept = [(name,) for name in of.factors]
+    check(of, kept)
+    terms: list[Term] = list(kept)
+    without: list[Term] = []
+    for term in factorial(of.factors, len(of.factors))[len(kept) :]:
+        nested = all(part in terms for part in factorial(term, len(term) - 1))
+        trial = [*terms, term]
+        if nested and not missing(of, term) and of.of.n > _parameters(of, trial) <= MOST_PARAMETERS and _free(of, trial):
+            terms.append(term)
+        else:
+            without.append(term)
+    if not without:
+        return tuple(terms), ()
+    names = ", ".join(term_text(term) for term in without[:MOST_NAMED]) + (" and more" if len(without) > MOST_NAMED else "")
+    empty = math.prod(of.of.levels) - len(of.of.codes)
+    return tuple(terms), (f"Left out: {names}; {empty} of {math.prod(of.of.levels)} cells have no value.",)
+
+
+def _free(of: Data, terms: Sequence[Term]) -> bool:
+    try:
+        anova.fit(of.of, [of.positions(term) for term in terms])
+    except Aliased:
+        return False
+    return True
+
+
+def missing(of: Data, term: Term) -> list[tuple[int, ...]]:
+    """The combinations of a term's levels that have no value."""
+    at = list(of.positions(term))
+    present = {tuple(int(code) for code in row) for row in of.of.codes[:, at]}
+    return [combination for combination in np.ndindex(*(of.of.levels[factor] for factor in at)) if combination not in present]
+
+
+def check(of: Data, terms: Sequence[Term]) -> None:
+    """Raises TwinbedError where the terms are no hierarchy, too many, or cannot be told apart, and names them."""
+    known = {frozenset(term) for term in terms}
+    for term in terms:
+        for part in factorial(term, len(term) - 1):
+            if frozenset(part) not in known:
+                raise TwinbedError(
+                    f"the model has {term_text(term)} without {term_text(part)}",
+                    advice=f"write {' * '.join(term)}, which has both",
+                )
+    if _parameters(of, terms) > MOST_PARAMETERS:
+        raise TwinbedError(
+            f"the model has {_parameters(of, terms)} parameters, and {MOST_PARAMETERS} are the most", advice="name fewer terms"
+        )
+    for term in terms:
+        if len(term) > 1 and (empty := missing(of, term)):
+            raise TwinbedError(
+                f"{term_text(term)} cannot be estimated: no value at {_named(of, term, empty)}",
+                advice=f"leave out {term_text(term)} and what contains it, or make the runs that are missing",
+            )
+    try:
+        anova.fit(of.of, [of.positions(term) for term in terms])
+    except Aliased as found:
+        one = term_text(of.term(found.term))
+        others = " and ".join(term_text(of.term(other)) for other in found.others) or "the mean"
+        raise TwinbedError(
+            f"{one} cannot be told from {others}: where one changes, so does the other (they are collinear)",
+            advice=f"leave {one} out, or vary it apart from {others}",
+        ) from found
+
+
+def _named(of: Data, term: Term, empty: Sequence[tuple[int, ...]]) -> str:
+    names = [of.factors[at] for at in of.positions(term)]
+    texts = [
+        " ".join(f"{name}={level_text(of.frame.columns[name].levels[code])}" for name, code in zip(names, codes, strict=True))
+        for codes in empty[:MOST_NAMED]
+    ]
+    return "; ".join(texts) + (f"; and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else "")

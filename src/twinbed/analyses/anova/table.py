@@ -1,0 +1,119 @@
+"""The table of an analysis of variance, effects, means, and what a truncated model costs.
+
+One factor is Jain's (1991) chapter 20: an effect is the mean at a level less the mean of all values, and has the variance
+s²(1/n_j - 1/N).  Several factors are coded to sum to zero: an effect is what a combination of levels adds to what the terms
+below it say, over cells that count alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from twinbed.analyses.anova.estimates import Estimates
+from twinbed.analyses.anova.model import Data
+from twinbed.model.result import Interval
+from twinbed.model.run import Level
+from twinbed.model.variance import Effect, Line, Mean, SignEffect, Term, Truncation
+from twinbed.statistics import anova, factorial
+from twinbed.statistics.anova import Fit, Integers
+from twinbed.statistics.quantiles import f_quantile, f_tail
+
+NOTHING = 1e-24
+"""A smaller share of the variation than this is rounding, not error."""
+MOST_COMBINATIONS = 400
+"""Terms with more combinations of levels have their effects left out."""
+
+
+def errors_of(of: Data, found: Fit) -> Line:
+    """The line of the errors; its mean square is None where nothing is left to estimate it from."""
+    error = 0.0 if found.error <= NOTHING * of.of.total else found.error
+    free = found.error_freedom
+    return Line((), error, error / of.of.total, free, error / free if free > 0 else None)
+
+
+def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: float) -> Iterator[Line]:
+    """One a term. F and p are None where there are no errors to hold it against."""
+    positions = [of.positions(term) for term in terms]
+    for term, at, squares in zip(terms, positions, anova.sums_of_squares(of.of, positions, kind), strict=True):
+        free = anova.freedom(at, of.of.levels)
+        share = squares / of.of.total
+        if not errors.mean_square:
+            yield Line(term, squares, share, free, squares / free)
+            continue
+        f = squares / free / errors.mean_square
+        critical = f_quantile(confidence, free, errors.freedom)
+        yield Line(term, squares, share, free, squares / free, f, critical, f_tail(f, free, errors.freedom))
+
+
+def effects(found: Estimates) -> Iterator[Effect]:
+    """Of every term with at most MOST_COMBINATIONS combinations of levels."""
+    for term in found.terms:
+        if math.prod(found.of.of.levels[at] for at in found.of.positions(term)) > MOST_COMBINATIONS:
+            continue
+        for codes, weights in zip(*found.effect_weights(term), strict=True):
+            value, error = found.value(weights), found.error(weights)
+            yield Effect(term, _levels(found.of, term, codes), found.shown(value), error[0], found.interval(value, error))
+
+
+def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
+    return tuple(of.frame.columns[name].levels[code] for name, code in zip(term, codes, strict=True))
+
+
+def means(found: Estimates) -> Iterator[Mean]:
+    """Of every level of every factor, over the cells of the others, each alike."""
+    cells = found.of.of
+    for at, name in enumerate(found.of.factors):
+        if (name,) not in found.terms:
+            continue
+        counts = np.bincount(cells.codes[:, at], weights=cells.counts, minlength=cells.levels[at])
+        for level, weights, count in zip(found.of.frame.columns[name].levels, found.mean_weights(name), counts, strict=True):
+            middle = found.shown(cells.mean + found.value(weights))
+            yield Mean((name,), (level,), int(count), middle, found.interval(middle, found.error(weights)))
+
+
+def cell_means(found: Estimates) -> Iterator[Mean]:
+    """Of every cell that has values, with intervals from the cell's own spread where variances differ, else from all errors;
+    none for one factor, whose means they are."""
+    cells, errors = found.of.of, found.errors
+    if found.one_factor:
+        return
+    for row, mean, count, within in zip(cells.codes, cells.means, cells.counts, cells.within, strict=True):
+        middle = found.shown(cells.mean + float(mean))
+        square, free = errors.mean_square, float(errors.freedom)
+        if found.unequal:
+            square, free = (float(within) / (count - 1), float(count - 1)) if count > 1 else (None, 0.0)
+        bounds = found.interval(middle, (math.sqrt(square / count) if square else None, free))
+        yield Mean(found.of.factors, _levels(found.of, found.of.factors, row), int(count), middle, bounds)
+
+
+def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
+    """The sign table of a 2^k r design; nothing for another."""
+    if not factorial.is_factorial(of.of):
+        return
+    for each in factorial.sign_effects(of.of, confidence):
+        half = each.half_width
+        bounds = Interval(each.effect - half, each.effect + half, confidence) if half else None
+        share = each.sum_of_squares / of.of.total
+        yield SignEffect(of.term(each.term), each.effect, each.sum_of_squares, share, bounds)
+
+
+def truncation(of: Data, whole: Sequence[Term], kept: Sequence[Term]) -> Truncation | None:
+    """What the terms of ``whole`` that are not ``kept`` accounted for; None where all are."""
+    dropped = tuple(term for term in whole if term not in kept)
+    if not dropped:
+        return None
+    large = anova.fit(of.of, [of.positions(term) for term in whole])
+    small = anova.fit(of.of, [of.positions(term) for term in kept])
+    lost, free = small.error - large.error, small.error_freedom - large.error_freedom
+    errors = errors_of(of, large)
+    f = lost / free / errors.mean_square if errors.mean_square else None
+    return Truncation(
+        dropped,
+        max(0.0, lost / of.of.total),
+        1 - errors.share,
+        f,
+        None if f is None else f_tail(f, free, large.error_freedom),
+    )

@@ -1,0 +1,143 @@
+"""The terms of a model from a formula in Wilkinson & Rogers's (1973) notation, as R and statsmodels read it.
+
+``a + b`` both; ``a:b`` their interaction; ``a * b`` is ``a + b + a:b``; ``(a + b + c)^2`` all up to pairs; ``- a:b`` without.
+A response may stand before ``~``, as ``y`` or ``log(y)``.  Names that are no plain words are written in backquotes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.variance import Term
+
+TOKEN = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.@]*)|(?P<number>\d+)|(?P<sign>\*\*|[-+:*^()]))")
+Terms = list[frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """``response`` None where there is none; ``logarithm`` whether it is log(response)."""
+
+    response: str | None
+    logarithm: bool
+    terms: tuple[Term, ...]
+    """By order, then as written."""
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for term in self.terms for name in term))
+
+
+def parse(text: str) -> Formula:
+    """Raises TwinbedError where it is no formula."""
+    left, tilde, right = text.rpartition("~")
+    response, logarithm = _response(left.strip(), text) if tilde else (None, False)
+    reader = _Reader(text, right)
+    found = reader.sum()
+    if reader.at < len(reader.tokens):
+        raise reader.error(f"{reader.tokens[reader.at]!r} is not expected")
+    if not found:
+        raise reader.error("it has no terms")
+    names = reader.names
+    ordered = sorted(found, key=len)
+    return Formula(response, logarithm, tuple(tuple(sorted(term, key=names.index)) for term in ordered))
+
+
+def factorial(factors: Sequence[str], highest: int) -> tuple[Term, ...]:
+    """All main effects and interactions of up to ``highest`` factors."""
+    return tuple(term for size in range(1, highest + 1) for term in itertools.combinations(factors, size))
+
+
+def _response(text: str, whole: str) -> tuple[str, bool]:
+    found = re.fullmatch(r"(?:(log)\s*\(\s*)?(?:`([^`]+)`|([^\W\d][\w.@]*))\s*(\))?", text)
+    if not found or bool(found[1]) != bool(found[4]):
+        raise TwinbedError(f"the formula {whole!r} has no response before ~ that can be read", advice="y ~ ... or log(y) ~ ...")
+    return found[2] or found[3], bool(found[1])
+
+
+class _Reader:
+    """Recursive descent; each method reads one level of precedence: sum, product, interaction, power, atom."""
+
+    def __init__(self, whole: str, text: str) -> None:
+        self.whole = whole
+        self.tokens: list[str] = []
+        self.names: list[str] = []
+        self.at = 0
+        place = 0
+        while text[place:].strip():
+            found = TOKEN.match(text, place)
+            if not found:
+                raise self.error(f"{text[place:].strip()[0]!r} is not expected")
+            name = found["quoted"] or found["name"]
+            self.tokens.append(f"`{name}" if name else "^" if found["sign"] == "**" else found["sign"] or found["number"])
+            if name and name not in self.names:
+                self.names.append(name)
+            place = found.end()
+
+    def error(self, why: str) -> TwinbedError:
+        return TwinbedError(
+            f"the formula {self.whole!r} cannot be read: {why}", advice="such as testbed * payload, or a + b + a:b"
+        )
+
+    def take(self, *signs: str) -> str | None:
+        if self.at < len(self.tokens) and self.tokens[self.at] in signs:
+            self.at += 1
+            return self.tokens[self.at - 1]
+        return None
+
+    def sum(self) -> Terms:
+        found = self.product()
+        while sign := self.take("+", "-"):
+            right = self.product()
+            found = _joined(found, right) if sign == "+" else [term for term in found if term not in right]
+        return found
+
+    def product(self) -> Terms:
+        found = self.interaction()
+        while self.take("*"):
+            right = self.interaction()
+            found = _joined(_joined(found, right), _crossed(found, right))
+        return found
+
+    def interaction(self) -> Terms:
+        found = self.power()
+        while self.take(":"):
+            found = _crossed(found, self.power())
+        return found
+
+    def power(self) -> Terms:
+        base = found = self.atom()
+        if self.take("^"):
+            exponent = self.tokens[self.at] if self.at < len(self.tokens) else ""
+            if not exponent.isdigit() or int(exponent) < 1:
+                raise self.error("^ needs a whole number after it")
+            self.at += 1
+            for _ in range(min(int(exponent), len(base)) - 1):
+                found = _joined(found, _crossed(found, base))
+        return found
+
+    def atom(self) -> Terms:
+        if self.take("("):
+            found = self.sum()
+            if not self.take(")"):
+                raise self.error("a closing parenthesis is missing")
+            return found
+        if self.at >= len(self.tokens):
+            raise self.error("it ends where a factor is expected")
+        token = self.tokens[self.at]
+        if not token.startswith("`"):
+            raise self.error(f"{token!r} is not expected")
+        self.at += 1
+        return [frozenset((token[1:],))]
+
+
+def _joined(one: Terms, two: Terms) -> Terms:
+    return list(dict.fromkeys([*one, *two]))
+
+
+def _crossed(one: Terms, two: Terms) -> Terms:
+    return list(dict.fromkeys(a | b for a in one for b in two))

@@ -1,0 +1,92 @@
+"""Tests of equal means or locations that assume less than analysis of variance.
+
+``welch_anova``: one factor, variances differ (Welch 1951).  ``kruskal_wallis``: one factor, any distribution of one shape, by
+ranks with the correction for ties (1952).  ``permutation``: any term of a model, errors exchangeable but of any distribution:
+residuals of the model without the term are permuted (Freedman & Lane 1983), the p-value counts the data's own order (Phipson &
+Smyth 2010).  None where the data cannot say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinbed.statistics.anova import Cells, Term, before_of, directions, fit, freedom
+from twinbed.statistics.assumptions import Tested
+from twinbed.statistics.quantiles import f_tail
+
+Floats = NDArray[np.float64]
+ROUNDS = 1999
+"""Permutations: the least p-value is 1/2000, and the error of one near 0.05 is 0.005."""
+MOST_WORK = 5e8
+"""Multiplications a term may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A level's values, summed up; ``variance`` has n - 1 in its denominator."""
+
+    n: int
+    mean: float
+    variance: float
+
+
+def welch_anova(groups: Sequence[Group]) -> Tested | None:
+    """None where a group has one value or does not vary."""
+    if len(groups) < 2 or any(group.n < 2 or group.variance <= 0 for group in groups):
+        return None
+    weights = [group.n / group.variance for group in groups]
+    total, k = math.fsum(weights), len(groups)
+    mean = math.fsum(weight * group.mean for weight, group in zip(weights, groups, strict=True)) / total
+    spread = math.fsum((1 - w / total) ** 2 / (g.n - 1) for w, g in zip(weights, groups, strict=True)) / (k * k - 1)
+    between = math.fsum(w * (g.mean - mean) ** 2 for w, g in zip(weights, groups, strict=True)) / (k - 1)
+    statistic, freedom = between / (1 + 2 * (k - 2) * spread), 1 / (3 * spread)
+    return Tested("Welch's ANOVA", statistic, (k - 1, freedom), f_tail(statistic, k - 1, freedom))
+
+
+def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
+    """None where all values are the same."""
+    from scipy.stats import kruskal
+
+    if len(groups) < 2 or np.ptp(np.concatenate(groups)) <= 0:
+        return None
+    found = kruskal(*groups)
+    return Tested("Kruskal-Wallis", float(found.statistic), (len(groups) - 1,), float(found.pvalue))
+
+
+def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int) -> Tested | None:
+    """F of a term (with the mean square of the whole model's errors) among those of permuted residuals. None where there are no
+    errors, or for more work than MOST_WORK."""
+    found = fit(of, terms)
+    free, parameters = found.error_freedom, found.design.shape[1]
+    if free <= 0 or found.error <= 0 or float(of.n) * parameters * ROUNDS > MOST_WORK:
+        return None
+    root = np.sqrt(of.counts)
+    own = directions(of, before_of(terms, at, kind), terms[at])
+    whole, _ = np.linalg.qr(found.design * root[:, None])
+    rest = [term for each, term in enumerate(terms) if each != at]
+    without = fit(of, rest)
+    residuals = of.centred - without.fitted[of.of_row]
+    # Per row, directions of cells are divided by the roots of counts, so that a product over rows is one over cells.
+    mine, all_of = (own / root[:, None])[of.of_row], (whole / root[:, None])[of.of_row]
+    generator = np.random.Generator(np.random.PCG64(seed))
+
+    def statistics(values: Floats) -> Floats:
+        explained = np.sum((mine.T @ values) ** 2, axis=0) / own.shape[1]
+        errors = np.sum(values**2, axis=0) - np.sum((all_of.T @ values) ** 2, axis=0)
+        return np.asarray(explained / (np.maximum(errors, 1e-12 * np.sum(values**2, axis=0)) / free))
+
+    observed = float(statistics(residuals[:, None])[0])
+    exceeding, left = 0, ROUNDS
+    chunk = max(1, int(2e6) // of.n)
+    while left:
+        size = min(chunk, left)
+        permuted = generator.permuted(np.tile(residuals, (size, 1)), axis=1).T
+        exceeding += int(np.sum(statistics(permuted) >= observed * (1 - 1e-10)))
+        left -= size
+    freedoms = (freedom(terms[at], of.levels), free)
+    return Tested("permutation", observed, freedoms, (exceeding + 1) / (ROUNDS + 1))

@@ -1,0 +1,222 @@
+"""Sums of squares of a linear model of categorical factors: sequential (I), marginal (II) and with the rest (III).
+
+Observations are first reduced to cells (combinations of levels): every model of factors has the same sums of squares on the
+cells' means, weighted by their counts, plus the squares within cells.  So the work depends on the number of cells, not of
+rows.  Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of squares is
+the squared length of the response's part along the term's own directions (Householder QR), never a difference of two large
+residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), which type III needs to mean anything.
+
+Limits: factors only; cells that a term needs must not be empty, nor terms collinear (``Aliased``).
+Sources: Jain, The Art of Computer Systems Performance Analysis (1991), chapters 20 to 23; Fox, Applied Regression Analysis
+(2016), chapter 8 (types II and III, as R's car::Anova); MacKinnon & White (1985) for HC3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Term = tuple[int, ...]
+"""The factors (positions, ascending) whose interaction it is; one factor is a main effect."""
+
+DEPENDENT = 1e-8
+"""A column whose part that earlier columns do not explain is a smaller share of its length is taken as dependent on them."""
+
+
+class Aliased(ValueError):
+    """``term`` cannot be told from ``others`` (none: from the mean) with the cells that there are."""
+
+    def __init__(self, term: Term, others: tuple[Term, ...]) -> None:
+        super().__init__(f"term {term} is collinear with {others}")
+        self.term = term
+        self.others = others
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Observations by cell. ``means`` are of values less ``mean``; ``within`` are each cell's squares about its own mean."""
+
+    codes: Integers
+    """(cells, factors): each cell's level of each factor."""
+    levels: tuple[int, ...]
+    """Number of levels of each factor."""
+    counts: Floats
+    means: Floats
+    within: Floats
+    mean: float
+    of_row: Integers
+    """Each observation's cell."""
+    centred: Floats
+    """Each observation less ``mean``."""
+
+    @property
+    def n(self) -> int:
+        return len(self.of_row)
+
+    @property
+    def total(self) -> float:
+        """The sum of squares about the mean (Jain's SST)."""
+        return math.fsum(self.centred**2)
+
+
+def cells(y: Floats, codes: Sequence[Integers], levels: Sequence[int]) -> Cells:
+    """Reduces observations to cells; ``codes`` holds each factor's level of each observation."""
+    shift = math.fsum(y) / len(y)
+    centred = y - shift
+    # The mean of large values is rounded as they are; what that leaves is taken off once more.
+    rest = math.fsum(centred) / len(y)
+    centred = centred - rest
+    table = np.stack(codes, axis=1) if codes else np.zeros((len(y), 0), dtype=np.intp)
+    found, of_row = np.unique(table, axis=0, return_inverse=True)
+    of_row = of_row.reshape(-1)
+    order = np.argsort(of_row, kind="stable")
+    counts = np.bincount(of_row, minlength=len(found))
+    means, within = np.empty(len(found)), np.empty(len(found))
+    for at, group in enumerate(np.split(centred[order], np.cumsum(counts)[:-1])):
+        means[at] = mean_of(group)
+        within[at] = math.fsum((group - means[at]) ** 2)
+    return Cells(found, tuple(levels), counts.astype(float), means, within, shift + rest, of_row, centred)
+
+
+def mean_of(values: Floats) -> float:
+    """The mean, which is exactly the value where all are the same."""
+    first = float(values[0])
+    return first + math.fsum(values - first) / len(values)
+
+
+def contrasts(levels: int) -> Floats:
+    """Sum contrasts: (levels, levels - 1)."""
+    return np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])
+
+
+def columns(term: Term, codes: Integers, levels: Sequence[int]) -> Floats:
+    """The columns of a term's contrasts for rows of codes: (rows, product of levels less one)."""
+    found = np.ones((len(codes), 1))
+    for factor in term:
+        of_factor = contrasts(levels[factor])[codes[:, factor]]
+        found = (found[:, :, None] * of_factor[:, None, :]).reshape(len(codes), -1)
+    return found
+
+
+def freedom(term: Term, levels: Sequence[int]) -> int:
+    """A term's degrees of freedom."""
+    return math.prod(levels[factor] - 1 for factor in term)
+
+
+def directions(of: Cells, before: Sequence[Term], term: Term) -> Floats:
+    """Orthonormal directions (cells, df) of a term beyond those of the mean and of the terms ``before`` it, for values that are
+    weighted by the roots of the counts. Raises Aliased."""
+    blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in (*before, term))]
+    design = np.hstack(blocks) * np.sqrt(of.counts)[:, None]
+    q, r = np.linalg.qr(design)
+    _refuse_dependence(design, r, [(), *before, term], [block.shape[1] for block in blocks])
+    return q[:, design.shape[1] - blocks[-1].shape[1] :]
+
+
+def _refuse_dependence(design: Floats, r: Floats, terms: Sequence[Term], widths: Sequence[int]) -> None:
+    lengths = np.linalg.norm(design, axis=0)
+    owners = np.repeat(np.arange(len(terms)), widths)
+    for at in range(design.shape[1]):
+        if at < len(r) and abs(r[at, at]) > DEPENDENT * lengths[at]:
+            continue
+        owner = terms[owners[at]]
+        weights = np.linalg.lstsq(design[:, :at], design[:, at], rcond=None)[0]
+        used = dict.fromkeys(terms[owners[column]] for column in np.flatnonzero(np.abs(weights) > 1e-6))
+        raise Aliased(owner, tuple(term for term in used if term and term != owner))
+
+
+def sums_of_squares(of: Cells, terms: Sequence[Term], kind: str) -> list[float]:
+    """Each term's sum of squares, by type ``I`` (after the terms before it), ``II`` (after all terms that do not contain it) or
+    ``III`` (after all others). Raises Aliased."""
+    weighted = of.means * np.sqrt(of.counts)
+    return [
+        float(np.sum((directions(of, before_of(terms, at, kind), term).T @ weighted) ** 2)) for at, term in enumerate(terms)
+    ]
+
+
+def before_of(terms: Sequence[Term], at: int, kind: str) -> list[Term]:
+    """The terms that a term is judged after."""
+    if kind == "I":
+        return list(terms[:at])
+    others = [*terms[:at], *terms[at + 1 :]]
+    return others if kind == "III" else [each for each in others if not set(terms[at]) <= set(each)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A model fitted to cells. ``starts`` holds where each term's coefficients begin; the mean's is the first."""
+
+    coefficients: Floats
+    unscaled: Floats
+    """The inverse of X'WX: times the mean square of errors it is the covariance of the coefficients."""
+    fitted: Floats
+    """Of each cell, less the mean of all."""
+    design: Floats
+    """Of each cell, not weighted."""
+    error: float
+    """Sum of squares of the residuals."""
+    error_freedom: int
+    starts: tuple[int, ...]
+
+    @property
+    def mean_square(self) -> float | None:
+        """Of the errors; None where there is nothing left to estimate it from."""
+        return self.error / self.error_freedom if self.error_freedom > 0 else None
+
+
+def fit(of: Cells, terms: Sequence[Term]) -> Fit:
+    """Least squares. Raises Aliased."""
+    blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in terms)]
+    widths = [block.shape[1] for block in blocks]
+    design = np.hstack(blocks)
+    root = np.sqrt(of.counts)
+    weighted = design * root[:, None]
+    q, r = np.linalg.qr(weighted)
+    _refuse_dependence(weighted, r, [(), *terms], widths)
+    coefficients = np.linalg.solve(r, q.T @ (root * of.means))
+    inverse = np.linalg.solve(r, np.eye(len(r)))
+    saturated = design.shape[1] == len(of.codes)
+    fitted = of.means.copy() if saturated else design @ coefficients
+    lack = 0.0 if saturated else float(np.sum(of.counts * (of.means - fitted) ** 2))
+    error = math.fsum(of.within) + lack
+    starts = tuple(int(start) for start in np.cumsum(widths)[:-1])
+    return Fit(coefficients, inverse @ inverse.T, fitted, design, error, of.n - design.shape[1], starts)
+
+
+def robust_covariance(of: Cells, found: Fit) -> Floats | None:
+    """HC3: the covariance of the coefficients whatever the variances of cells are; None where an observation has leverage 1."""
+    leverage = np.einsum("ij,jk,ik->i", found.design, found.unscaled, found.design)
+    if np.any(leverage > 1 - 1e-9):
+        return None
+    squares = of.within + of.counts * (of.means - found.fitted) ** 2
+    middle = found.design.T @ (found.design * (squares / (1 - leverage) ** 2)[:, None])
+    return np.asarray(found.unscaled @ middle @ found.unscaled)
+
+
+def wald(found: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: str) -> float | None:
+    """F of one term from a covariance of coefficients: of type III its own coefficients, of type II the part of them that is
+    conjugate to those of the terms that contain it (as car::Anova does with vcov.). None where the covariance is singular."""
+    ends = [*found.starts[1:], len(found.coefficients)]
+
+    def of_term(each: int) -> list[int]:
+        return list(range(found.starts[each], ends[each]))
+
+    identity = np.eye(len(found.coefficients))
+    containing = [each for each, term in enumerate(terms) if each != at and set(terms[at]) <= set(term)]
+    rows = identity[of_term(at)]
+    if kind == "II" and containing:
+        inner = identity[[row for each in containing for row in of_term(each)]]
+        both = np.vstack([rows, inner])
+        q, _ = np.linalg.qr(both @ covariance @ inner.T, mode="complete")
+        rows = q[:, len(inner) :].T @ both
+    middle = rows @ covariance @ rows.T
+    if np.linalg.matrix_rank(middle) < len(rows):
+        return None
+    values = rows @ found.coefficients
+    return float(values @ np.linalg.solve(middle, values)) / len(rows)
