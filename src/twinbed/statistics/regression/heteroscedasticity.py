@@ -1,0 +1,105 @@
+"""Whether the residuals' variance depends on the explaining variables.
+
+Breusch-Pagan in Koenker's studentised form (1981), which does not need normal residuals: n R^2 of the squared residuals on the
+model's columns, chi-square of p - 1 degrees of freedom.  White (1980): the same on the columns, their squares and their
+products, so that it also sees what they do together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from twinbed.statistics.regression.least_squares import Doubles, Fit
+
+_ROWS = 4096
+"""At a time: their products stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """A statistic that is chi-square distributed where the assumption holds."""
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+
+
+def _chi_square(statistic: float, degrees_of_freedom: int) -> ChiSquare:
+    return ChiSquare(statistic, degrees_of_freedom, float(chdtrc(degrees_of_freedom, statistic)))
+
+
+def breusch_pagan(fit: Fit) -> ChiSquare | None:
+    """On the model's columns. None where there is but one."""
+    if fit.p < 2:
+        return None
+    squares = fit.residuals**2 - fit.residual_sum / fit.n
+    total = float(squares @ squares)
+    if total == 0:
+        return _chi_square(0.0, fit.p - 1)
+    explained = fit.q.T @ squares
+    return _chi_square(fit.n * float(explained @ explained) / total, fit.p - 1)
+
+
+def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
+    """On the columns (n x p), their squares and products. None where rows do not outnumber those."""
+    columns = _near_zero(matrix[:, 1:] if fit.constant else matrix)
+    if not columns.shape[1]:
+        return None
+    squares = fit.residuals**2
+    squares = squares - squares.mean()
+    first, second = _distinct_products(columns)
+    columns = np.hstack([columns, np.ones((fit.n, 1))])
+    gram = np.zeros((len(first), len(first)))
+    sums, right = np.zeros(len(first)), np.zeros(len(first))
+    for start in range(0, fit.n, _ROWS):
+        part = columns[start : start + _ROWS]
+        products = part[:, first] * part[:, second]
+        gram += products.T @ products
+        sums += products.sum(axis=0)
+        right += products.T @ squares[start : start + _ROWS]
+    lengths = np.sqrt(np.diag(gram))
+    gram = (gram - np.outer(sums, sums) / fit.n) / np.outer(lengths, lengths)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > 1e-10 * values[-1]
+    rank = int(kept.sum())
+    total = float(squares @ squares)
+    if rank == 0 or rank + 1 >= fit.n:
+        return None
+    if total == 0:
+        return _chi_square(0.0, rank)
+    explained = (vectors[:, kept].T @ (right / lengths)) ** 2 / values[kept]
+    return _chi_square(fit.n * float(explained.sum()) / total, rank)
+
+
+def _near_zero(columns: Doubles) -> Doubles:
+    """Columns of size 1. The test does not depend on where they are 0, but digits do."""
+    means, spreads = columns.mean(axis=0), columns.std(axis=0)
+    moved = columns - np.where(np.abs(means) > 10 * spreads, means, 0.0)
+    scaled: Doubles = moved / np.maximum(np.abs(moved).max(axis=0), np.finfo(float).tiny)
+    return scaled
+
+
+def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of columns whose products differ and are not 0; the last index, one more than there are columns, stands for ones.
+
+    Products of indicators are mostly 0 or each other. They are told apart by their sums over rows weighted at random.
+    """
+    n, p = columns.shape
+    weights = 0.5 + np.random.default_rng(1980).random((n,))
+    weighted = columns * weights[:, None]
+    sums = np.vstack([weighted.T @ columns, np.atleast_2d(weights @ columns)])
+    seen: set[str] = set()
+    found = []
+    for first in range(p):
+        for second in (p, *range(first, p)):
+            total = float(sums[second, first])
+            mark = f"{total:.11e}"
+            if abs(total) > 1e-12 * n and mark not in seen:
+                seen.add(mark)
+                found.append((first, second))
+    first_of, second_of = np.array(found, dtype=np.intp).reshape(-1, 2).T
+    return first_of, second_of
