@@ -100,7 +100,7 @@ def test_times_of_a_sample_are_estimates_with_an_error(tmp_path: Path) -> None:
     def found(times: str, share: str, slept: str) -> Extracted:
         folder = tmp_path / times / "client"
         folder.mkdir(parents=True)
-        head = f"twinbed-syscalls-count 2\narchitecture x86_64\nmethod bpf\ntimes {times}\ntimed_share {share}\n\n@ 0 0\ns 1 7 7 a\n"
+        head = f"twinbed-syscalls-count 2\nmethod bpf\ntimes {times}\ntimed_share {share}\n\n@ 0 0\ns 1 7 7 a\n"
         text = head + "".join(line.strip() + "\n" for line in lines.replace("SLEPT", slept).splitlines()) + "end 9 41 0\n"
         (folder / "system-calls.count").write_text(text)
         return syscalls.extract(SyscallsParams(), folder.parent)

@@ -12,8 +12,8 @@ the container or the guest, and never itself or the agent.  Gives calls by kind,
 calls is from entry to exit: with more programs than CPUs it holds the time for which a thread was not running.
 
 ``count`` reads the clock for one call in 16, chosen at random (``times: sampled``): ``seconds`` is then the mean of the timed
-calls times how many returned, null where none was timed; everything else stays exact.  Kinds of calls of which none was timed are
-not in the metrics' sums; rare calls that are long (a shell's wait for its child) want ``times: all``.
+calls times how many returned, null where none was timed; everything else stays exact.  Calls of which none was timed are not
+in the metrics' sums; rare calls that are long (a shell's wait for its child) want ``times: all``.
 
 Limits: ``count`` costs about 5 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
 container has a probe, and each sees the others' calls before it puts them aside.  Context switches and block I/O of single
