@@ -83,7 +83,7 @@ impl Count {
                     sum.timed += number(7);
                     sum.time_ns = optional::<u64>(fields[8]).map(|time| time + sum.time_ns.unwrap_or(0));
                     sum.squares_ns2 = optional::<u128>(fields[9]).map(|more| more + sum.squares_ns2.unwrap_or(0));
-                    assert!(fields.len() == 10 && number(7) <= number(4) && number(4) <= number(3), "{line}");
+                    assert_eq!(fields.len(), 10, "{line}");
                 }
                 "x" => count.ended.push(streams[fields[0]].clone()),
                 "lost" => count.lost += number(0),
