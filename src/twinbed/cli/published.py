@@ -207,9 +207,9 @@ def _own(results: Path, margin: float) -> list[Own]:
     """The comparisons of a results folder, by the analysis `compare`."""
     from twinbed import registry
     from twinbed.cli.extraction import extracted
+    from twinbed.model.run import level_text
     from twinbed.model.units import QuantityError, parse_size
     from twinbed.published.beside import Own
-    from twinbed.model.run import level_text
 
     analysis = registry.analysis("compare")
     tables = extracted(results)
