@@ -266,6 +266,22 @@ def test_of_several_factors_with_odd_errors_residuals_are_permuted():
     assert again == p
 
 
+def test_of_several_factors_with_unequal_variances_f_and_intervals_are_by_hc3():
+    generator = np.random.default_rng(8)
+    columns = crossed(2, 3, replicates=10)
+    spread = np.where(np.array(columns["b"]) == 2, 8.0, 0.2)
+    y = (generator.normal(size=60) * spread + 3 * np.array(columns["a"])).tolist()
+    found = analysed(frame(y, **columns), formula="a + b")
+    assert found.checks[0].holds is False
+    assert [":".join(each.term) for each in found.alternatives if each.test == "F (HC3)"] == ["a", "b"]
+    assert {each.method for each in found.differences} == {"t, HC3", "Sidak, HC3", "Tukey-Kramer, HC3"}
+    # What does not vary much is known better than the pooled errors say: levels 0 and 1 of b.
+    pooled = analysed(frame(y, **columns), formula="a + b", variances="equal")
+    first, again = (next(each for each in one.differences if each.factor == "b") for one in (found, pooled))
+    assert first.standard_error is not None and again.standard_error is not None
+    assert first.standard_error < 0.8 * again.standard_error
+
+
 # Of a study.
 
 

@@ -14,6 +14,7 @@ from tests.synthetic_results import planted_response, write_study
 
 from twinbed.cli import exit as codes
 from twinbed.cli.main import run
+from twinbed.model.caution import Caution, Kind
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "anova"
 LOSS = (GOLDEN / "loss.csv", "--response", "loss", "--factor", "receivers")
@@ -156,6 +157,19 @@ def test_of_results_all_factors_and_the_logarithm_by_default(shown, tmp_path):
     assert ratio and abs(float(ratio[1]) - 0.5) < 0.02
     _, out, _ = shown(folder, "--response", "requests_per_second", "--no-log", "--factor", "testbed")
     assert out.startswith("Of the variation of requests per second: testbed") and "payload" not in out
+
+
+def test_cautions_travel_with_the_result(shown, tmp_path):
+    respond = planted_response({"one": 1.0, "two": 0.5}, 0.02, 3)
+    carried = [Caution(Kind.STEAL, "5 % of the time")]
+    folder = write_study(tmp_path / "results", ["one", "two"], {}, 3, respond, cautions=carried)
+    said = "hypervisor took CPU time away (one, 3 of 3 runs: 5 % of the time). To do: run on a quiet"
+    _, out, _ = shown(folder, "--response", "requests_per_second")
+    assert said in out
+    _, out, _ = shown(folder, "--response", "requests_per_second", "--format", "html")
+    assert said in out
+    _, out, _ = shown(folder, "--response", "requests_per_second", "--format", "json")
+    assert [each["subject"] for each in json.loads(out)["cautions"] if each["kind"] == "steal"] == ["one", "two"]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ position, replicate and run as columns.  Rows without a value are left out, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Layer, Scale
 from twinbed.model.run import Level, Status, level_text
@@ -72,6 +73,8 @@ class Frame:
     """What explains it unless one says otherwise: of a study its factors that vary; of a file the columns asked for."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of rows that are not here."""
+    cautions: tuple[Caution, ...] = ()
+    """What the runs carried, each kind once for each testbed."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -107,7 +110,7 @@ class Frame:
     def rows(self, kept: NDArray[np.bool_], left_out: Mapping[str, int]) -> Frame:
         """The rows where ``kept`` is true; ``left_out`` counts all that are not."""
         columns = {name: column_of(name, each, kept) for name, each in self.columns.items()}
-        return Frame(self.source, self.response, self.unit, self.scale, self.y[kept], columns, self.factors, left_out)
+        return replace(self, y=self.y[kept], columns=columns, left_out=left_out)
 
 
 def column_of(name: str, column: Column, kept: NDArray[np.bool_]) -> Column:
@@ -199,7 +202,24 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
         columns=columns,
         factors=tuple(factor for factor in names if len(columns[factor].levels) > 1),
         left_out=left_out,
+        cautions=tuple(_cautions(tables, {record.id: str(record.settings["testbed"]["name"]) for record, _ in rows})),
     )
+
+
+def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
+    """Those of the folder, then those of the runs that are here; ``testbeds`` says of which each run is."""
+    yield from tables.cautions
+    table = tables.table("cautions")
+    if not table.num_rows:
+        return
+    runs: dict[tuple[str, Kind], dict[str, str]] = {}
+    for run, kind, detail in zip(*(table[name].to_pylist() for name in ("run", "kind", "detail")), strict=True):
+        if run in testbeds and kind.upper() in Kind.__members__:
+            runs.setdefault((testbeds[run], Kind[kind.upper()]), {}).setdefault(run, detail)
+    for (testbed, kind), of in runs.items():
+        count = sum(each == testbed for each in testbeds.values())
+        first = next((detail for detail in of.values() if detail), "")
+        yield Caution(kind, f"{len(of)} of {count} runs" + (f": {first}" if first else ""), testbed)
 
 
 def _metric(

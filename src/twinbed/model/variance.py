@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
 
@@ -181,6 +182,8 @@ class Anova:
     residuals: tuple[Residual, ...]
     notes: tuple[str, ...]
     """What was chosen, left out or not computed, and why, one sentence each."""
+    cautions: tuple[Caution, ...] = ()
+    """What the runs carried."""
 
 
 Row = dict[str, Any]

@@ -49,6 +49,13 @@ def about(found: Anova) -> str:
     return f"n = {found.n} in {found.cells} cells, {each}; {factors}{kind}"
 
 
+def cautions(found: Anova) -> Iterator[str]:
+    """What the runs carried, one sentence each: of what, what it means, what to do."""
+    for each in found.cautions:
+        where = ", ".join(part for part in (each.subject, each.detail) if part)
+        yield f"{heading(each.kind.meaning)}" + (f" ({where})" if where else "") + f". To do: {each.kind.advice}."
+
+
 def unit_of(found: Anova) -> Scaling:
     """What means are shown in."""
     if found.logarithm:

@@ -19,6 +19,7 @@ from twinbed.report.variance import (
     about,
     alternative_table,
     assumption_table,
+    cautions,
     difference_table,
     lede,
     means_table,
@@ -53,8 +54,9 @@ def page(found: Anova) -> str:
 def sections(found: Anova) -> Iterator[str]:
     """What a page shows of it, from the table to the residuals."""
     yield "<section><h2>Analysis of variance</h2>" + variance_table(found).as_html()
-    if found.notes:
-        yield '<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in found.notes) + "</ul>"
+    if found.notes or found.cautions:
+        said = (*found.notes, *cautions(found))
+        yield '<ul class="notes">' + "".join(f"<li>{escape(each)}</li>" for each in said) + "</ul>"
     if found.truncation:
         yield _titled(truncation_table(found))
     if found.signs:

@@ -55,7 +55,7 @@ class AnovaAnalysis:
         """Raises TwinbedError where nothing can be said, and says why."""
         params = params or AnovaParams()
         found = self.analyse(of_tables(tables_of_study, self.response(params)), params)
-        return Result(analysis=self.name, tables=tables(found))
+        return Result(analysis=self.name, cautions=found.cautions, tables=tables(found))
 
     def columns(self, params: AnovaParams) -> tuple[str, ...] | None:
         """The columns that a model needs; None where it takes what there is."""
@@ -184,6 +184,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
             *said.of_variances(of, errors, checks, unequal, confidence),
             *(answer for answer in answers if isinstance(answer, str)),
         ),
+        cautions=of.frame.cautions,
     )
 
 

@@ -134,20 +134,21 @@ def rendered(found: Anova, style: str, table: str) -> str:
         "r_squared": found.r_squared,
         "truncation": _truncation(found),
         "notes": found.notes,
+        "cautions": [caution.to_json() for caution in found.cautions],
     }
     return json.dumps({**about, **rows}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _text(found: Anova) -> list[str]:
-    from twinbed.report.variance import MOST_PAIRS, about, lede, tables
+    from twinbed.report.variance import MOST_PAIRS, about, cautions, lede, tables
 
     parts = [f"{lede(found)}\n{about(found)}\n"]
     said = {""}
     for table in tables(found, MOST_PAIRS):
         parts.append(table.as_text() + ("" if table.caption in said else f"{table.caption}\n"))
         said.add(table.caption)
-    if found.notes:
-        parts.append("".join(f"! {note}\n" for note in found.notes))
+    if found.notes or found.cautions:
+        parts.append("".join(f"! {each}\n" for each in (*found.notes, *cautions(found))))
     return parts
 
 
