@@ -20,7 +20,7 @@ from twinbed.model.variance import Anova, term_text
 from twinbed.statistics import alternatives, assumptions, studentized_range
 from twinbed.statistics import anova as statistics
 from twinbed.statistics.alternatives import Group
-from twinbed.statistics.quantiles import f_quantile, normal_quantile
+from twinbed.statistics.distribution import f_quantile, normal_quantile
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "anova"
 NIST = Path(scipy.__file__).parent / "stats" / "tests" / "data" / "nist_anova"

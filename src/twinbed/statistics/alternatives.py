@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twinbed.statistics.anova import Cells, Term, before_of, directions, fit, freedom
 from twinbed.statistics.assumptions import Tested
-from twinbed.statistics.quantiles import f_tail
+from twinbed.statistics.distribution import f_tail
 
 Floats = NDArray[np.float64]
 ROUNDS = 1999

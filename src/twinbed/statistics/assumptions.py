@@ -42,7 +42,7 @@ def brown_forsythe(groups: Sequence[Floats]) -> Tested | None:
     within = math.fsum(float(np.sum((group - own) ** 2)) for group, own in zip(spreads, means, strict=True))
     if n <= count or within <= 1e-20 * max(between, mean * mean) or mean == 0:
         return None
-    from twinbed.statistics.quantiles import f_tail
+    from twinbed.statistics.distribution import f_tail
 
     statistic = between / (count - 1) / (within / (n - count))
     return Tested("Brown-Forsythe", statistic, (count - 1, n - count), f_tail(statistic, count - 1, n - count))

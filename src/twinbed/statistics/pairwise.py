@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from twinbed.statistics import studentized_range
-from twinbed.statistics.quantiles import t_quantile, t_two_sided
+from twinbed.statistics.distribution import t_quantile, t_two_sided
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from twinbed.statistics import alternatives, anova, assumptions
 from twinbed.statistics.alternatives import ROUNDS, Group
 from twinbed.statistics.anova import Fit, Floats
 from twinbed.statistics.assumptions import Tested
-from twinbed.statistics.quantiles import f_tail
+from twinbed.statistics.distribution import f_tail
 
 LEVEL = 0.05
 VARIANCES, NORMAL = "equal variances", "normal errors"

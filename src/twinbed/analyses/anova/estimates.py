@@ -18,7 +18,7 @@ from twinbed.model.result import Interval
 from twinbed.model.variance import Line, Term
 from twinbed.statistics import anova
 from twinbed.statistics.anova import Fit, Floats, Integers
-from twinbed.statistics.quantiles import t_quantile
+from twinbed.statistics.distribution import t_quantile
 
 ROUNDING = 1e-13
 """A smaller share of the largest value than this is rounding: it is shown as 0."""

@@ -19,7 +19,7 @@ from twinbed.model.run import Level
 from twinbed.model.variance import Effect, Line, Mean, SignEffect, Term, Truncation
 from twinbed.statistics import anova, factorial
 from twinbed.statistics.anova import Fit, Integers
-from twinbed.statistics.quantiles import f_quantile, f_tail
+from twinbed.statistics.distribution import f_quantile, f_tail
 
 NOTHING = 1e-24
 """A smaller share of the variation than this is rounding, not error."""
