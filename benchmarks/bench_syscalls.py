@@ -68,13 +68,14 @@ def run() -> list[Figure]:
 
 
 def _ways(folder: Path, group: Path) -> list[Way]:
-    def probe(mode: str, method: str) -> tuple[str, ...]:
+    def probe(mode: str, method: str, *more: str) -> tuple[str, ...]:
         out = str(folder / "probe.out")
-        return (str(PROBE), "syscalls", mode, "--method", method, "--cgroup", str(group), "--out", out)
+        return (str(PROBE), "syscalls", mode, "--method", method, "--cgroup", str(group), "--out", out, *more)
 
     ways = [
         Way("nothing"),
         Way("count, bpf", probe("count", "bpf"), limit=5.0),
+        Way("count, bpf, all timed", probe("count", "bpf", "--times", "all")),
         Way("count, tracefs", probe("count", "tracefs")),
         Way("trace, bpf", probe("trace", "bpf"), limit=15.0),
         Way("trace, tracefs", probe("trace", "tracefs"), limit=15.0),
@@ -182,9 +183,10 @@ def _a_call(folder: Path) -> list[Figure]:
         return []
     out = folder / "probe.out"
     ways = [Way("nothing looks")]
-    for mode, method in (("count", "bpf"), ("trace", "bpf"), ("trace", "tracefs")):
-        argv = (str(PROBE), "syscalls", mode, "--method", method, "--system-wide", "--out", str(out))
-        ways.append(Way(f"{mode}, {method}", argv))
+    timed = [("count", "bpf", ("--times", times)) for times in ("sampled", "all", "none")]
+    for mode, method, more in (*timed, ("trace", "bpf", ()), ("trace", "tracefs", ())):
+        argv = (str(PROBE), "syscalls", mode, "--method", method, "--system-wide", "--out", str(out), *more)
+        ways.append(Way(" ".join((f"{mode}, {method}", *more)), argv))
     figures = []
     for way in ways:
         with _looking(way, folder):

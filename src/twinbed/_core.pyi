@@ -517,8 +517,9 @@ def system_calls(
     sequence the first `skip` calls do not count, and then `limit` do. `architecture` (x86_64, aarch64) is that of numbers in
     traces that do not say.
 
-    The table has a program's calls: call, calls, timed_calls (whose duration is known), seconds (in them), errors, bytes
-    (that they gave back; null for calls that give no number of bytes).
+    The table has a program's calls: call, calls, timed_calls (whose duration is known), seconds (in them; where a random sample
+    was timed an estimate of what all took, null where none was), seconds_standard_error (0 where all were timed, null where
+    fewer than two of more were), errors, bytes (that they gave back; null for calls that give no number of bytes).
     """
 
 def system_call_names(architecture: str = "x86_64") -> dict[int, str]: ...

@@ -88,6 +88,37 @@ def test_programs_of_ours_are_left_out(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / host)
 
 
+def test_times_of_a_sample_are_estimates_with_an_error(tmp_path: Path) -> None:
+    # 10 sleeps, of which 1, 2, 3 and 4 s were timed: 25 s with a standard error of 10 sqrt((5/3) / 4 (1 - 4/10)) = 5 s.
+    lines = """t 1 b - - - 35 10
+        t 1 b - - 35 39 30
+        t 1 b - 35 39 231 1
+        c 1 b 35 10 10 0 - SLEPT
+        c 1 b 39 30 30 0 - 0 0 0
+        c 1 b 231 1 0 0 - 0 0 0"""
+
+    def found(times: str, share: str, slept: str) -> Extracted:
+        folder = tmp_path / times / "client"
+        folder.mkdir(parents=True)
+        head = f"twinbed-syscalls-count 2\nmethod bpf\ntimes {times}\ntimed_share {share}\n\n@ 0 0\ns 1 7 7 a\n"
+        text = head + "".join(line.strip() + "\n" for line in lines.replace("SLEPT", slept).splitlines()) + "end 9 41 0\n"
+        (folder / "system-calls.count").write_text(text)
+        return syscalls.extract(SyscallsParams(), folder.parent)
+
+    sampled = found("sampled", "0.0625", "4 10000000000 30000000000000000000")
+    rows = {row["call"]: row for row in program(sampled, "a")}
+    sleep, other = rows["nanosleep"], rows["getpid"]
+    assert (sleep["timed_calls"], sleep["seconds"], sleep["seconds_standard_error"]) == (4, 25.0, 5.0)
+    assert (other["calls"], other["timed_calls"], other["seconds"], other["seconds_standard_error"]) == (30, 0, None, None)
+    values = {value.metric: value.value for value in sampled.values}
+    assert (values["wait_seconds"], values["system_call_seconds"], values["system_calls"]) == (25.0, None, 41)
+    (row,) = sampled.tables["system_call_probes"].to_pylist()
+    assert (row["times"], row["timed_share"]) == ("sampled", 0.0625)
+    assert not sampled.cautions
+    none = {value.metric: value.value for value in found("none", "0", "0 - -").values}
+    assert (none["wait_seconds"], none["system_call_seconds"], none["wait_calls"]) == (None, None, 10)
+
+
 def test_lost_calls_and_slower_methods_and_files_cut_off_are_cautions(extracted: Extracted, tmp_path: Path) -> None:
     assert not extracted.cautions
     lines = (GOLDEN / "client" / "system-calls.count").read_text().splitlines(keepends=True)
@@ -120,12 +151,16 @@ def test_hosts_are_seen_from_inside_and_the_machine_on_request() -> None:
 
 def test_each_mode_has_its_own_options() -> None:
     (count,) = syscalls.plan(SyscallsParams(skip=1_000_000, slice="500ms", states=4096), CONTAINER)
-    assert count.argv[5:] == ("--skip", "1000000", "--states", "4096", "--slice", "0.5")
+    assert count.argv[5:] == ("--skip", "1000000", "--states", "4096", "--times", "sampled", "--slice", "0.5")
+    (exact,) = syscalls.plan(SyscallsParams(times="all"), CONTAINER)
+    assert exact.argv[-2:] == ("--times", "all")
     (trace,) = syscalls.plan(SyscallsParams(mode="trace", buffer="16MiB", skip=5), CONTAINER)
     assert trace.argv[2:] == ("trace", "--out", "{artifacts}/system-calls.trace", "--buffer", "16384")
 
 
-@pytest.mark.parametrize("setting", [{"mode": "strace"}, {"skip": -1}, {"slice": "1ms"}, {"states": 0}, {"buffer": "1B"}])
+@pytest.mark.parametrize(
+    "setting", [{"mode": "strace"}, {"skip": -1}, {"slice": "1ms"}, {"times": "some"}, {"states": 0}, {"buffer": "1B"}]
+)
 def test_settings_that_the_probe_would_refuse(setting: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         SyscallsParams(**setting)

@@ -361,3 +361,66 @@ fn count_file_as_documented() {
     let (_, cut) = read(&COUNTS.as_bytes()[..COUNTS.len() - 30]);
     assert!(cut.summary.cut_off.is_some());
 }
+
+/// Two threads' sleeps of which 1, 2, 3 and 4 s were timed: of 10 calls, 25 s with a standard error of
+/// 10 sqrt((5/3) / 4 (1 - 4/10)) = 5 s.
+const SAMPLED: &str = "\
+twinbed-syscalls-count 2
+architecture x86_64
+times sampled
+timed_share 0.0625
+
+@ 0 100
+s 1 50 50 a
+s 2 51 50 a
+t 1 b - - - 35 6
+t 2 b - - - 35 4
+t 2 b - - 35 39 30
+t 2 b - 35 39 102 2
+t 2 b 35 39 102 231 1
+c 1 b 35 6 6 0 - 1 4000000000 16000000000000000000
+c 2 b 35 4 4 0 - 3 6000000000 14000000000000000000
+c 2 b 39 30 30 0 - 0 0 0
+c 2 b 102 2 2 0 - 1 1000 1000000
+c 2 b 231 1 0 0 - 0 0 0
+end 3000 43 0
+";
+
+#[test]
+fn times_of_a_sample_stand_for_all_calls() {
+    let (programs, source) = read(SAMPLED.as_bytes());
+    assert!(source.summary.skipped.is_empty());
+    let found: Vec<_> = programs[0]
+        .calls
+        .iter()
+        .map(|(name, of)| (name.as_ref(), of.calls, of.timed, of.seconds(), of.seconds_standard_error()))
+        .collect();
+    let expected = [
+        ("exit_group", 1, 0, None, None),
+        ("getpid", 30, 0, None, None),
+        ("getuid", 2, 1, Some(2e-6), None),
+        ("nanosleep", 10, 4, Some(25.0), Some(5.0)),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn times_of_all_calls_have_no_error_and_those_of_none_are_not_there() {
+    let line = "c 2 b 39 30 30 0 - ";
+    for (rest, expected) in [("30 9000000000 -", (Some(9.0), Some(0.0))), ("0 - -", (None, None))] {
+        let text = SAMPLED.replace(&format!("{line}0 0 0"), &format!("{line}{rest}"));
+        let (programs, _) = read(text.as_bytes());
+        let (_, getpid) = programs[0].calls.iter().find(|(name, _)| name.as_ref() == "getpid").expect("getpid");
+        assert_eq!((getpid.calls, (getpid.seconds(), getpid.seconds_standard_error())), (30, expected));
+    }
+    // Before there was a choice all were timed.
+    let (programs, _) = read(COUNTS.as_bytes());
+    let (_, close) = &programs[0].calls[0];
+    assert_eq!((close.timed, close.seconds(), close.seconds_standard_error()), (1, Some(30e-9), Some(0.0)));
+}
+
+#[test]
+fn count_files_of_later_versions_are_refused() {
+    let refused = read_cut(SAMPLED.replacen("count 2", "count 3", 1).as_bytes(), Cut::default()).unwrap_err();
+    assert!(refused.contains("twinbed-syscalls-count 1 or 2"), "{refused}");
+}

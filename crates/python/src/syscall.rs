@@ -65,15 +65,13 @@ fn entry(py: Python<'_>, program: Tallied) -> PyResult<Bound<'_, PyTuple>> {
     columns.text("call", calls.iter().map(|(name, _)| name.as_ref()));
     columns.integer("calls", calls.iter().map(|(_, totals)| totals.calls as i64));
     columns.integer("timed_calls", calls.iter().map(|(_, totals)| totals.timed as i64));
-    columns.optional_real(
-        "seconds",
-        calls.iter().map(|(_, totals)| (totals.timed > 0).then_some(totals.duration_ns as f64 / 1e9)),
-    );
+    columns.optional_real("seconds", calls.iter().map(|(_, totals)| totals.seconds()));
+    columns.optional_real("seconds_standard_error", calls.iter().map(|(_, totals)| totals.seconds_standard_error()));
     columns.integer("errors", calls.iter().map(|(_, totals)| totals.errors as i64));
     columns.optional_integer(
         "bytes",
         calls.iter().map(|(name, totals)| {
-            (totals.timed.max(totals.positive) > 0 && moves_bytes(name)).then_some(totals.positive as i64)
+            (totals.represented.max(totals.positive) > 0 && moves_bytes(name)).then_some(totals.positive as i64)
         }),
     );
     let totals = table(py, columns.batch())?;

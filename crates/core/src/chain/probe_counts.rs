@@ -14,7 +14,8 @@ use crate::syscall::threads::State;
 use crate::syscall::{Architecture, Kind, Trace};
 
 const LAYER: &str = "count file";
-const VERSION: &[u8] = b"1";
+/// Until version 2 all calls that returned were timed.
+const VERSIONS: [&[u8]; 2] = [b"1", b"2"];
 
 pub fn read(
     reader: impl Read,
@@ -24,10 +25,11 @@ pub fn read(
 ) -> std::result::Result<Trace, ReadError> {
     let mut lines = Lines::new(reader);
     let mut state = State::new(Kind::ProbeCounts, architecture);
-    head(&mut lines, &mut state)?;
+    let all_timed = head(&mut lines, &mut state)? == VERSIONS[0];
     let cut_at = state.summary.facts.iter().find(|(name, _)| name == "skip");
     let cut_at = cut_at.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
-    let mut reader = Reader { after_cut: cut.of_counts(cut_at)?, streams: HashMap::new(), lost: 0, ended: false };
+    let mut reader =
+        Reader { after_cut: cut.of_counts(cut_at)?, all_timed, streams: HashMap::new(), lost: 0, ended: false };
     while let Some(line) = lines.next()? {
         let taken = match line {
             Line::Whole(line) => reader.line(line, &mut state, tally),
@@ -52,28 +54,30 @@ pub fn read(
     Ok(state.finish(tally))
 }
 
-/// The first line and the header, up to the empty line.
-fn head(lines: &mut Lines<impl Read>, state: &mut State) -> std::result::Result<(), ReadError> {
-    let mut first = true;
+/// The first line and the header, up to the empty line; gives the version.
+fn head(lines: &mut Lines<impl Read>, state: &mut State) -> std::result::Result<&'static [u8], ReadError> {
+    let mut read = None;
     while let Some(Line::Whole(line)) = lines.next()? {
-        if first {
+        if read.is_none() {
             let (_, version) = word(line);
-            if version != VERSION {
-                return Err(Error::line(LAYER, 1, &String::from_utf8_lossy(line), "twinbed-syscalls-count 1").into());
+            read = VERSIONS.into_iter().find(|known| *known == version);
+            if read.is_none() {
+                let expected = "twinbed-syscalls-count 1 or 2";
+                return Err(Error::line(LAYER, 1, &String::from_utf8_lossy(line), expected).into());
             }
         } else if line.is_empty() {
             break;
         } else {
             header_line(&String::from_utf8_lossy(line), state);
         }
-        first = false;
     }
-    Ok(())
+    Ok(read.unwrap_or(VERSIONS[0]))
 }
 
 struct Reader {
     /// Only what comes after the cut counts.
     after_cut: bool,
+    all_timed: bool,
     streams: HashMap<u64, Program>,
     lost: u64,
     ended: bool,
@@ -136,13 +140,13 @@ impl Reader {
             return Some(());
         }
         let call = state.calls.number(decimal(words.next()?)?)?;
-        let [calls, timed, errors] = [words.next()?, words.next()?, words.next()?].map(decimal);
-        let positive = match words.next()? {
-            b"-" => 0,
-            bytes => decimal(bytes)?,
-        };
-        let duration_ns = decimal(words.next()?)?;
-        let totals = CallTotals { calls: calls?, timed: timed?, duration_ns, errors: errors?, positive };
+        let [calls, returned, errors] = [words.next()?, words.next()?, words.next()?].map(decimal);
+        let (calls, returned, errors) = (calls?, returned?, errors?);
+        let positive = known_or_none(words.next()?, decimal)?;
+        let timed = if self.all_timed { returned } else { decimal(words.next()?)? };
+        let duration_ns = known_or_none(words.next()?, decimal)?;
+        let squares_ns2 = if self.all_timed { 0 } else { known_or_none(words.next()?, wide)? };
+        let totals = CallTotals { calls, timed, duration_ns, represented: returned, squares_ns2, errors, positive };
         tally.add_totals(program, call, &totals);
         Some(())
     }
@@ -158,6 +162,20 @@ impl Reader {
             _ => return None,
         })
     }
+}
+
+/// `-` is a number that is not kept, which adds nothing.
+fn known_or_none<T: Default>(word: &[u8], number: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+    if word == b"-" {
+        return Some(T::default());
+    }
+    number(word)
+}
+
+/// A number of more than 64 bits.
+fn wide(word: &[u8]) -> Option<u128> {
+    let digits = word.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
 }
 
 /// Control bytes and backslashes are written `\xNN`.

@@ -103,7 +103,10 @@ pub struct Cell {
     pub errors: u64,
     /// Of positive exit values.
     pub bytes: u64,
+    /// Of a sample: how many were timed, and the sum of the squares of their times.
+    pub timed: u64,
     pub time_ns: u64,
+    pub squares_ns2: u128,
 }
 
 impl Cell {
@@ -117,6 +120,7 @@ impl Cell {
             errors: (-LARGEST_ERRNO..0).contains(&exit.value).into(),
             bytes: exit.value.max(0) as u64,
             time_ns: exit.duration_ns,
+            ..Cell::default()
         }
     }
 }
@@ -127,7 +131,9 @@ impl AddAssign for Cell {
         self.returned = self.returned.wrapping_add(other.returned);
         self.errors = self.errors.wrapping_add(other.errors);
         self.bytes = self.bytes.wrapping_add(other.bytes);
+        self.timed = self.timed.wrapping_add(other.timed);
         self.time_ns = self.time_ns.wrapping_add(other.time_ns);
+        self.squares_ns2 = self.squares_ns2.wrapping_add(other.squares_ns2);
     }
 }
 
@@ -140,7 +146,9 @@ impl Sub for Cell {
             returned: self.returned.wrapping_sub(other.returned),
             errors: self.errors.wrapping_sub(other.errors),
             bytes: self.bytes.wrapping_sub(other.bytes),
+            timed: self.timed.wrapping_sub(other.timed),
             time_ns: self.time_ns.wrapping_sub(other.time_ns),
+            squares_ns2: self.squares_ns2.wrapping_sub(other.squares_ns2),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use super::call::{moves_bytes, Cell, History, Part, Stream, StreamNumber};
 use super::header::Header;
+use super::options::Times;
 use crate::failure::{Outcome, Tried};
 
 type Totals = BTreeMap<(StreamNumber, Part, u16), Cell>;
@@ -13,6 +14,7 @@ type Totals = BTreeMap<(StreamNumber, Part, u16), Cell>;
 pub struct CountFile {
     out: BufWriter<File>,
     path: String,
+    times: Times,
     calls: u64,
     lost: u64,
 }
@@ -27,8 +29,8 @@ pub struct Counted {
 impl CountFile {
     pub fn create(path: &str, header: &Header) -> Outcome<CountFile> {
         let out = BufWriter::new(File::create(path).tried(|| format!("create {path}"))?);
-        let mut file = CountFile { out, path: path.to_owned(), calls: 0, lost: 0 };
-        file.write(|out| write!(out, "twinbed-syscalls-count 1\n{}\n", header.lines()))?;
+        let mut file = CountFile { out, path: path.to_owned(), times: header.times, calls: 0, lost: 0 };
+        file.write(|out| write!(out, "twinbed-syscalls-count 2\n{}\n", header.lines()))?;
         file.slice(0, header.start_ns)?;
         Ok(file)
     }
@@ -73,6 +75,7 @@ impl CountFile {
         counted.sort_unstable_by_key(|one| (one.stream, one.part, one.history));
         let mut totals = Totals::new();
         let mut calls = 0;
+        let times = self.times;
         self.write(|out| {
             for Counted { stream, part, history, cell } in &counted {
                 write!(out, "t {stream} {}", part.letter())?;
@@ -87,13 +90,17 @@ impl CountFile {
                 calls += cell.calls;
             }
             for ((stream, part, number), cell) in totals {
-                let Cell { calls, returned, errors, bytes, time_ns } = cell;
+                let Cell { calls, returned, errors, bytes, timed, time_ns, squares_ns2 } = cell;
                 write!(out, "c {stream} {} {number} {calls} {returned} {errors} ", part.letter())?;
                 match moves_bytes(number) {
                     true => write!(out, "{bytes}")?,
                     false => write!(out, "-")?,
                 }
-                writeln!(out, " {time_ns}")?;
+                match times {
+                    Times::Sampled => writeln!(out, " {timed} {time_ns} {squares_ns2}")?,
+                    Times::All => writeln!(out, " {returned} {time_ns} -")?,
+                    Times::None => writeln!(out, " 0 - -")?,
+                }
             }
             Ok(())
         })?;

@@ -1,6 +1,6 @@
 //! The lines at the head of both files.
 
-use super::options::{Command, Options};
+use super::options::{Command, Options, Times};
 use super::waiting::{clock_ns, now_ns};
 use crate::sys;
 
@@ -23,6 +23,8 @@ impl Method {
 
 pub struct Header {
     pub start_ns: u64,
+    /// Of a count: what is timed.
+    pub times: Times,
     lines: String,
 }
 
@@ -44,11 +46,17 @@ impl Header {
         add("boot_offset_ns", &from_start(libc::CLOCK_BOOTTIME));
         add("realtime_offset_ns", &from_start(libc::CLOCK_REALTIME));
         add("start_ns", &start_ns);
-        if let Command::Count { skip, slice_ns, .. } = options.command {
+        let mut in_effect = Times::All;
+        if let Command::Count { skip, slice_ns, times, .. } = options.command {
+            if method == Method::Bpf {
+                in_effect = times;
+            }
             add("skip", &skip);
             add("slice_ns", &slice_ns);
+            add("times", &in_effect.name());
+            add("timed_share", &in_effect.share());
         }
-        Header { start_ns, lines }
+        Header { start_ns, times: in_effect, lines }
     }
 
     pub fn lines(&self) -> &str {

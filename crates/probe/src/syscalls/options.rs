@@ -6,7 +6,7 @@ use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome};
 
 const USAGE: &str = "usage: twinbed-probe syscalls count|trace --out FILE [options]";
-/// Distinct transitions that the kernel holds at once: 15 MB of its memory.
+/// Distinct transitions that the kernel holds at once: 18 MB of its memory.
 const DEFAULT_STATES: u32 = 131_072;
 /// Of the ring in the kernel: a third of a second of 1 million calls/s.
 const DEFAULT_BUFFER_KIB: usize = 8192;
@@ -28,8 +28,50 @@ pub enum Command {
         slice_ns: u64,
         skip: u64,
         states: u32,
+        times: Times,
     },
     Trace,
+}
+
+/// Of which calls the time from entry to exit is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Of each with a probability of one in `SAMPLED_ONE_IN`.
+    Sampled,
+    All,
+    None,
+}
+
+/// A power of two.
+pub const SAMPLED_ONE_IN: u32 = 16;
+
+impl Times {
+    const EACH: [Times; 3] = [Times::Sampled, Times::All, Times::None];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Times::Sampled => "sampled",
+            Times::All => "all",
+            Times::None => "none",
+        }
+    }
+
+    /// The probability with which a call is timed.
+    pub fn share(self) -> f64 {
+        match self {
+            Times::Sampled => 1.0 / f64::from(SAMPLED_ONE_IN),
+            Times::All => 1.0,
+            Times::None => 0.0,
+        }
+    }
+
+    fn of(text: Option<String>) -> Outcome<Times> {
+        let Some(text) = text else {
+            return Ok(Times::Sampled);
+        };
+        let known = Times::EACH.into_iter().find(|times| times.name() == text);
+        known.ok_or_else(|| Failure::new(format!("--times takes sampled, all or none, not {text:?}")))
+    }
 }
 
 impl Options {
@@ -42,6 +84,7 @@ impl Options {
                     Some(text) => at_least_one("--states", number("--states", &text)?)?,
                     None => DEFAULT_STATES,
                 },
+                times: Times::of(arguments.value("--times")?)?,
             },
             Some("trace") => Command::Trace,
             _ => return Err(Failure::new(USAGE)),

@@ -184,6 +184,8 @@ fn wrong_arguments_are_told() {
         (&["syscalls", "count", "--out", &out, "--slice", "0"], "--slice takes 0.01 to 86400 seconds"),
         (&["syscalls", "count", "--out", &out, "--method", "magic"], "--method takes bpf or tracefs"),
         (&["syscalls", "count", "--out", &out, "--pid", "1", "--system-wide"], "only one of"),
+        (&["syscalls", "count", "--out", &out, "--times", "some"], "--times takes sampled, all or none"),
+        (&["syscalls", "trace", "--out", &out, "--times", "all"], "unknown or repeated argument \"--times\""),
         (&["syscalls", "trace", "--out", &out, "--skip", "1"], "unknown or repeated argument \"--skip\""),
         (&["syscalls", "count", "--out", &out, "--cgroup", "/no/group"], "cannot open /no/group"),
         (&["syscalls", "count", "--out", &out, "--cgroup", "/tmp"], "cannot take /tmp as a control group (v2)"),

@@ -16,7 +16,9 @@ pub struct Totals {
     pub returned: u64,
     pub errors: u64,
     pub bytes: Option<u64>,
-    pub time_ns: u64,
+    pub timed: u64,
+    pub time_ns: Option<u64>,
+    pub squares_ns2: Option<u128>,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +43,7 @@ impl Count {
         let text = std::str::from_utf8(bytes).unwrap();
         let (head, body) = text.split_once("\n\n").unwrap();
         let mut head = head.lines();
-        assert_eq!(head.next(), Some("twinbed-syscalls-count 1"));
+        assert_eq!(head.next(), Some("twinbed-syscalls-count 2"));
         let mut count = Count::default();
         for line in head {
             let (name, value) = line.split_once(' ').unwrap();
@@ -78,7 +80,10 @@ impl Count {
                     sum.returned += number(4);
                     sum.errors += number(5);
                     sum.bytes = optional::<u64>(fields[6]).map(|bytes| bytes + sum.bytes.unwrap_or(0));
-                    sum.time_ns += number(7);
+                    sum.timed += number(7);
+                    sum.time_ns = optional::<u64>(fields[8]).map(|time| time + sum.time_ns.unwrap_or(0));
+                    sum.squares_ns2 = optional::<u128>(fields[9]).map(|more| more + sum.squares_ns2.unwrap_or(0));
+                    assert_eq!(fields.len(), 10, "{line}");
                 }
                 "x" => count.ended.push(streams[fields[0]].clone()),
                 "lost" => count.lost += number(0),

@@ -6,6 +6,7 @@
 mod common;
 mod edges;
 mod formats;
+mod times;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -198,7 +199,7 @@ fn order_3(calls: &[u16]) -> Vec<Order3> {
 
 #[test]
 fn counts_and_traces_are_what_the_program_did() {
-    let (pid, counts, traces) = everything("plain", &["--skip", "7"]);
+    let (pid, counts, traces) = everything("plain", &["--skip", "7", "--times", "all"]);
     let mut calls = plain_calls();
     calls.push(number(libc::SYS_exit_group));
     let stream: Stream = (pid, Some(pid), "program".into());
@@ -215,7 +216,9 @@ fn counts_and_traces_are_what_the_program_did() {
         assert_eq!(sum(libc::SYS_write), (500, 500, 0, Some(5000)));
         assert_eq!(sum(libc::SYS_close), (50, 50, 50, None));
         assert_eq!(sum(libc::SYS_exit_group), (1, 0, 0, None));
-        assert!(count.totals.values().all(|totals| (totals.time_ns > 0) == (totals.returned > 0)));
+        for totals in count.totals.values() {
+            assert_eq!((totals.timed, totals.time_ns > Some(0)), (totals.returned, totals.returned > 0));
+        }
         assert_eq!(count.ended, std::slice::from_ref(&stream));
         assert_eq!(count.header["skip"], "7");
     }

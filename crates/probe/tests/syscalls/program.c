@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void await(void) {
@@ -78,6 +79,18 @@ static void renumber(void) {
     for (;;) pause();
 }
 
+/* 2000 sleeps, eight short and eight long in turn, and 2000 reads of 256 KiB: what they take is known. */
+static void times(void) {
+    static char bytes[256 << 10];
+    prctl(PR_SET_TIMERSLACK, 1);
+    int zero = open("/dev/zero", O_RDONLY);
+    for (int i = 0; i < 2000; i++) {
+        struct timespec span = {0, i & 8 ? 400000 : 100000};
+        syscall(SYS_nanosleep, &span, NULL);
+    }
+    for (int i = 0; i < 2000; i++) read(zero, bytes, sizeof bytes);
+}
+
 int main(int count, char **given) {
     arguments = given;
     const char *what = given[1];
@@ -91,6 +104,7 @@ int main(int count, char **given) {
     if (!strcmp(what, "threads")) threads();
     if (!strcmp(what, "names")) names();
     if (!strcmp(what, "renumber")) renumber();
+    if (!strcmp(what, "times")) times();
     if (!strcmp(what, "rounds"))
         for (int round = 0; round < 3; round++) {
             plain();

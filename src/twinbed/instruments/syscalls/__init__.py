@@ -4,11 +4,16 @@ Runs ``twinbed-probe syscalls`` on every host (crates/probe/SYSCALLS.md): it see
 the container or the guest, and never itself or the agent.  Gives calls by kind, bytes moved, errors and time; and the tables
 
 * ``transitions`` (host, program, before_3, before_2, before_1, call, count): what followed what, for the analysis ``chain``;
-* ``system_calls`` (host, program, call, calls, timed_calls, seconds, errors, bytes): each call of each program;
-* ``system_call_probes``: how calls were seen on each host, and what was refused before.
+* ``system_calls`` (host, program, call, calls, timed_calls, seconds, seconds_standard_error, errors, bytes): each call of each
+  program;
+* ``system_call_probes``: how calls were seen on each host, which share of them was timed, and what was refused before.
 
 ``skip`` cuts the first calls of every thread off the transitions; metrics and ``system_calls`` are of the whole run.  Time in
 calls is from entry to exit: with more programs than CPUs it holds the time for which a thread was not running.
+
+``count`` reads the clock for one call in 16, chosen at random (``times: sampled``): ``seconds`` is then the mean of the timed
+calls times how many returned, null where none was timed; everything else stays exact.  Calls of which none was timed are not
+in the metrics' sums; rare calls that are long (a shell's wait for its child) want ``times: all``.
 
 Limits: ``count`` costs about 5 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
 container has a probe, and each sees the others' calls before it puts them aside.  Context switches and block I/O of single
@@ -49,6 +54,9 @@ class SyscallsParams(BaseModel):
     slice: Duration | None = Field(
         None, ge=0.01, le=86_400, description="count: also cut in time, in the artifact, such as 1s; null does not"
     )
+    times: Literal["sampled", "all", "none"] = Field(
+        "sampled", description="count: the calls whose time is taken; one in 16 at random costs less, time is then an estimate"
+    )
     states: int = Field(131_072, ge=1, le=2**24, description="count: different transitions that the kernel has room for")
     buffer: Size = Field(8 * 2**20, ge=2**12, le=2**30, description="trace: the kernel's buffer; larger loses less in bursts")
     system_wide: bool = Field(False, description="also all programs on the machine that carries the lab, as the seeds did")
@@ -74,7 +82,7 @@ class Syscalls:
         of_mode: tuple[str, ...] = ("--buffer", str(params.buffer // 1024))
         if params.mode == "count":
             cut = ("--slice", f"{params.slice:g}") if params.slice else ()
-            of_mode = ("--skip", str(params.skip), "--states", str(params.states), *cut)
+            of_mode = ("--skip", str(params.skip), "--states", str(params.states), "--times", params.times, *cut)
         argv = (
             *("twinbed-probe", "syscalls", params.mode),
             *("--out", f"{{artifacts}}/{ARTIFACTS[params.mode]}"),
@@ -105,8 +113,8 @@ class Syscalls:
 def _probes() -> Any:
     import pyarrow as pa
 
-    texts = [(name, pa.string()) for name in ("host", "method", "refused", "scope", "architecture", "kernel")]
-    return pa.schema([*texts, ("calls", pa.int64()), ("lost", pa.int64())])
+    texts = [(name, pa.string()) for name in ("host", "method", "refused", "scope", "architecture", "kernel", "times")]
+    return pa.schema([*texts, ("timed_share", pa.float64()), ("calls", pa.int64()), ("lost", pa.int64())])
 
 
 syscalls = Syscalls()

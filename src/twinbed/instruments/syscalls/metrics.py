@@ -43,6 +43,8 @@ _MEANT: Mapping[str, str] = {
 BYTES = ("read", "write", "sendfile")
 """Kinds whose calls give back how many bytes they moved."""
 
+_ESTIMATE = "with times sampled an estimate, from one call in 16 (the table system_calls has its standard error)"
+
 
 def _counted(name: str, description: str, unit: str = "1", *, headline: bool = False) -> Metric:
     return Metric(name, unit, Layer.OS, description, extensive=True, headline=headline)
@@ -59,8 +61,8 @@ METRICS = (
         for kind in BYTES
     ),
     _counted("system_call_errors", "system calls that gave back an error (EAGAIN too)"),
-    _counted("system_call_seconds", "time from entry to exit of the calls that do not wait", "s"),
-    _counted("wait_seconds", "time from entry to exit of the calls that wait, of all threads", "s"),
+    _counted("system_call_seconds", f"time from entry to exit of the calls that do not wait; {_ESTIMATE}", "s"),
+    _counted("wait_seconds", f"time from entry to exit of the calls that wait, of all threads; {_ESTIMATE}", "s"),
     Metric("system_calls_lost", "1", Layer.OS, "system calls that the probe saw and could not count"),
 )
 _UNITS = {metric.name: metric.unit for metric in METRICS}

@@ -34,6 +34,23 @@ class Program:
     """All of them."""
 
 
+@dataclass(slots=True)
+class _Time:
+    """In calls of several kinds, of which some may be without a time."""
+
+    calls: int = 0
+    known: float | None = None
+
+    def add(self, calls: int, seconds: float | None) -> None:
+        self.calls += calls
+        if seconds is not None:
+            self.known = (self.known or 0.0) + seconds
+
+    def seconds(self, some_untimed: bool) -> float | None:
+        """Kinds without a time are left out: none of their calls returned, or was in the sample."""
+        return None if self.known is None and self.calls and some_untimed else self.known or 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The machine or a host."""
@@ -54,13 +71,13 @@ class Place:
         counts = dict.fromkeys((*KINDS, "other"), 0)
         moved = dict.fromkeys(BYTES, 0)
         errors = 0
-        seconds = {True: 0.0, False: 0.0}
+        waits = {True: _Time(), False: _Time()}
         for program in self.programs:
             for row in program.calls.to_pylist():
                 kind = kind_of(row["call"])
                 counts[kind] += row["calls"]
                 errors += row["errors"]
-                seconds[kind == "wait"] += row["seconds"] or 0.0
+                waits[kind == "wait"].add(row["calls"], row["seconds"])
                 if kind in moved:
                     moved[kind] += row["bytes"] or 0
         yield self._value("system_calls", sum(counts.values()))
@@ -70,8 +87,9 @@ class Place:
             yield self._value(f"{kind}_bytes", count)
             yield self._value(f"{kind}_bytes_per_call", count / counts[kind] if counts[kind] else None)
         yield self._value("system_call_errors", errors)
-        yield self._value("system_call_seconds", seconds[False])
-        yield self._value("wait_seconds", seconds[True])
+        some = self.facts.get("times", "all") != "all"
+        yield self._value("system_call_seconds", waits[False].seconds(some))
+        yield self._value("wait_seconds", waits[True].seconds(some))
         yield self._value("system_calls_lost", self.summary["lost_events"])
 
     def _value(self, metric: str, number: float | None) -> Value:
@@ -98,8 +116,15 @@ class Place:
     def probe_row(self) -> dict[str, Any]:
         """How calls were seen here."""
         facts = self.facts
-        about = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel")}
-        return {"host": self.name, **about, "calls": self.summary["calls"], "lost": self.summary["lost_events"]}
+        about = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel", "times")}
+        share = float(facts["timed_share"]) if "timed_share" in facts else None
+        return {
+            "host": self.name,
+            **about,
+            "timed_share": share,
+            "calls": self.summary["calls"],
+            "lost": self.summary["lost_events"],
+        }
 
     def doubts(self) -> Iterator[Caution]:
         where = "the machine" if self.name == MACHINE else self.name

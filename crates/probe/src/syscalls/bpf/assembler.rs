@@ -25,6 +25,7 @@ pub enum Function {
     MapUpdate = 2,
     MapDelete = 3,
     KtimeGetNs = 5,
+    PrandomU32 = 7,
     CurrentPidTgid = 14,
     CurrentComm = 16,
     CurrentTaskUnderCgroup = 37,
@@ -91,11 +92,11 @@ pub struct Label(usize);
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Instruction {
-    code: u8,
+    pub(super) code: u8,
     /// Destination in the low four bits, source in the high ones (on little-endian machines).
-    registers: u8,
-    offset: i16,
-    number: i32,
+    pub(super) registers: u8,
+    pub(super) offset: i16,
+    pub(super) number: i32,
 }
 
 #[derive(Default)]

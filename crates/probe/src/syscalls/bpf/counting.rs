@@ -36,12 +36,12 @@ pub struct Counting {
 
 impl Counting {
     pub fn attach(options: &Options) -> Outcome<Counting> {
-        let Command::Count { slice_ns, skip, states } = options.command else {
+        let Command::Count { slice_ns, skip, states, times } = options.command else {
             return Err(Failure::new("a trace is no count"));
         };
         let transitions = Map::new(MapKind::Hash, transition::BYTES, cell::BYTES, states)?;
         let streams = Map::new(MapKind::Hash, stream::BYTES, about::BYTES, STREAMS)?;
-        let purpose = Purpose::Count { transitions: &transitions, streams: &streams, skip };
+        let purpose = Purpose::Count { transitions: &transitions, streams: &streams, skip, times };
         let common = Common::attach(options, purpose)?;
         Ok(Counting {
             common,

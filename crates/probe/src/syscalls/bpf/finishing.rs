@@ -1,11 +1,12 @@
 //! Parts of the programs: a call is finished, by adding to its transition (count) or to the thread's chunk (trace).
 
 use super::assembler::{
-    Assembler, Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9, STACK,
+    Assembler, Condition, Function, Label, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9, STACK,
 };
 use super::kernel::Map;
 use super::layout::{call, cell, thread, transition};
 use super::programs::{Plan, Purpose, KEPT};
+use crate::syscalls::options::Times;
 
 use Condition::{Equal, Greater, NotEqual, SignedGreater, SignedLess};
 use Operand::Number;
@@ -75,20 +76,31 @@ impl Plan<'_> {
             code.add_number(R0, cell::ERRORS, 1);
             code.jump(timed);
             code.here(positive);
-            code.load(Double, R1, R0, cell::BYTES_MOVED);
-            code.operate(Operation::Add, R1, Operand::Register(value));
-            code.store(Double, R0, cell::BYTES_MOVED, R1);
+            add(code, cell::BYTES_MOVED, value);
             code.here(timed);
-            code.load(Double, R1, KEPT, thread::ENTRY_NS);
-            code.operate(Operation::Subtract, time, Operand::Register(R1));
-            code.load(Double, R1, R0, cell::TIME_NS);
-            code.operate(Operation::Add, R1, Operand::Register(time));
-            code.store(Double, R0, cell::TIME_NS, R1);
+            self.add_time(code, time, done);
         }
         code.jump(done);
         code.here(lost);
         self.lose_one(code);
         code.here(done);
+    }
+
+    /// Adds to the cell in R0. `time`: of the exit; of a sample 0 where the call is not in it, which then goes to `done`.
+    fn add_time(&self, code: &mut Assembler, time: Register, done: Label) {
+        let times = self.timed();
+        match times {
+            Times::Sampled => code.jump_if(time, Equal, Number(0), done),
+            Times::All => {}
+            Times::None => return,
+        }
+        code.load(Double, R1, KEPT, thread::ENTRY_NS);
+        code.operate(Operation::Subtract, time, Operand::Register(R1));
+        add(code, cell::TIME_NS, time);
+        if times == Times::Sampled {
+            code.add_number(R0, cell::TIMED, 1);
+            add_square(code, time);
+        }
     }
 
     fn trace_call(&self, code: &mut Assembler, ending: Ending) {
@@ -163,6 +175,40 @@ impl Plan<'_> {
     }
 }
 
+/// Adds to a number of the cell in R0. Uses R1.
+fn add(code: &mut Assembler, offset: i16, what: Register) {
+    code.load(Double, R1, R0, offset);
+    code.operate(Operation::Add, R1, Operand::Register(what));
+    code.store(Double, R0, offset, R1);
+}
+
+/// Adds the square of `time` to the cell in R0. With time = 2^32 a + b it is 2^64 a^2 + 2^32 2ab + b^2, and the sums last to
+/// 2^96: ten calls of a day.
+fn add_square(code: &mut Assembler, time: Register) {
+    let (a, b, square) = (R2, R3, R4);
+    let low_half = |code: &mut Assembler, register| {
+        code.operate(Operation::ShiftLeft, register, Number(32));
+        code.operate(Operation::ShiftRight, register, Number(32));
+    };
+    code.copy(b, time);
+    low_half(code, b);
+    code.copy(square, b);
+    code.operate(Operation::Multiply, square, Operand::Register(b));
+    code.copy(a, square);
+    low_half(code, a);
+    add(code, cell::SQUARES_LOW, a);
+    code.operate(Operation::ShiftRight, square, Number(32));
+    add(code, cell::SQUARES_HIGH, square);
+    code.copy(a, time);
+    code.operate(Operation::ShiftRight, a, Number(32));
+    code.operate(Operation::Multiply, b, Operand::Register(a));
+    code.operate(Operation::ShiftLeft, b, Number(1));
+    add(code, cell::SQUARES_HIGH, b);
+    code.operate(Operation::Multiply, a, Operand::Register(a));
+    code.operate(Operation::ShiftLeft, a, Number(32));
+    add(code, cell::SQUARES_HIGH, a);
+}
+
 /// R1 becomes the part (`Part`) of the thread's current call.
 fn part(code: &mut Assembler, skip: u64) {
     code.set(R1, 4);
@@ -182,4 +228,31 @@ fn part(code: &mut Assembler, skip: u64) {
     code.here(first);
     code.set(R1, 0);
     code.here(known);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::assembler::R6;
+    use super::super::interpreter::Machine;
+    use super::super::layout::cell_from_bytes;
+    use super::*;
+
+    #[test]
+    fn squares_add_up_exactly() {
+        let mut code = Assembler::default();
+        add_square(&mut code, R6);
+        let code = code.finish();
+        let mut machine = Machine::new(cell::BYTES);
+        let mut sum = 0;
+        // Around the half of the bits, and up to a day.
+        for time in [0, 1, 117, 4_294_967_295, 4_294_967_296, 4_294_967_297, 5_000_000_000, 86_400_000_000_000] {
+            for _ in 0..3 {
+                machine.registers = [0; 11];
+                machine.registers[usize::from(R6)] = time;
+                machine.run(&code);
+                sum += u128::from(time) * u128::from(time);
+                assert_eq!(cell_from_bytes(&machine.memory).squares_ns2, sum, "{time}");
+            }
+        }
+    }
 }

@@ -11,9 +11,14 @@ pub mod thread {
     /// Calls of the thread so far.
     pub const INDEX: i16 = 32;
     pub const ENTRY_NS: i16 = 40;
+    /// Trace only.
     pub const NUMBER: i16 = 48;
-    /// 1 between a call's entry and its exit.
+    /// Count only: the state of the generator that chooses the calls to be timed.
+    pub const RANDOM: i16 = 48;
+    /// Other than 0 between a call's entry and its exit.
     pub const IN_CALL: i16 = 56;
+    /// In a call that is one of a sample to be timed.
+    pub const IN_TIMED_CALL: i32 = 2;
     pub const TID: i16 = 64;
     pub const TGID: i16 = 68;
     /// How many names had been changed when this thread's was last looked at.
@@ -42,7 +47,7 @@ pub mod call {
     pub const NO_DURATION: u64 = (1 << 48) - 1;
 }
 
-/// A key of the map of transitions; the value is a `Cell`'s five numbers.
+/// A key of the map of transitions; the value is a `Cell`'s numbers.
 pub mod transition {
     pub const HISTORY: i16 = 0;
     pub const STREAM: i16 = 8;
@@ -57,7 +62,12 @@ pub mod cell {
     pub const ERRORS: i16 = 16;
     pub const BYTES_MOVED: i16 = 24;
     pub const TIME_NS: i16 = 32;
-    pub const BYTES: usize = 40;
+    /// Of a sample only. Squares are summed by their lower 32 bits and the others: neither sum is ever carried over, so
+    /// that both only grow.
+    pub const TIMED: i16 = 40;
+    pub const SQUARES_LOW: i16 = 48;
+    pub const SQUARES_HIGH: i16 = 56;
+    pub const BYTES: usize = 64;
 }
 
 /// A key of the map of streams.
@@ -120,6 +130,9 @@ pub fn cell_from_bytes(value: &[u8]) -> Cell {
         returned: double(value, cell::RETURNED),
         errors: double(value, cell::ERRORS),
         bytes: double(value, cell::BYTES_MOVED),
+        timed: double(value, cell::TIMED),
         time_ns: double(value, cell::TIME_NS),
+        squares_ns2: (u128::from(double(value, cell::SQUARES_HIGH)) << 32)
+            + u128::from(double(value, cell::SQUARES_LOW)),
     }
 }

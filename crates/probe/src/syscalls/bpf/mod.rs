@@ -3,6 +3,8 @@
 mod assembler;
 mod counting;
 mod finishing;
+#[cfg(test)]
+mod interpreter;
 mod kernel;
 mod layout;
 mod programs;

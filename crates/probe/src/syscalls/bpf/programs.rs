@@ -13,6 +13,7 @@ use super::finishing::Ending;
 use super::kernel::Map;
 use super::layout::{about, stream, thread};
 use crate::syscalls::call::LARGEST_NUMBER;
+use crate::syscalls::options::{Times, SAMPLED_ONE_IN};
 use crate::syscalls::scope::Within;
 
 use Condition::{Equal, Greater, NotEqual};
@@ -46,7 +47,7 @@ pub struct Scope<'a> {
 }
 
 pub enum Purpose<'a> {
-    Count { transitions: &'a Map, streams: &'a Map, skip: u64 },
+    Count { transitions: &'a Map, streams: &'a Map, skip: u64, times: Times },
     Trace { ring: &'a Map, wake_bytes: i32 },
 }
 
@@ -96,8 +97,15 @@ impl Plan<'_> {
             code.store(Double, KEPT, thread::NUMBER, R6);
         }
         code.store_number(Double, KEPT, thread::IN_CALL, 1);
-        code.call(Function::KtimeGetNs);
-        code.store(Double, KEPT, thread::ENTRY_NS, R0);
+        match self.timed() {
+            Times::Sampled => {
+                draw(&mut code, done);
+                code.store_number(Double, KEPT, thread::IN_CALL, thread::IN_TIMED_CALL);
+                note_entry_time(&mut code);
+            }
+            Times::All => note_entry_time(&mut code),
+            Times::None => {}
+        }
         code.here(done);
         code.exit();
         code.finish()
@@ -108,14 +116,25 @@ impl Plan<'_> {
         let mut code = Assembler::default();
         let done = code.label();
         code.load(Double, R7, R1, 8);
-        code.call(Function::KtimeGetNs);
-        code.copy(R6, R0);
+        let times = self.timed();
+        if times == Times::All {
+            code.call(Function::KtimeGetNs);
+            code.copy(R6, R0);
+        }
         code.call(Function::CurrentPidTgid);
         code.store(Word, STACK, KEY_TID, R0);
         self.find_thread(&mut code, done);
         code.load(Double, R1, KEPT, thread::IN_CALL);
         code.jump_if(R1, Equal, Number(0), done);
         code.store_number(Double, KEPT, thread::IN_CALL, 0);
+        if times == Times::Sampled {
+            let untimed = code.label();
+            code.set(R6, 0);
+            code.jump_if(R1, NotEqual, Number(thread::IN_TIMED_CALL), untimed);
+            code.call(Function::KtimeGetNs);
+            code.copy(R6, R0);
+            code.here(untimed);
+        }
         self.finish_call(&mut code, Ending::Returned { value: R7, time: R6 });
         code.here(done);
         code.exit();
@@ -155,6 +174,14 @@ impl Plan<'_> {
         code.operate(Operation::ShiftRight, R0, Number(32));
         code.jump_if(R0, Equal, Operand::Register(R6), done);
         self.end_thread(code, done)
+    }
+
+    /// Which calls are timed: of a trace all.
+    pub fn timed(&self) -> Times {
+        match self.purpose {
+            Purpose::Count { times, .. } => times,
+            Purpose::Trace { .. } => Times::All,
+        }
     }
 
     fn end_thread(&self, mut code: Assembler, done: Label) -> Vec<Instruction> {
@@ -230,6 +257,12 @@ impl Plan<'_> {
         code.copy(R1, R7);
         code.operate(Operation::ShiftRight, R1, Number(32));
         code.store(Word, KEPT, thread::TGID, R1);
+        if self.timed() == Times::Sampled {
+            code.call(Function::PrandomU32);
+            code.operate(Operation::ShiftLeft, R0, Number(32));
+            code.operate(Operation::Or, R0, Operand::Register(R7));
+            code.store(Double, KEPT, thread::RANDOM, R0);
+        }
         code.jump(admitted);
         code.here(no_room);
         self.lose_one(code);
@@ -306,5 +339,74 @@ impl Plan<'_> {
         code.address(R3, STACK, ABOUT);
         code.set(R4, 0);
         code.call(Function::MapUpdate);
+    }
+}
+
+fn note_entry_time(code: &mut Assembler) {
+    code.call(Function::KtimeGetNs);
+    code.store(Double, KEPT, thread::ENTRY_NS, R0);
+}
+
+/// Goes on with a probability of one in `SAMPLED_ONE_IN`, whatever the calls before were; else goes to `unlucky`. Not
+/// every sixteenth call: programs have periods. Knuth's generator for 64 bits; its highest bits are its best.
+fn draw(code: &mut Assembler, unlucky: Label) {
+    code.load(Double, R1, KEPT, thread::RANDOM);
+    code.set_wide(R2, 6_364_136_223_846_793_005);
+    code.operate(Operation::Multiply, R1, Operand::Register(R2));
+    code.operate(Operation::Add, R1, Number(1_442_695_041));
+    code.store(Double, KEPT, thread::RANDOM, R1);
+    code.operate(Operation::ShiftRight, R1, Number(64 - SAMPLED_ONE_IN.trailing_zeros() as i32));
+    code.jump_if(R1, NotEqual, Number(0), unlucky);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::interpreter::Machine;
+    use super::*;
+
+    /// Which of so many calls of a thread are timed.
+    fn drawn(seed: u64, calls: usize) -> Vec<usize> {
+        let mut code = Assembler::default();
+        let done = code.label();
+        draw(&mut code, done);
+        code.set(R0, 1);
+        code.here(done);
+        let code = code.finish();
+        let mut machine = Machine::new(thread::BYTES);
+        machine.memory[thread::RANDOM as usize..][..8].copy_from_slice(&seed.to_ne_bytes());
+        let timed = (0..calls).filter(|_| {
+            machine.registers = [0; 11];
+            machine.run(&code);
+            machine.registers[usize::from(R0)] == 1
+        });
+        timed.collect()
+    }
+
+    /// Pearson's statistic of counts that should be equal.
+    fn chi_squared(counts: &[usize]) -> f64 {
+        let mean = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
+        counts.iter().map(|count| (*count as f64 - mean).powi(2) / mean).sum()
+    }
+
+    #[test]
+    fn calls_are_drawn_without_a_period() {
+        // As they are at first: 32 random bits, the thread's id below.
+        for seed in [0x0000_0000_0000_002a, 0x9e37_79b9_0000_002a, 0x0000_0001_0000_7fff] {
+            let calls = 160_000;
+            let timed = drawn(seed, calls);
+            let expected = calls as f64 / f64::from(SAMPLED_ONE_IN);
+            let deviation = (expected * (1.0 - 1.0 / f64::from(SAMPLED_ONE_IN))).sqrt();
+            assert!((timed.len() as f64 - expected).abs() < 4.0 * deviation, "{seed:#x}: {}", timed.len());
+            // 99.99 % quantiles of the distribution with one degree of freedom less than the period.
+            for (period, quantile) in [(2, 15.1), (3, 18.4), (16, 44.3), (29, 62.9)] {
+                let mut counts = vec![0; period];
+                timed.iter().for_each(|call| counts[call % period] += 1);
+                assert!(chi_squared(&counts) < quantile, "{seed:#x}, {period}: {counts:?}");
+            }
+            // After a call that was timed the next one is as likely as any.
+            let pairs = timed.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64;
+            let expected = timed.len() as f64 / f64::from(SAMPLED_ONE_IN);
+            assert!((pairs - expected).abs() < 4.0 * expected.sqrt(), "{seed:#x}: {pairs}");
+        }
     }
 }
