@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.statistics import bootstrap, fairness, nominal, ordinal, quantile, spread
+from twinbed.statistics import bootstrap, fairness, nominal, order, ordinal, quantile, spread
 from twinbed.statistics.difference import difference_test
 from twinbed.statistics.order import block_effect, neighbours
 from twinbed.statistics.ratio import ratio_test
@@ -177,12 +177,15 @@ def test_the_slope_is_sens() -> None:
     assert found is not None and found.slope == pytest.approx(4 / 3)
 
 
-def test_blocks_and_neighbours_are_r() -> None:
+def test_blocks_and_neighbours_are_r(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[5.1, 5.6, 5.2, 6.1], [7.7, 8.0, 7.9, 8.8], [3.0, 3.3, 3.4, 3.3], [9.1, 9.0, 9.6, 9.9], [4.4, 4.7, 4.1, 4.9]]
     found = block_effect([*rows, [1.0, None, 2.0, 3.0]])
     assert found is not None
-    assert (found.rows, found.chi_square) == (5, pytest.approx(R["friedman"], rel=1e-9))
-    assert found.p_value == pytest.approx(R["friedman_permuted"], abs=4 * math.sqrt(0.03 * 0.97 / 4999))
+    assert (found.rows, found.statistic) == (5, pytest.approx(R["blocks"], rel=1e-9))
+    assert found.p_value == pytest.approx(R["blocks_permuted"], abs=4 * math.sqrt(0.25 * R["blocks_permuted"] / 4999) + 4e-4)
+    monkeypatch.setattr(order, "PERMUTED", 0)
+    large = block_effect(rows)
+    assert large is not None and large.p_value == pytest.approx(R["blocks_f"], rel=1e-9)
     series = neighbours([0.3, 0.5, 0.2, 0.4, 0.1, -0.2, 0.0, -0.3, -0.5, -0.1, -0.4, -0.6])
     assert series is not None
     assert (series.ratio, series.p_value) == pytest.approx((R["bartels_ratio"], R["bartels_p"]), rel=1e-9)

@@ -169,7 +169,7 @@ def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
     heads = ("Metric", "Testbed", "Runs", "First to last run", "Run before", "Blocks")
     rows = [_order_row(each, drift) for each in orderings for drift in each.drifts]
     caption = (
-        "Drift by the seasonal Kendall test, correlation with the run before by Bartels's, blocks by Friedman's; "
+        "Drift by the seasonal Kendall test, correlation with the run before by Bartels's, blocks by a permutation test; "
         "p-values are corrected for the number of tests of a kind."
     )
     yield _table(heads, rows, caption)

@@ -1,17 +1,17 @@
 """Do runs depend on their block, and on the run before them?
 
-Blocks: Friedman's ranks within each row (1937, J. Am. Stat. Assoc. 32:675).  A row is one cell on one testbed, with its value
-in each block; a row with a value missing is left out.  Up to PERMUTED values the p-value is that of PERMUTATIONS orders of each
-row, drawn with a fixed seed, the one found counted too; beyond, Iman and Davenport's F (1980, Commun. Stat. A 9:571).
-Neighbours: the rank version of von Neumann's ratio (Bartels 1982, J. Am.
-Stat. Assoc. 77:40) of values in run order, normal approximation, for at least LEAST values; below 2 means that neighbours are
-alike.  Assumes that what is expected of each value has been taken off.
+Blocks: a row is one cell on one testbed, with its value in each block; each row is brought to mean 0 and variance 1, since
+testbeds differ in both.  The sum of squares between blocks is held against the orders of each row (Pitman 1938, Biometrika
+29:322): Friedman's test with the values themselves for scores, which sees one bad block where ranks do not.  Up to PERMUTED
+values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the one found counted too; beyond, that of the F of
+the two-way analysis. A row with a value missing, or that does not vary, is left out. Neighbours: the rank version of von
+Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for at least LEAST
+values; below 2 means that neighbours are alike.  Assumes that what is expected of each value has been taken off.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +20,8 @@ from statistics import fmean
 import numpy as np
 from scipy.special import fdtrc, ndtr
 
+from twinbed.statistics.moments import variance, varies
+
 LEAST = 10
 PERMUTED = 500
 PERMUTATIONS = 4999
@@ -27,11 +29,11 @@ PERMUTATIONS = 4999
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """``rows`` are those without a missing value. ``chi_square`` is Friedman's, corrected for ties."""
+    """``rows`` are those that were used. ``statistic`` is about chi-square with one degree of freedom less than blocks."""
 
     rows: int
     blocks: int
-    chi_square: float
+    statistic: float
     p_value: float
 
 
@@ -46,31 +48,30 @@ class Neighbours:
 
 
 def block_effect(rows: Sequence[Sequence[float | None]]) -> Blocks | None:
-    """One value a block in each row; None for fewer than two complete rows or blocks, or where no row varies."""
+    """One value a block in each row; None for fewer than two rows of use, or two blocks."""
     complete = [[value for value in row if value is not None] for row in rows if None not in row]
-    if len(complete) < 2 or len(complete[0]) < 2:
+    scaled = [_standardised(row) for row in complete if len(row) > 1 and varies(row)]
+    if len(scaled) < 2:
         return None
-    n, k = len(complete), len(complete[0])
-    ranked = [mid_ranks(row) for row in complete]
-    sums = [sum(row[block] for row in ranked) for block in range(k)]
-    ties = sum(count**3 - count for row in complete for count in Counter(row).values())
-    spread = n * k * (k + 1) / 12 - ties / (12 * (k - 1))
-    if spread <= 0:
-        return None
-    chi_square = sum((total - n * (k + 1) / 2) ** 2 for total in sums) / spread
+    n, k = len(scaled), len(scaled[0])
+    statistic = sum(sum(row[block] for row in scaled) ** 2 for block in range(k)) / n
     if n * k <= PERMUTED:
-        return Blocks(n, k, chi_square, _permuted(ranked, sums))
-    left = n * (k - 1) - chi_square
-    p_value = 0.0 if left <= 1e-9 else float(fdtrc(k - 1, (k - 1) * (n - 1), (n - 1) * chi_square / left))
-    return Blocks(n, k, chi_square, p_value)
+        return Blocks(n, k, statistic, _permuted(scaled, statistic))
+    left = n * (k - 1) - statistic
+    p_value = 0.0 if left <= 0 else float(fdtrc(k - 1, (k - 1) * (n - 1), (n - 1) * statistic / left))
+    return Blocks(n, k, statistic, p_value)
 
 
-def _permuted(ranked: Sequence[Sequence[float]], sums: Sequence[float]) -> float:
-    """Share of orders within rows whose sums of ranks lie as far apart."""
-    rows = np.broadcast_to(np.array(ranked), (PERMUTATIONS, len(ranked), len(sums)))
-    drawn = np.random.default_rng(0).permuted(rows, axis=2).sum(1)
-    found = float(np.square(sums).sum())
-    return float((1 + (np.square(drawn).sum(1) >= found * (1 - 1e-12)).sum()) / (1 + PERMUTATIONS))
+def _standardised(row: Sequence[float]) -> list[float]:
+    mean, deviation = fmean(row), math.sqrt(variance(row))
+    return [(value - mean) / deviation for value in row]
+
+
+def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
+    """Share of orders within rows whose blocks lie as far apart."""
+    rows = np.broadcast_to(np.array(scaled), (PERMUTATIONS, len(scaled), len(scaled[0])))
+    drawn = np.square(np.random.default_rng(0).permuted(rows, axis=2).sum(1)).sum(1) / len(scaled)
+    return float((1 + (drawn >= statistic * (1 - 1e-9)).sum()) / (1 + PERMUTATIONS))
 
 
 def mid_ranks(values: Sequence[float]) -> list[float]:

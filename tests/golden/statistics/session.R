@@ -107,7 +107,8 @@ limits <- function(x, y) {
 keep("bonett_95", limits(log(s), log(t)))
 keep("bonett_p", 2 * pnorm(-abs(bonett(log(s), log(t), 1, z))))
 
-# Order: Kendall's exact test of one cell; two cells together by listing every order; ties by Hirsch's variance; Friedman; Bartels.
+# Order: Kendall's exact test of one cell; two cells together by listing every order; ties by Hirsch's variance; blocks by
+# permutation and by F; Bartels.
 x <- c(3.1, 2.9, 3.4, 3.3, 3.8, 3.6, 3.7, 4.1)
 keep("kendall_exact", cor.test(seq_along(x), x, method = "kendall", exact = TRUE)$p.value)
 kendall <- function(v) { d <- outer(v, v, "-"); sum(sign(d[lower.tri(d)])) }
@@ -124,11 +125,12 @@ spread <- function(v) { n <- length(v); g <- table(v); (n * (n - 1) * (2 * n + 5
 total <- sum(sapply(ties, kendall))
 keep("seasonal_tied", 2 * pnorm(-(abs(total) - 1) / sqrt(sum(sapply(ties, spread)))))
 blocks <- rbind(c(5.1, 5.6, 5.2, 6.1), c(7.7, 8.0, 7.9, 8.8), c(3.0, 3.3, 3.4, 3.3), c(9.1, 9.0, 9.6, 9.9), c(4.4, 4.7, 4.1, 4.9))
-keep("friedman", friedman.test(blocks)$statistic)
-draws <- replicate(200000, {
-  m <- t(apply(blocks, 1, function(r) sample(rank(r)))); sum(colSums(m)^2)
-})
-keep("friedman_permuted", mean(draws >= sum(colSums(t(apply(blocks, 1, rank)))^2) - 1e-9))
+scaled <- t(apply(blocks, 1, function(r) (r - mean(r)) / sd(r)))
+between <- sum(colSums(scaled)^2) / nrow(scaled)
+keep("blocks", between)
+keep("blocks_permuted", mean(replicate(200000, sum(colSums(t(apply(scaled, 1, sample)))^2) / nrow(scaled)) >= between - 1e-9))
+long <- data.frame(value = c(scaled), row = factor(row(scaled)), block = factor(col(scaled)))
+keep("blocks_f", anova(lm(value ~ row + block, long))["block", "Pr(>F)"])
 series <- c(0.3, 0.5, 0.2, 0.4, 0.1, -0.2, 0.0, -0.3, -0.5, -0.1, -0.4, -0.6)
 r <- rank(series); n <- length(r)
 rvn <- sum(diff(r)^2) / sum((r - mean(r))^2)
