@@ -186,6 +186,7 @@ def test_what_varies_more_is_said(tmp_path: Path) -> None:
         ({"a": [1.0, 1.0, 1.0], "b": [1.0, 1.3, 0.8]}, "the reference varies not at all"),
         ({"a": [1.0, 1.3, 0.8], "b": [1.0, 1.0, 1.0]}, "this varies not at all"),
         ({"a": [1.0, 1.0], "b": [1.0, 1.0]}, "neither varies"),
+        ({"a": [1.0, 1.0 + 2**-52, 1.0], "b": [1.0, 1.0, 1.0 - 2**-53]}, "neither varies"),
     ],
 )
 def test_spreads_that_have_no_interval_say_why(tmp_path: Path, samples: Mapping[str, list[float]], said: str) -> None:

@@ -29,6 +29,11 @@ def varies(values: Sequence[float]) -> bool:
     return max(values) - min(values) > 1e-12 * max(map(abs, values))
 
 
+def logarithms(values: Sequence[float]) -> list[float]:
+    """Of positive values; all the same where values differ by their rounding only, which near 1 would be all there is."""
+    return [math.log(value) for value in values] if varies(values) else [math.log(values[0])] * len(values)
+
+
 def fourth_moment(values: Sequence[float]) -> float:
     """Sum of fourth powers around the mean without the share 1/(2 sqrt(n - 4)) at each end, of at least 5 values: what Bonett's
     kurtosis is made of (2006, Comput. Stat. Data Anal. 50:775)."""

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from twinbed.statistics.bounds import Bounds
@@ -75,6 +74,8 @@ def _variance(theta: float, n: int, m: int) -> float:
 
 def _interval(theta: float, n: int, m: int, tail: float) -> Bounds:
     """Of delta, by inversion, ``tail`` on each side."""
+    from scipy.optimize import brentq
+
     z = float(ndtri(1 - tail))
 
     def beyond(edge: float) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean, median
 
 from scipy.special import fdtrc, ndtr, ndtri
@@ -50,7 +51,7 @@ def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> flo
         return None
     z, found = float(ndtri(0.975)), math.sqrt(variance(values)) / math.sqrt(variance(reference))
     centre = 2 * math.log(found) + math.log((n / (n - z)) * ((m - z) / m))
-    error = _error(_standardised(values), _standardised(reference), 1 / found)
+    error = _error(_Sample.of(values), _Sample.of(reference), 1 / found)
     return 2 * float(ndtr(-abs(centre) / error)) if error else float(centre == 0)
 
 
@@ -62,30 +63,37 @@ def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float]
     z = float(ndtri((1 + level) / 2))
     found = math.sqrt(variance(values)) / math.sqrt(variance(reference))
     centre = math.log((n / (n - z)) * ((m - z) / m))
-    one, two = _standardised(values), _standardised(reference)
+    one, two = _Sample.of(values), _Sample.of(reference)
     low, high = (found * _limit(one, two, centre, sign * z) for sign in (-1, 1))
     return Bounds(low, high, level)
 
 
-def _standardised(values: Sequence[float]) -> list[float]:
-    """With a standard deviation of 1, so that no fourth power is too large or too small for a float."""
-    mean, deviation = fmean(values), math.sqrt(variance(values))
-    return [(value - mean) / deviation for value in values]
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A standardised sample: all that Bonett's error asks of it."""
+
+    n: int
+    fourth: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> _Sample:
+        """With a standard deviation of 1, so that no fourth power is too large or too small for a float."""
+        mean, deviation = fmean(values), math.sqrt(variance(values))
+        return cls(len(values), fourth_moment([(value - mean) / deviation for value in values]))
 
 
-def _limit(values: Sequence[float], reference: Sequence[float], centre: float, z: float) -> float:
-    """Of standardised samples: the ratio whose error, taken at itself, puts it z errors from the centre."""
+def _limit(one: _Sample, two: _Sample, centre: float, z: float) -> float:
+    """The ratio whose error, taken at itself, puts it z errors from the centre."""
     ratio = 1.0
     for _ in range(STEPS):
-        before, ratio = ratio, math.exp((centre + z * _error(values, reference, ratio)) / 2)
+        before, ratio = ratio, math.exp((centre + z * _error(one, two, ratio)) / 2)
         if abs(ratio - before) <= 1e-12 * ratio:
             break
     return ratio
 
 
-def _error(values: Sequence[float], reference: Sequence[float], ratio: float) -> float:
-    """Standard error of the logarithm of the ratio of variances of standardised samples, were that the square of this."""
-    n, m = len(values), len(reference)
-    fourth = fourth_moment(values) + ratio**4 * fourth_moment(reference)
-    kurtosis = (n + m) * fourth / ((n - 1) + ratio**2 * (m - 1)) ** 2
+def _error(one: _Sample, two: _Sample, ratio: float) -> float:
+    """Standard error of the logarithm of the ratio of variances, were that the square of this."""
+    n, m = one.n, two.n
+    kurtosis = (n + m) * (one.fourth + ratio**4 * two.fourth) / ((n - 1) + ratio**2 * (m - 1)) ** 2
     return math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)))

@@ -17,7 +17,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Scale
 from twinbed.model.record import Record
 from twinbed.model.result import Drift, Ordering, Residual
-from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.order import block_effect, neighbours
 from twinbed.statistics.trend import trend
@@ -50,7 +50,7 @@ def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Itera
     about, relative = samples.metrics[key[0]], _relative(samples, key)
     cells = _cells(samples, key, places, relative)
     residuals = sorted(_residuals(cells), key=lambda each: each.order)
-    if not residuals or not varies([value for rows in cells.values() for _place, value in rows]):
+    if not any(_varying(rows) for rows in cells.values()):
         return
     drifts = tuple(each for testbed in samples.testbeds for each in _drift(testbed, cells, residuals, relative))
     blocks = sorted({each.block for each in residuals})
@@ -67,6 +67,10 @@ def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Itera
         )
 
 
+def _varying(rows: Sequence[tuple[_Place, float]]) -> bool:
+    return varies([value for _place, value in rows])
+
+
 def _relative(samples: Samples, key: Key) -> bool:
     values = [group.values.get(key, ()) for groups in samples.groups.values() for group in groups.values()]
     return samples.metrics[key[0]].scale == Scale.RATIO and all(value > 0 for each in values for value in each)
@@ -76,10 +80,10 @@ def _cells(samples: Samples, key: Key, places: Mapping[str, _Place], relative: b
     found: dict[tuple[str, str], list[tuple[_Place, float]]] = {}
     for cell, groups in samples.groups.items():
         for testbed, group in groups.items():
-            rows = zip(group.runs.get(key, ()), group.values.get(key, ()), strict=True)
-            placed = [(places[run], math.log(value) if relative else value) for run, value in rows]
-            if len(placed) > 1:
-                found[testbed, cell] = placed
+            values = group.values.get(key, [])
+            if len(values) > 1:
+                rows = zip(group.runs[key], logarithms(values) if relative else values, strict=True)
+                found[testbed, cell] = [(places[run], value) for run, value in rows]
     return found
 
 
@@ -103,7 +107,7 @@ def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: 
     own = [each for each in residuals if each.testbed == testbed]
     series = [[(float(place.order), value) for place, value in rows] for (name, _), rows in cells.items() if name == testbed]
     found = trend(series)
-    if found is None or not any(varies([value for _at, value in rows]) for rows in series):
+    if found is None or not any(_varying(rows) for (name, _), rows in cells.items() if name == testbed):
         return
     beside = neighbours([each.value for each in own])
     yield Drift(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from twinbed.model.result import Comparison, Interval, Spread
-from twinbed.statistics.moments import variance, varies
+from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.spread import LEAST, brown_forsythe, deviation_ratio_interval, equal_deviations
 
@@ -18,7 +18,7 @@ Values = Sequence[float]
 def spread(one: Values, two: Values, confidence: float, *, relative: bool = True) -> Spread:
     """Of two samples of at least two values. Relative is by logarithms, where all values are positive."""
     relative = relative and min(*one, *two) > 0
-    x, y = ([math.log(value) for value in values] if relative else list(values) for values in (one, two))
+    x, y = (logarithms(values) if relative else list(values) for values in (one, two))
     return Spread(
         relative=relative,
         ratio=_deviation_ratio(x, y),
