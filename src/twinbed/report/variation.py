@@ -67,7 +67,7 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
         "from replicate to replicate. A testbed that is right in the mean may still need more replicates, or hide what varies "
         "on the real one.</p>"
     )
-    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "How many times", "p", "p (Brown-Forsythe)")
+    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "It varies", "p", "p (Brown-Forsythe)")
     family = next((each.spread.family for each in comparisons if each.spread), 1)
     caption = (
         "Standard deviations (sd) as shares of the mean; how many times as much, with the interval of that one comparison; "
@@ -86,7 +86,7 @@ def _spread_row(each: Comparison) -> list[_Cell]:
     interval = found.interval if found else None
     times_text, because = NONE, ""
     if found:
-        times_text = varies(replace(found, interval=None))
+        times_text = varies(replace(found, interval=None)).removeprefix("varies ")
         because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else found.reason if found.ratio else ""
     return [
         _Cell(metric_title(each.metric, each.host, each.direction)),
@@ -94,7 +94,7 @@ def _spread_row(each: Comparison) -> list[_Cell]:
         _Cell(each.testbed),
         _Cell(deviation(each, each.estimate), number=True),
         _Cell(deviation(each, each.reference_estimate), number=True),
-        _Cell(times_text, strong=found is not None and found.differs, note=because),
+        _Cell(times_text, number=True, strong=found is not None and found.differs, note=because),
         _Cell(p_text(found.p_value if found else None), number=True),
         _Cell(p_text(found.p_brown_forsythe if found else None), number=True),
     ]
