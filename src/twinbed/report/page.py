@@ -38,7 +38,7 @@ MOST_ROWS = 4000
 MOST_FINDINGS = 6
 EFFECT_CAPTIONS = {
     "difference": "Mean ± {interval} interval, standard deviation (sd), and the difference from {reference} with its interval.",
-    "cliffs_delta": "Median, and Cliff's delta against {reference} with its interval: of all pairs, those above less those below.",
+    "cliffs_delta": "Median, and Cliff's delta against {reference} with its interval: pairs above less pairs below.",
     "total_variation": "The commonest value, and the total variation (TV) from {reference}: half the differences of shares.",
 }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
