@@ -1,0 +1,86 @@
+"""Box and Cox's transformation (1964) of a response above 0, lambda by profile likelihood with the model's covariates.
+
+y(lambda) = (y^lambda - 1) / lambda, and log y at 0.  The profile log-likelihood is -n/2 log(RSS(lambda)/n) + (lambda - 1) sum log y,
+RSS that of y(lambda) on all of the model's columns; the interval holds the lambdas within chi-square(1)/2 of the largest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtri
+
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.least_squares import Doubles
+
+SIMPLE = {-2.0: "1/y^2", -1.0: "1/y", -0.5: "1/sqrt(y)", 0.0: "log(y)", 1 / 3: "y^(1/3)", 0.5: "sqrt(y)", 1.0: "y", 2.0: "y^2"}
+"""The lambdas that have a meaning."""
+WIDEST = 5.0
+"""Lambdas are sought from minus to plus this."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCox:
+    """``low`` and ``high`` are None where the interval goes beyond +-5."""
+
+    best: float
+    low: float | None
+    high: float | None
+    level: float
+    simple: float
+    """The simple lambda nearest to the best, of those in the interval where there are any."""
+    simple_inside: bool
+
+    @property
+    def meaning(self) -> str:
+        return SIMPLE[self.simple]
+
+
+def transformed(response: Doubles, power: float) -> Doubles:
+    """y(lambda). Raises RegressionError for a response that is not above 0."""
+    logs = _logs(response)
+    return logs if power == 0 else np.expm1(power * logs) / power
+
+
+def log_likelihood(response: Doubles, q: Doubles, power: float) -> float:
+    """The profile, less a constant; ``q`` (n x p) is an orthonormal basis of the model's columns."""
+    return _profile(_logs(response), q, power)
+
+
+def box_cox(response: Doubles, q: Doubles, level: float = 0.95) -> BoxCox:
+    """The best lambda and its interval. Raises RegressionError for a response that is not above 0."""
+    from scipy.optimize import brentq, minimize_scalar
+
+    logs = _logs(response)
+    found = minimize_scalar(
+        lambda power: -_profile(logs, q, power), bounds=(-WIDEST, WIDEST), method="bounded", options={"xatol": 1e-8}
+    )
+    best, least = float(found.x), float(-found.fun - chdtri(1, 1 - level) / 2)
+
+    def above(power: float) -> float:
+        return _profile(logs, q, power) - least
+
+    low = float(brentq(above, -WIDEST, best, xtol=1e-6)) if above(-WIDEST) < 0 else None
+    high = float(brentq(above, best, WIDEST, xtol=1e-6)) if above(WIDEST) < 0 else None
+    inside = [power for power in SIMPLE if (low is None or low <= power) and (high is None or power <= high)]
+    simple = min(inside or SIMPLE, key=lambda power: abs(power - best))
+    return BoxCox(best, low, high, level, simple, bool(inside))
+
+
+def _logs(response: Doubles) -> Doubles:
+    if not np.all(response > 0):
+        bad = np.flatnonzero(~(response > 0))
+        raise RegressionError(
+            f"a Box-Cox response is above 0 in every row: {len(bad)} of {len(response)} are not, the first is {response[bad[0]]:g}",
+            "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
+        )
+    return np.log(response)
+
+
+def _profile(logs: Doubles, q: Doubles, power: float) -> float:
+    # Over the geometric mean the second term of the likelihood is 0, and powers stay in range.
+    centred = logs - logs.mean()
+    values = centred if power == 0 else np.expm1(power * centred) / power
+    residuals = values - q @ (q.T @ values)
+    return float(-len(logs) / 2 * np.log(residuals @ residuals / len(logs)))

@@ -1,0 +1,70 @@
+"""How far terms explain each other: variance inflation factors, and for terms of several columns the generalised one.
+
+VIF_j = 1 / (1 - R_j^2); GVIF = det(R11) det(R22) / det(R), R the correlations of the columns, R11 those of a term, R22 of all
+others (Fox and Monette 1992).  GVIF^(1/(2 df)) is comparable between terms: for one column it is sqrt(VIF).
+
+They are of the model *before* interactions and powers: those are tied to their own parts by construction, and a factor over
+them says nothing (see ``first_order``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from twinbed.statistics.regression.design import Array, CodedTerm
+from twinbed.statistics.regression.expression import Expression, names
+from twinbed.statistics.regression.formula import Formula
+
+USUAL_LIMIT = 5.0
+"""VIF above which terms are usually said to be collinear; its root is GVIF^(1/(2 df))'s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inflation:
+    """Of one term with ``columns`` columns."""
+
+    term: str
+    columns: int
+    gvif: float
+
+    @property
+    def scaled(self) -> float:
+        """GVIF^(1/(2 df)): by how much collinearity lengthens the term's intervals."""
+        return float(self.gvif ** (1 / (2 * self.columns)))
+
+
+def first_order(formula: Formula) -> Formula:
+    """The formula without interactions and without a second function of a column that it has already."""
+    found: dict[str, Expression] = {}
+    known: set[str] = set()
+    for expression in (factor for term in formula.terms for factor in term):
+        sources = set(names(expression))
+        if str(expression) not in found and not sources <= known:
+            found[str(expression)] = expression
+            known |= sources
+    text = f"{formula.response} ~ {' + '.join(found)}"
+    return replace(formula, text=text, terms=tuple((expression,) for expression in found.values()), constant=True)
+
+
+def inflation(terms: Sequence[CodedTerm], matrix: Array) -> list[Inflation]:
+    """Of each term of a first-order design (n x p, with a constant first); empty for fewer than two terms."""
+    if len(terms) < 2:
+        return []
+    columns = matrix[:, 1:] - matrix[:, 1:].mean(axis=0)
+    columns /= np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    correlations = columns.T @ columns
+    whole = _log_determinant(correlations)
+    found = []
+    for term in terms:
+        own = np.arange(term.columns.start - 1, term.columns.stop - 1)
+        rest = np.setdiff1d(np.arange(len(correlations)), own)
+        parts = _log_determinant(correlations[np.ix_(own, own)]) + _log_determinant(correlations[np.ix_(rest, rest)])
+        found.append(Inflation(term.label, len(own), float(np.exp(parts - whole))))
+    return found
+
+
+def _log_determinant(matrix: Array) -> float:
+    return float(np.linalg.slogdet(matrix.astype(np.float64))[1])

@@ -1,0 +1,357 @@
+"""The design matrix of a formula: numeric variables as they are, categorical ones against their base level.
+
+Coding is R's (Chambers and Hastie 1992, section 2.3): a categorical variable is coded against its base level where the term
+without it is in the formula too, else by all its levels.  Columns of an interaction are products, the first factor's columns
+varying fastest.  ``centre`` subtracts the mean of the rows that are used, or the value it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, Number, calls, names
+from twinbed.statistics.regression.formula import Formula, Term
+
+Array = NDArray[Any]
+"""Of a floating type: double, or extended where digits would be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A column of numbers; nan where missing."""
+
+    values: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """A column of levels: ``codes`` index ``levels``, -1 where missing. The first level is the base."""
+
+    codes: NDArray[np.intp]
+    levels: tuple[str, ...]
+    numbers: tuple[float, ...] | None = None
+    """What each level is as a number, such as a size in bytes, for use within a function; None where they are none."""
+
+
+Column = Numeric | Categorical
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of terms as it was bound to data: ``levels`` is empty for a numeric one; ``centres`` by a call's text."""
+
+    expression: Expression
+    levels: tuple[str, ...]
+    centres: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CodedTerm:
+    """A term's factors, each with whether it is coded against its base level, and its columns in the matrix."""
+
+    factors: tuple[tuple[Factor, bool], ...]
+    columns: slice
+    labels: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return " * ".join(_shown(factor.expression) for factor, _ in self.factors)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The data's columns that it is made of."""
+        return frozenset(name for factor, _ in self.factors for name in names(factor.expression))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A formula bound to data: ``matrix`` (n x p) and ``response`` (n) of the rows ``rows`` of the data, nothing missing."""
+
+    formula: Formula
+    terms: tuple[CodedTerm, ...]
+    labels: tuple[str, ...]
+    """Of the columns; the constant is first, as ``Constant``."""
+    matrix: Array
+    response: Array
+    rows: NDArray[np.intp]
+    missing: Mapping[str, int]
+    """Rows of the data in which a used column is missing; only those above 0."""
+
+    @property
+    def constant(self) -> bool:
+        return self.formula.constant
+
+    def at(self, values: Mapping[str, float | str]) -> Array:
+        """The row (p) of the matrix where the data's columns have these values; all that the terms need are given."""
+        blocks = [np.ones((1, 1))] if self.constant else []
+        data: dict[str, Column] = {
+            name: Numeric(np.array([value], dtype=float))
+            if not isinstance(value, str)
+            else Categorical(np.array([0]), (value,))
+            for name, value in values.items()
+        }
+        blocks += [_term_columns(term.factors, data, np.array([0]), np.float64) for term in self.terms]
+        return np.hstack(blocks)[0]
+
+
+def bind(
+    formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None, extended: bool = False
+) -> Design:
+    """Binds a formula to data. ``bases`` gives base levels by column, over those in the formula; ``extended`` computes columns
+    in extended precision. Raises RegressionError for what the data do not have, or what cannot be computed of them."""
+    everything = [formula.response, *(factor for term in formula.terms for factor in term)]
+    used = list(dict.fromkeys(name for each in everything for name in names(each)))
+    _check_columns(used, data)
+    bases = dict(bases or {})
+    for each in everything:
+        bases |= {next(names(call)): call.base for call in calls(each) if call.base is not None}
+    rows, missing = _complete(used, data)
+    kind = np.longdouble if extended else np.float64
+    response = _response(formula, data, rows, kind)
+    factors = _factors(formula, data, rows, bases)
+    _check_bases(bases, factors)
+    terms: list[CodedTerm] = []
+    blocks: list[Array] = [np.ones((len(rows), 1), dtype=kind)] if formula.constant else []
+    labels = ["Constant"] if formula.constant else []
+    known = {frozenset[str]()} if formula.constant else set()
+    known |= {frozenset(map(str, term)) for term in formula.terms}
+    for term in formula.terms:
+        coded = tuple((factors[str(each)], frozenset(map(str, term)) - {str(each)} in known) for each in term)
+        if all(factor.levels and not against for factor, against in coded):
+            # All its indicators add up to the constant, whether or not that is a column.
+            known.add(frozenset())
+        block = _term_columns(coded, data, rows, kind)
+        own = _labels(coded)
+        terms.append(CodedTerm(coded, slice(len(labels), len(labels) + len(own)), own))
+        blocks.append(block)
+        labels += own
+    if not blocks:
+        raise RegressionError("the formula has no term and no constant", "give at least one")
+    return Design(formula, tuple(terms), tuple(labels), np.hstack(blocks), response, rows, missing)
+
+
+def _check_columns(used: Sequence[str], data: Mapping[str, Column]) -> None:
+    import difflib
+
+    for name in used:
+        if name not in data:
+            near = difflib.get_close_matches(name, data, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise RegressionError(f"the data have no column {name!r}", f"{hint}there are {', '.join(data)}")
+
+
+def _complete(used: Sequence[str], data: Mapping[str, Column]) -> tuple[NDArray[np.intp], dict[str, int]]:
+    lost = {}
+    for name in used:
+        column = data[name]
+        lost[name] = np.isnan(column.values) if isinstance(column, Numeric) else column.codes < 0
+        if isinstance(column, Numeric) and np.isinf(column.values).any():
+            raise RegressionError(f"column {name} holds an infinite value", "leave such rows out, or empty the value")
+    gone = reduce(np.logical_or, lost.values())
+    rows = np.flatnonzero(~gone)
+    missing = {name: int(each.sum()) for name, each in lost.items() if each.any()}
+    if not len(rows):
+        said = ", ".join(f"{name} in {count}" for name, count in missing.items())
+        raise RegressionError(
+            f"no row has all of the formula's columns: missing are {said} of {len(gone)} rows" if said else "there is no row"
+        )
+    return rows, missing
+
+
+def _factors(
+    formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], bases: Mapping[str, str]
+) -> dict[str, Factor]:
+    found: dict[str, Factor] = {}
+    for expression in (factor for term in formula.terms for factor in term):
+        if str(expression) in found:
+            continue
+        if levels := _levels(expression, data, rows, bases):
+            if len(levels) == 1:
+                raise RegressionError(
+                    f"{expression} has only the level {levels[0]} in the rows that are used", "leave it out of the formula"
+                )
+            found[str(expression)] = Factor(expression, levels, {})
+        else:
+            centres = {
+                str(call): float(np.mean(_evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
+                for call in calls(expression)
+                if call.function == "centre"
+            }
+            found[str(expression)] = Factor(expression, (), centres)
+    return found
+
+
+def _levels(
+    expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], bases: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Those that occur, the base first; empty for a numeric factor."""
+    as_levels = isinstance(expression, Call) and expression.function == CATEGORICAL
+    name = expression.name if isinstance(expression, Name) else next(names(expression), "")
+    if not as_levels and not (isinstance(expression, Name) and (isinstance(data[name], Categorical) or name in bases)):
+        return ()
+    column = _as_categorical(data[name])
+    occurring = np.flatnonzero(np.bincount(column.codes[rows], minlength=len(column.levels)))
+    levels = tuple(column.levels[code] for code in occurring)
+    base = bases.get(name)
+    if base is None:
+        return levels
+    if base not in levels:
+        why = "occurs in no row that is used" if base in column.levels else "does not occur"
+        raise RegressionError(f"the base level {base!r} of {name} {why}", f"{name} has {', '.join(levels)}")
+    return (base, *(level for level in levels if level != base))
+
+
+def _as_categorical(column: Column) -> Categorical:
+    if isinstance(column, Categorical):
+        return column
+    values, codes = np.unique(column.values, return_inverse=True)
+    there = ~np.isnan(values)
+    return Categorical(np.where(there[codes], codes, -1), tuple(f"{value:.15g}" for value in values[there]))
+
+
+def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> None:
+    leveled = {next(names(factor.expression)) for factor in factors.values() if factor.levels}
+    for name in bases:
+        if name not in leveled:
+            raise RegressionError(
+                f"a base level is given for {name}, which is no categorical variable of the formula",
+                f"there are {', '.join(sorted(leveled)) or 'none'}",
+            )
+
+
+def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]) -> Array:
+    inner = formula.response
+    if isinstance(inner, Call) and inner.function == BOX_COX:
+        inner = inner.argument
+    for call in calls(inner):
+        if call.function in (CATEGORICAL, BOX_COX):
+            raise RegressionError(f"{formula.response} cannot be a response", "it is a number, such as rate or log(rate)")
+    centres = {
+        str(call): float(np.mean(_evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
+        for call in calls(inner)
+        if call.function == "centre"
+    }
+    values = _evaluate(inner, data, rows, centres, kind)
+    if values.ndim == 0 or np.all(values == values[0]):
+        raise RegressionError(
+            f"the response {formula.response} is the same in all {len(rows)} rows: {float(np.ravel(values)[0]):g}",
+            "there is nothing to explain",
+        )
+    return values
+
+
+def _evaluate(
+    expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: type[Any]
+) -> Array:
+    """The values of a numeric expression in these rows."""
+    if isinstance(expression, Number):
+        return np.asarray(expression.value, dtype=kind)
+    if isinstance(expression, Name):
+        column = data[expression.name]
+        if isinstance(column, Categorical) and column.numbers is not None:
+            return np.array(column.numbers, dtype=kind)[column.codes[rows]]
+        if isinstance(column, Categorical):
+            some = ", ".join(column.levels[:3])
+            raise RegressionError(
+                f"column {expression.name} is not numeric (it holds {some}{', ...' if len(column.levels) > 3 else ''})",
+                "only a variable on the right side may have levels, and stands there by itself",
+            )
+        return column.values[rows].astype(kind)
+    if isinstance(expression, Call):
+        inner = _evaluate(expression.argument, data, rows, centres, kind)
+        return _called(expression, inner, rows, centres)
+    left, right = (_evaluate(side, data, rows, centres, kind) for side in (expression.left, expression.right))
+    with np.errstate(all="ignore"):
+        if expression.operator == "+":
+            found = left + right
+        elif expression.operator == "-":
+            found = left - right
+        elif expression.operator == "*":
+            found = left * right
+        elif expression.operator == "/":
+            found = left / right
+        else:
+            found = _power(left, right)
+    return _finite(found, expression, rows)
+
+
+def _power(left: Array, right: Array) -> Array:
+    # A whole power by multiplication: exact for what doubles hold exactly, and quicker.
+    if right.ndim == 0 and right == int(right) and 1 <= right <= 16:
+        return reduce(np.multiply, [left] * int(right))
+    return np.asarray(np.power(left, right))
+
+
+def _called(call: Call, inner: Array, rows: NDArray[np.intp], centres: Mapping[str, float]) -> Array:
+    if call.function in ("log", "log2", "log10") and np.any(inner <= 0):
+        bad = np.flatnonzero(np.atleast_1d(inner) <= 0)
+        raise RegressionError(
+            f"{call} needs values above 0: {len(bad)} of {inner.size} are not, the first in row {rows[bad[0]] + 1} "
+            f"({float(np.atleast_1d(inner)[bad[0]]):g})",
+            "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
+        )
+    if call.function in (CATEGORICAL, BOX_COX):
+        raise RegressionError(f"{call.function} cannot stand within another function", "give it by itself")
+    if call.function == "centre":
+        return np.asarray(inner - inner.dtype.type(centres[str(call)]))
+    if call.function == "I":
+        return inner
+    with np.errstate(all="ignore"):
+        return _finite(getattr(np, call.function)(inner), call, rows)
+
+
+def _finite(values: Array, expression: Expression, rows: NDArray[np.intp]) -> Array:
+    bad = np.flatnonzero(~np.isfinite(np.atleast_1d(values)))
+    if len(bad):
+        raise RegressionError(f"{expression} is not a finite number in {len(bad)} rows, the first row {rows[bad[0]] + 1}")
+    return np.asarray(values)
+
+
+def _term_columns(
+    factors: Sequence[tuple[Factor, bool]], data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
+) -> Array:
+    found: Array | None = None
+    for factor, against_base in factors:
+        block = _factor_columns(factor, against_base, data, rows, kind)
+        if found is None:
+            found = block
+        else:
+            found = (block[:, :, None] * found[:, None, :]).reshape(len(rows), -1)
+    assert found is not None
+    return found
+
+
+def _factor_columns(
+    factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
+) -> Array:
+    if not factor.levels:
+        values = _evaluate(factor.expression, data, rows, factor.centres, kind)
+        return np.broadcast_to(values, (len(rows),))[:, None]
+    column = _as_categorical(data[next(names(factor.expression))])
+    position = {level: index for index, level in enumerate(factor.levels)}
+    codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[column.codes[rows]]
+    chosen = range(1 if against_base else 0, len(factor.levels))
+    return np.stack([codes == index for index in chosen], axis=1).astype(kind)
+
+
+def _labels(factors: Sequence[tuple[Factor, bool]]) -> tuple[str, ...]:
+    found = [""]
+    for factor, against_base in factors:
+        shown = _shown(factor.expression)
+        own = [f"{shown} {level}" for level in factor.levels[1 if against_base else 0 :]] if factor.levels else [shown]
+        found = [f"{before} * {label}" if before else label for label in own for before in found]
+    return tuple(found)
+
+
+def _shown(expression: Expression) -> str:
+    """Without the brackets that only mark: C(host) is host, I(x^2) is x^2."""
+    if isinstance(expression, Call) and expression.function in (CATEGORICAL, "I"):
+        return str(expression.argument)
+    return str(expression)

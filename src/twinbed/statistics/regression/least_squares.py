@@ -1,0 +1,209 @@
+"""Ordinary least squares by Householder QR of the scaled columns.
+
+Columns are scaled to length 1 (Golub and Van Loan, Matrix Computations, 5.3), so that units cost no digits.  Where the scaled
+matrix is ill-conditioned (above 1e5: a result would have less than about 10 digits), the same is done in the machine's extended
+precision, 64 bits of mantissa on x86, where the caller gives the columns in it.  R squared and F are about the mean where the
+constant is in the model, else about 0.
+
+Limits: columns must be linearly independent; ``dependence`` says which are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc
+
+from twinbed.statistics.regression.design import Column, Design, bind
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.formula import Formula
+
+Array = NDArray[Any]
+Doubles = NDArray[np.float64]
+ILL_CONDITIONED = 1e5
+"""Condition number of the scaled columns above which more than doubles are needed."""
+DEPENDENT = 1e-13
+"""A column of length 1 with less than this outside the others' span is taken for dependent on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FTest:
+    """A statistic that is F distributed, of ``numerator`` and ``denominator`` degrees of freedom, under the hypothesis."""
+
+    statistic: float
+    numerator: int
+    denominator: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A least squares fit of n rows and p columns. (X'X)^-1 is ``root @ root.T``; ``q`` is an orthonormal basis of X's span."""
+
+    coefficients: Doubles
+    root: Doubles
+    q: Doubles
+    fitted: Doubles
+    residuals: Doubles
+    residual_sum: float
+    total_sum: float
+    """About the mean with a constant, else about 0."""
+    constant: bool
+    condition: float
+    """Of the columns scaled to length 1 (Belsley, Kuh and Welsch 1980, section 3.2)."""
+
+    @property
+    def n(self) -> int:
+        return len(self.residuals)
+
+    @property
+    def p(self) -> int:
+        return len(self.coefficients)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        return self.n - self.p
+
+    @property
+    def variance(self) -> float:
+        """Of the residuals, unbiased."""
+        return self.residual_sum / self.degrees_of_freedom
+
+    @property
+    def r_squared(self) -> float:
+        return 1 - self.residual_sum / self.total_sum
+
+    @property
+    def adjusted_r_squared(self) -> float:
+        return 1 - (1 - self.r_squared) * (self.n - self.constant) / self.degrees_of_freedom
+
+    @property
+    def test_of_all(self) -> FTest | None:
+        """That all coefficients but the constant are 0; None where there is but that, or nothing is left over."""
+        numerator = self.p - self.constant
+        if numerator == 0 or self.residual_sum == 0:
+            return None
+        statistic = (self.total_sum - self.residual_sum) / numerator / self.variance
+        return FTest(statistic, numerator, self.degrees_of_freedom, float(fdtrc(numerator, self.degrees_of_freedom, statistic)))
+
+    @property
+    def leverage(self) -> Doubles:
+        """Diagonal of the hat matrix X (X'X)^-1 X'."""
+        return np.minimum(np.einsum("ij,ij->i", self.q, self.q), 1.0)
+
+
+def fit_formula(formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None) -> tuple[Design, Fit]:
+    """Binds a formula to data and fits it, in extended precision where doubles would lose too many digits."""
+    design = bind(formula, data, bases)
+    found = fit(design.matrix, design.response, design.labels, design.constant)
+    if found.condition <= ILL_CONDITIONED:
+        return design, found
+    design = bind(formula, data, bases, extended=True)
+    return design, fit(design.matrix, design.response, design.labels, design.constant)
+
+
+def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -> Fit:
+    """Fits. Raises RegressionError where there are too few rows, or columns depend on each other."""
+    n, p = matrix.shape
+    if n <= p:
+        raise RegressionError(
+            f"{n} rows cannot tell {p} coefficients and their errors", f"give at least {p + 1} rows, or leave terms out"
+        )
+    lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
+    if said := _never(lengths, labels):
+        raise RegressionError(said, "leave the term out, take other base levels, or measure such rows")
+    scaled = matrix / lengths
+    q, r = np.linalg.qr(scaled) if matrix.dtype == np.float64 else _householder(scaled)
+    sizes = np.linalg.svd(r.astype(np.float64), compute_uv=False)
+    if sizes[-1] < DEPENDENT * sizes[0]:
+        raise RegressionError(
+            f"columns depend on each other: {_dependences(r.astype(np.float64), lengths, labels)}",
+            "the data cannot tell their effects apart: leave one out, or measure rows in which they differ",
+        )
+    condition = float(sizes[0] / sizes[-1])
+    inverse = _inverse(r)
+    projected = q.T @ response
+    coefficients = (inverse @ projected) / lengths
+    residuals = response - q @ projected
+    # Once more against what rounding left of the response in the span.
+    again = q.T @ residuals
+    coefficients = coefficients + (inverse @ again) / lengths
+    residuals = residuals - q @ again
+    about = response - response.mean() if constant else response
+    return Fit(
+        coefficients=coefficients.astype(np.float64),
+        root=(inverse / lengths[:, None]).astype(np.float64),
+        q=q.astype(np.float64),
+        fitted=(response - residuals).astype(np.float64),
+        residuals=residuals.astype(np.float64),
+        residual_sum=float(residuals @ residuals),
+        total_sum=float(about @ about),
+        constant=constant,
+        condition=condition,
+    )
+
+
+def _householder(matrix: Array) -> tuple[Array, Array]:
+    """Thin QR in the matrix's own precision, which LAPACK has not."""
+    n, p = matrix.shape
+    work = matrix.copy()
+    vectors = []
+    for column in range(p):
+        vector = work[column:, column].copy()
+        vector[0] += np.copysign(np.sqrt(vector @ vector), vector[0])
+        vector /= np.sqrt(vector @ vector)
+        work[column:, column:] -= 2 * np.outer(vector, vector @ work[column:, column:])
+        vectors.append(vector)
+    q = np.eye(n, p, dtype=matrix.dtype)
+    for column in reversed(range(p)):
+        q[column:] -= 2 * np.outer(vectors[column], vectors[column] @ q[column:])
+    return q, np.triu(work[:p])
+
+
+def _inverse(r: Array) -> Array:
+    """Of an upper triangular matrix, in its own precision."""
+    p = len(r)
+    inverse = np.zeros_like(r)
+    for row in reversed(range(p)):
+        inverse[row, row] = 1 / r[row, row]
+        inverse[row, row + 1 :] = -(r[row, row + 1 :] @ inverse[row + 1 :, row + 1 :]) / r[row, row]
+    return inverse
+
+
+def _never(lengths: Array, labels: Sequence[str]) -> str:
+    empty = [label for label, length in zip(labels, lengths, strict=True) if length == 0]
+    if not empty:
+        return ""
+    return f"no row has {' or '.join(empty)}: its effect cannot be told"
+
+
+def _dependences(r: Doubles, lengths: Array, labels: Sequence[str]) -> str:
+    """Which columns are sums of which, by QR with column pivoting of the triangle of the scaled columns."""
+    from scipy.linalg import qr, solve_triangular
+
+    said = []
+    kept = [0]
+    # In the formula's order, so that it is the later column that is said to depend on the earlier ones.
+    for column in range(1, r.shape[1]):
+        basis, triangle, order = qr(r[:, kept], mode="economic", pivoting=True)
+        inside = basis.T @ r[:, column]
+        if np.linalg.norm(r[:, column] - basis @ inside) > 10 * DEPENDENT:
+            kept.append(column)
+            continue
+        shares = np.empty(len(kept))
+        shares[order] = solve_triangular(triangle, inside)
+        said.append(_sum(column, kept, shares * float(lengths[column]) / lengths[kept].astype(np.float64), labels))
+    return "; ".join(said)
+
+
+def _sum(column: int, others: Sequence[int], shares: Doubles, labels: Sequence[str]) -> str:
+    parts = [
+        f"{'-' if share < 0 else '+'} {'' if abs(abs(share) - 1) < 1e-6 else f'{abs(share):.4g} '}({labels[other]})"
+        for other, share in zip(others, shares, strict=True)
+        if abs(share) > 1e-6 * max(abs(shares))
+    ]
+    return f"({labels[column]}) = {' '.join(parts).removeprefix('+ ')}"

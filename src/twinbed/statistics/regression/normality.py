@@ -1,0 +1,47 @@
+"""Whether residuals are normal: Shapiro and Wilk's W to 5,000 rows (Royston 1995), above that Jarque and Bera's.
+
+Jarque-Bera (1987): n/6 (skewness^2 + excess^2/4), chi-square of 2 degrees of freedom.  With very many rows every small departure
+is significant, and matters less: coefficients' intervals rest on normal means, not on normal residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc
+
+from twinbed.statistics.regression.least_squares import Doubles
+
+MOST_FOR_SHAPIRO = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Normality:
+    """``test`` is ``shapiro-wilk`` or ``jarque-bera``; skewness and excess kurtosis are the moments' ratios (0 where normal)."""
+
+    test: str
+    statistic: float
+    p_value: float
+    skewness: float
+    excess_kurtosis: float
+
+
+def normality(residuals: Doubles) -> Normality | None:
+    """None for fewer than 8 residuals, which tell nothing, or where all are the same."""
+    n = len(residuals)
+    centred = residuals - residuals.mean()
+    variance = float(centred @ centred) / n
+    if n < 8 or variance == 0:
+        return None
+    scaled = centred / np.sqrt(variance)
+    cubes = scaled * scaled * scaled
+    skewness = float(cubes.mean())
+    excess = float(cubes @ scaled) / n - 3
+    if n > MOST_FOR_SHAPIRO:
+        statistic = n / 6 * (skewness**2 + excess**2 / 4)
+        return Normality("jarque-bera", statistic, float(chdtrc(2, statistic)), skewness, excess)
+    from scipy.stats import shapiro
+
+    found = shapiro(residuals)
+    return Normality("shapiro-wilk", float(found.statistic), float(found.pvalue), skewness, excess)

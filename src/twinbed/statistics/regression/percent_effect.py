@@ -1,0 +1,83 @@
+"""What changing one variable does to the response, with all others held: a contrast of coefficients, and it as a percentage.
+
+The contrast is the difference of two rows of the design.  Of a model of log y it is the difference d of logarithms, and e^d - 1
+the relative change of y, of its geometric mean or median strictly (LDRD report, section 3.1.2, reads Table 3.4 so).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from twinbed.statistics.regression.design import Categorical, Column, Design, Numeric
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.expression import names
+from twinbed.statistics.regression.least_squares import Doubles
+
+Value = float | str
+
+
+def difference(
+    design: Design, data: Mapping[str, Column], variable: str, to: Value, base: Value, at: Mapping[str, Value]
+) -> Doubles:
+    """The contrast (p) of ``variable`` at ``to`` against it at ``base``, where the variables in ``at`` have those values.
+
+    Raises RegressionError where the effect depends on a variable that ``at`` does not give, or a level is not there.
+    """
+    used = {name: None for term in design.terms for name in sorted(term.sources)}
+    for name in (variable, *at):
+        if name not in used:
+            raise RegressionError(f"{name} is not on the right side of the model", f"there are {', '.join(used)}")
+    for term in design.terms:
+        open_ = [name for name in sorted(term.sources) if name != variable and name not in at]
+        if variable in term.sources and open_:
+            levels = _some(design, data, open_[0])
+            raise RegressionError(
+                f"the effect of {variable} depends on {open_[0]}: they interact in {term.label}",
+                f"say where: --at {open_[0]}=VALUE, such as {levels}",
+            )
+    values: dict[str, Value] = {name: at.get(name, _held(design, data, name)) for name in used}
+    rows = []
+    for value in (to, base):
+        values[variable] = value
+        for name in used:
+            _check(design, data, name, values[name])
+        rows.append(design.at(values).astype(np.float64))
+    return np.asarray(rows[0] - rows[1])
+
+
+def _levels(design: Design, name: str) -> tuple[str, ...]:
+    """Of a variable that the model takes as categorical; empty for others."""
+    for term in design.terms:
+        for factor, _ in term.factors:
+            if factor.levels and name in names(factor.expression):
+                return factor.levels
+    return ()
+
+
+def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
+    """A value for what cancels in the difference."""
+    if levels := _levels(design, name):
+        return levels[0]
+    column = data[name]
+    if isinstance(column, Numeric):
+        return float(column.values[design.rows[0]])
+    return column.levels[column.codes[design.rows[0]]]
+
+
+def _check(design: Design, data: Mapping[str, Column], name: str, value: Value) -> None:
+    levels = _levels(design, name)
+    if levels and str(value) not in levels:
+        raise RegressionError(f"{name} has no level {value!r} in the rows that are used", f"there are {', '.join(levels)}")
+    if not levels and isinstance(value, str) and isinstance(data[name], Numeric):
+        raise RegressionError(f"{name} is a number, and {value!r} is none")
+
+
+def _some(design: Design, data: Mapping[str, Column], name: str) -> str:
+    if levels := _levels(design, name):
+        return " or ".join(levels[:2])
+    column = data[name]
+    if isinstance(column, Categorical):
+        return " or ".join(column.levels[:2])
+    return f"{float(np.median(column.values[design.rows])):g}"
