@@ -1,7 +1,7 @@
 """Box and Cox's transformation (1964) of a response above 0, lambda by profile likelihood with the model's covariates.
 
-y(lambda) = (y^lambda - 1) / lambda, and log y at 0.  The profile log-likelihood is -n/2 log(RSS(lambda)/n) + (lambda - 1) sum log y,
-RSS that of y(lambda) on all of the model's columns; the interval holds the lambdas within chi-square(1)/2 of the largest.
+y(lambda) = (y^lambda - 1) / lambda, and log y at 0.  The profile log-likelihood, with RSS that of y(lambda) on all of the model's
+columns, is -n/2 log(RSS(lambda)/n) + (lambda - 1) sum log y; the interval holds the lambdas within chi-square(1)/2 of the largest.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _logs(response: Doubles) -> Doubles:
     if not np.all(response > 0):
         bad = np.flatnonzero(~(response > 0))
         raise RegressionError(
-            f"a Box-Cox response is above 0 in every row: {len(bad)} of {len(response)} are not, the first is {response[bad[0]]:g}",
+            f"a Box-Cox response is above 0 in every row: {len(bad)} of {len(response)} are not, such as {response[bad[0]]:g}",
             "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
         )
     return np.log(response)
@@ -82,5 +82,10 @@ def _profile(logs: Doubles, q: Doubles, power: float) -> float:
     # Over the geometric mean the second term of the likelihood is 0, and powers stay in range.
     centred = logs - logs.mean()
     values = centred if power == 0 else np.expm1(power * centred) / power
-    residuals = values - q @ (q.T @ values)
-    return float(-len(logs) / 2 * np.log(residuals @ residuals / len(logs)))
+    inside = q.T @ values
+    whole = float(values @ values)
+    left = whole - float(inside @ inside)
+    if left < 1e-4 * whole:
+        residuals = values - q @ inside
+        left = float(residuals @ residuals)
+    return -len(logs) / 2 * float(np.log(left / len(logs)))

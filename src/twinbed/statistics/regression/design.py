@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, Number, calls, names
-from twinbed.statistics.regression.formula import Formula, Term
+from twinbed.statistics.regression.formula import Formula
 
 Array = NDArray[Any]
 """Of a floating type: double, or extended where digits would be lost."""
@@ -98,7 +98,8 @@ class Design:
             for name, value in values.items()
         }
         blocks += [_term_columns(term.factors, data, np.array([0]), np.float64) for term in self.terms]
-        return np.hstack(blocks)[0]
+        row: Array = np.hstack(blocks)[0]
+        return row
 
 
 def bind(

@@ -10,9 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from twinbed.statistics.regression.least_squares import Doubles, Fit
+
+_ROWS = 4096
+"""At a time: their products stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +45,60 @@ def breusch_pagan(fit: Fit) -> ChiSquare | None:
 
 
 def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
-    """On the columns (n x p, the first constant), their squares and products. None where rows do not outnumber those."""
-    if fit.p < 2:
-        return None
-    columns = matrix[:, 1:]
-    # A column that is 0 and 1 is its own square.
-    centred = columns - columns.mean(axis=0)
-    lengths = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    centred /= lengths
-    first, second = np.triu_indices(centred.shape[1])
-    products = centred[:, first] * centred[:, second]
-    regressors = np.hstack([centred, products])
-    regressors -= regressors.mean(axis=0)
-    sizes = np.sqrt(np.einsum("ij,ij->j", regressors, regressors))
-    regressors = regressors[:, sizes > 1e-12 * fit.n**-0.5]
-    sizes = sizes[sizes > 1e-12 * fit.n**-0.5]
-    gram = (regressors.T @ regressors) / np.outer(sizes, sizes)
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > 1e-9 * values[-1]
-    rank = int(kept.sum())
-    if rank + 1 >= fit.n:
+    """On the columns (n x p), their squares and products. None where rows do not outnumber those."""
+    columns = _near_zero(matrix[:, 1:] if fit.constant else matrix)
+    if not columns.shape[1]:
         return None
     squares = fit.residuals**2
     squares = squares - squares.mean()
+    first, second = _distinct_products(columns)
+    columns = np.hstack([columns, np.ones((fit.n, 1))])
+    gram = np.zeros((len(first), len(first)))
+    sums, right = np.zeros(len(first)), np.zeros(len(first))
+    for start in range(0, fit.n, _ROWS):
+        part = columns[start : start + _ROWS]
+        products = part[:, first] * part[:, second]
+        gram += products.T @ products
+        sums += products.sum(axis=0)
+        right += products.T @ squares[start : start + _ROWS]
+    lengths = np.sqrt(np.diag(gram))
+    gram = (gram - np.outer(sums, sums) / fit.n) / np.outer(lengths, lengths)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > 1e-10 * values[-1]
+    rank = int(kept.sum())
     total = float(squares @ squares)
+    if rank == 0 or rank + 1 >= fit.n:
+        return None
     if total == 0:
         return _chi_square(0.0, rank)
-    explained = (vectors[:, kept].T @ ((regressors.T @ squares) / sizes)) ** 2 / values[kept]
+    explained = (vectors[:, kept].T @ (right / lengths)) ** 2 / values[kept]
     return _chi_square(fit.n * float(explained.sum()) / total, rank)
+
+
+def _near_zero(columns: Doubles) -> Doubles:
+    """Columns of size 1. The test does not depend on where they are 0, but digits do."""
+    means, spreads = columns.mean(axis=0), columns.std(axis=0)
+    moved = columns - np.where(np.abs(means) > 10 * spreads, means, 0.0)
+    scaled: Doubles = moved / np.maximum(np.abs(moved).max(axis=0), np.finfo(float).tiny)
+    return scaled
+
+
+def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of columns whose products differ and are not 0; the last index, one more than there are columns, stands for ones.
+
+    Products of indicators are mostly 0 or each other. They are told apart by their sums over rows weighted at random.
+    """
+    n, p = columns.shape
+    weights = np.random.default_rng(1980).uniform(0.5, 1.5, n)
+    weighted = columns * weights[:, None]
+    sums: Doubles = np.vstack([weighted.T @ columns, weighted.sum(axis=0)])
+    seen: set[str] = set()
+    found = []
+    for first in range(p):
+        for second in (p, *range(first, p)):
+            mark = f"{sums[second, first]:.11e}"
+            if abs(sums[second, first]) > 1e-12 * n and mark not in seen:
+                seen.add(mark)
+                found.append((first, second))
+    first_of, second_of = np.array(found, dtype=np.intp).reshape(-1, 2).T
+    return first_of, second_of

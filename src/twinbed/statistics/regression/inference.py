@@ -1,7 +1,7 @@
 """Standard errors, tests and intervals of coefficients, by the errors that are assumed.
 
-``classical`` takes one variance for all rows; ``hc3`` a variance of each row's own (MacKinnon and White 1985; Long and Ervin 2000
-recommend it at every size); ``clustered`` rows that depend on each other within clusters, with Stata's CR1 factor
+``classical`` takes one variance for all rows; ``hc3`` a variance of each row's own (MacKinnon and White 1985; recommended at
+every size by Long and Ervin 2000); ``clustered`` rows that depend on each other within clusters, with Stata's CR1 factor
 G/(G-1) (n-1)/(n-p) (Cameron and Miller 2015) and Student's t of G - 1 degrees of freedom.
 """
 

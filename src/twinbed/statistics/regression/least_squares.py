@@ -93,7 +93,8 @@ class Fit:
     @property
     def leverage(self) -> Doubles:
         """Diagonal of the hat matrix X (X'X)^-1 X'."""
-        return np.minimum(np.einsum("ij,ij->i", self.q, self.q), 1.0)
+        found: Doubles = np.minimum(np.einsum("ij,ij->i", self.q, self.q), 1.0)
+        return found
 
 
 def fit_formula(formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None) -> tuple[Design, Fit]:

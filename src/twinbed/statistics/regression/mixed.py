@@ -66,7 +66,8 @@ class _Sums:
         left = self.square - float(shrink @ self.group_y**2) - float(right @ found)
         degrees = self.n - len(found)
         determinants = float(np.log1p(self.sizes * theta).sum()) + float(np.linalg.slogdet(inner)[1]) + self.log_root
-        return found, inner, left, -0.5 * (degrees * (np.log(2 * np.pi * left / degrees) + 1) + determinants)
+        likelihood = -0.5 * (degrees * (float(np.log(2 * np.pi * left / degrees)) + 1) + determinants)
+        return np.asarray(found, dtype=np.float64), inner, left, likelihood
 
 
 def mixed(fit: Fit, matrix: Doubles, response: Doubles, groups: NDArray[np.intp]) -> MixedFit:
@@ -88,7 +89,7 @@ def mixed(fit: Fit, matrix: Doubles, response: Doubles, groups: NDArray[np.intp]
         square=float(left @ left),
         sizes=sizes,
         group_q=group_sums(fit.q, groups),
-        group_y=np.bincount(groups, left),
+        group_y=group_sums(left[:, None], groups)[:, 0],
         log_root=-2 * float(np.linalg.slogdet(fit.root)[1]),
     )
     found = minimize_scalar(lambda at: -sums.solved(np.exp(at))[3], bounds=_WIDEST, method="bounded", options={"xatol": 1e-10})

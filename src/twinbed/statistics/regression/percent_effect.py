@@ -63,7 +63,7 @@ def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
     column = data[name]
     if isinstance(column, Numeric):
         return float(column.values[design.rows[0]])
-    return column.levels[column.codes[design.rows[0]]]
+    return column.levels[int(column.codes[design.rows[0]])]
 
 
 def _check(design: Design, data: Mapping[str, Column], name: str, value: Value) -> None:

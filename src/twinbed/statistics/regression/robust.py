@@ -1,8 +1,8 @@
 """Robust M-estimation (Huber 1964, 1981), which large residuals do not decide: iterated weighted least squares.
 
-Weights: Huber's min(1, k/|u|) with k = 1.345, or Tukey's biweight (1 - (u/c)^2)^2 within c = 4.685, both 95 % efficient on normal
-residuals; u is the residual over the scale, the median of |residuals| / 0.6745, anew in every step.  Tukey's begins from Huber's
-solution, since its own is not unique.  Standard errors as in Huber 1981, (6.5) and chapter 7, as MASS::rlm has them.
+Weights: Huber's min(1, k/|u|) with k = 1.345, or Tukey's biweight (1 - (u/c)^2)^2 within c = 4.685, both 95 % efficient on
+normal residuals; u is the residual over the scale, the median of |residuals| / 0.6745, anew in every step.  Tukey's begins from
+Huber's solution, since its own is not unique.  Standard errors are those of Huber 1981, chapter 7, as MASS::rlm has them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def robust(fit: Fit, response: Doubles, weighting: Weighting = Weighting.HUBER) 
     inside, residuals, scale = _settled(fit, response, fit.residuals, Weighting.HUBER)
     if weighting is Weighting.TUKEY:
         inside, residuals, scale = _settled(fit, response, residuals, Weighting.TUKEY)
-    scaled = residuals / scale
+    scaled: Doubles = residuals / scale
     weights = _weights(scaled, weighting)
     slopes = _slopes(scaled, weighting)
     mean = float(slopes.mean())
@@ -56,7 +56,7 @@ def _settled(fit: Fit, response: Doubles, residuals: Doubles, weighting: Weighti
         if scale <= 1e-12 * float(np.max(np.abs(response))):
             raise RegressionError("half of the rows or more are fitted exactly: a robust fit has no scale", "use least squares")
         weighted = fit.q * _weights(residuals / scale, weighting)[:, None]
-        inside = np.linalg.solve(weighted.T @ fit.q, weighted.T @ response)
+        inside = np.asarray(np.linalg.solve(weighted.T @ fit.q, weighted.T @ response), dtype=np.float64)
         before, residuals = residuals, response - fit.q @ inside
         if np.linalg.norm(before - residuals) <= _CLOSE * np.linalg.norm(before):
             return inside, residuals, float(np.median(np.abs(residuals))) / 0.6745
