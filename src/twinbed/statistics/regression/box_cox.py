@@ -1,7 +1,8 @@
 """Box and Cox's transformation (1964) of a response above 0, lambda by profile likelihood with the model's covariates.
 
-y(lambda) = (y^lambda - 1) / lambda, and log y at 0.  The profile log-likelihood, with RSS that of y(lambda) on all of the model's
-columns, is -n/2 log(RSS(lambda)/n) + (lambda - 1) sum log y; the interval holds the lambdas within chi-square(1)/2 of the largest.
+y(lambda) = (y^lambda - 1) / lambda, and log y at 0.  The profile log-likelihood is
+-n/2 log(RSS(lambda)/n) + (lambda - 1) sum(log y), RSS that of y(lambda) on all of the model's columns.  The
+interval holds the lambdas within chi-square(1)/2 of the largest.
 """
 
 from __future__ import annotations

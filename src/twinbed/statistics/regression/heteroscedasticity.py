@@ -91,13 +91,14 @@ def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.i
     n, p = columns.shape
     weights = np.random.default_rng(1980).uniform(0.5, 1.5, n)
     weighted = columns * weights[:, None]
-    sums: Doubles = np.vstack([weighted.T @ columns, weighted.sum(axis=0)])
+    sums: NDArray[np.float64] = np.vstack([weighted.T @ columns, weighted.sum(axis=0)[None, :]])
     seen: set[str] = set()
     found = []
     for first in range(p):
         for second in (p, *range(first, p)):
-            mark = f"{sums[second, first]:.11e}"
-            if abs(sums[second, first]) > 1e-12 * n and mark not in seen:
+            total = float(sums[second, first])
+            mark = f"{total:.11e}"
+            if abs(total) > 1e-12 * n and mark not in seen:
                 seen.add(mark)
                 found.append((first, second))
     first_of, second_of = np.array(found, dtype=np.intp).reshape(-1, 2).T

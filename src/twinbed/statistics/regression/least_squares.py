@@ -1,11 +1,11 @@
 """Ordinary least squares by Householder QR of the scaled columns.
 
 Columns are scaled to length 1 (Golub and Van Loan, Matrix Computations, 5.3), so that units cost no digits.  Where the scaled
-matrix is ill-conditioned (above 1e5: a result would have less than about 10 digits), the same is done in the machine's extended
-precision, 64 bits of mantissa on x86, where the caller gives the columns in it.  R squared and F are about the mean where the
-constant is in the model, else about 0.
+matrix is ill-conditioned (above 1e3: large residuals would cost more than 6 of a double's 16 digits), the same is done in the
+machine's extended precision, 64 bits of mantissa on x86, with columns computed in it.  R squared and F are about the mean where
+the constant is in the model, else about 0.
 
-Limits: columns must be linearly independent; ``dependence`` says which are not.
+Limits: columns must be linearly independent; the error says which are not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from twinbed.statistics.regression.formula import Formula
 
 Array = NDArray[Any]
 Doubles = NDArray[np.float64]
-ILL_CONDITIONED = 1e5
+ILL_CONDITIONED = 1e3
 """Condition number of the scaled columns above which more than doubles are needed."""
 DEPENDENT = 1e-13
 """A column of length 1 with less than this outside the others' span is taken for dependent on them."""
@@ -151,18 +151,24 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
 def _householder(matrix: Array) -> tuple[Array, Array]:
     """Thin QR in the matrix's own precision, which LAPACK has not."""
     n, p = matrix.shape
-    work = matrix.copy()
+    # Columns lie one after the other in memory.
+    work = np.ascontiguousarray(matrix.T)
     vectors = []
     for column in range(p):
-        vector = work[column:, column].copy()
+        vector = work[column, column:].copy()
         vector[0] += np.copysign(np.sqrt(vector @ vector), vector[0])
         vector /= np.sqrt(vector @ vector)
-        work[column:, column:] -= 2 * np.outer(vector, vector @ work[column:, column:])
+        _reflect(work[column:, column:], vector)
         vectors.append(vector)
-    q = np.eye(n, p, dtype=matrix.dtype)
+    q = np.eye(p, n, dtype=matrix.dtype)
     for column in reversed(range(p)):
-        q[column:] -= 2 * np.outer(vectors[column], vectors[column] @ q[column:])
-    return q, np.triu(work[:p])
+        _reflect(q[column:, column:], vectors[column])
+    return q.T, np.triu(work.T[:p])
+
+
+def _reflect(rows: Array, vector: Array) -> None:
+    for row in rows:
+        row -= (2 * (row @ vector)) * vector
 
 
 def _inverse(r: Array) -> Array:
