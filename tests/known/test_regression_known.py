@@ -179,7 +179,7 @@ def test_robust(weighting: Weighting) -> None:
 def test_mixed() -> None:
     blocks = DATA["block"]
     assert isinstance(blocks, Categorical)
-    found = mixed(FIT, DESIGN.matrix, DESIGN.response, blocks.codes)
+    found = mixed(FIT, DESIGN.matrix, blocks.codes)
     for package in ("lme", "lmer"):
         same(DESIGN.labels, found.coefficients, f"{package}.estimate", 1e-6)
         same(DESIGN.labels, np.sqrt(np.diag(found.covariance)), f"{package}.error", 1e-6)
@@ -201,7 +201,7 @@ def test_degrees_of_freedom_between_blocks() -> None:
         "pairs1": Numeric(DATA["pairs"].values - 1),
     }  # type: ignore[union-attr]
     design, fit = fit_formula(read("log(rate) ~ pairs1 + rack"), data)
-    found = mixed(fit, design.matrix, design.response, blocks.codes)
+    found = mixed(fit, design.matrix, blocks.codes)
     same(design.labels, found.degrees_of_freedom, "between.df", 0)
     errors = np.sqrt(np.diag(found.covariance))
     p_values = [

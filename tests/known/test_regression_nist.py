@@ -1,4 +1,4 @@
-"""Least squares against NIST's Statistical Reference Datasets: at least so many certified digits, from a formula to the numbers."""
+"""Least squares against NIST's Statistical Reference Datasets: so many certified digits at least, from a formula on."""
 
 from __future__ import annotations
 

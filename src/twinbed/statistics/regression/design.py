@@ -51,6 +51,11 @@ class Factor:
     levels: tuple[str, ...]
     centres: Mapping[str, float]
 
+    @property
+    def source(self) -> str:
+        """The column of a categorical factor, or the first of a numeric one."""
+        return next(names(self.expression), "")
+
 
 @dataclass(frozen=True, slots=True)
 class CodedTerm:
@@ -65,9 +70,9 @@ class CodedTerm:
         return " * ".join(_shown(factor.expression) for factor, _ in self.factors)
 
     @property
-    def sources(self) -> frozenset[str]:
+    def sources(self) -> tuple[str, ...]:
         """The data's columns that it is made of."""
-        return frozenset(name for factor, _ in self.factors for name in names(factor.expression))
+        return tuple(dict.fromkeys(name for factor, _ in self.factors for name in names(factor.expression)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,19 @@ class Design:
     @property
     def constant(self) -> bool:
         return self.formula.constant
+
+    def levels(self, name: str) -> tuple[str, ...]:
+        """Of a column that the model takes as categorical, the base first; empty for any other."""
+        for term in self.terms:
+            for factor, _ in term.factors:
+                if factor.levels and factor.source == name:
+                    return factor.levels
+        return ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The data's columns on the right side, in the order of the terms."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.sources))
 
     def at(self, values: Mapping[str, float | str]) -> Array:
         """The row (p) of the matrix where the data's columns have these values; all that the terms need are given."""
@@ -218,7 +236,7 @@ def _as_categorical(column: Column) -> Categorical:
 
 
 def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> None:
-    leveled = {next(names(factor.expression)) for factor in factors.values() if factor.levels}
+    leveled = {factor.source for factor in factors.values() if factor.levels}
     for name in bases:
         if name not in leveled:
             raise RegressionError(
@@ -335,7 +353,7 @@ def _factor_columns(
     if not factor.levels:
         values = _evaluate(factor.expression, data, rows, factor.centres, kind)
         return np.broadcast_to(values, (len(rows),))[:, None]
-    column = _as_categorical(data[next(names(factor.expression))])
+    column = _as_categorical(data[factor.source])
     position = {level: index for index, level in enumerate(factor.levels)}
     codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[column.codes[rows]]
     chosen = range(1 if against_base else 0, len(factor.levels))

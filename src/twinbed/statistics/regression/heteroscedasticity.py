@@ -89,9 +89,9 @@ def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.i
     Products of indicators are mostly 0 or each other. They are told apart by their sums over rows weighted at random.
     """
     n, p = columns.shape
-    weights = np.random.default_rng(1980).uniform(0.5, 1.5, n)
+    weights = 0.5 + np.random.default_rng(1980).random(n)
     weighted = columns * weights[:, None]
-    sums: NDArray[np.float64] = np.vstack([weighted.T @ columns, weighted.sum(axis=0)[None, :]])
+    sums = np.vstack([weighted.T @ columns, np.atleast_2d(weights @ columns)])
     seen: set[str] = set()
     found = []
     for first in range(p):

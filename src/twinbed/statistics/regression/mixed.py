@@ -70,7 +70,7 @@ class _Sums:
         return np.asarray(found, dtype=np.float64), inner, left, likelihood
 
 
-def mixed(fit: Fit, matrix: Doubles, response: Doubles, groups: NDArray[np.intp]) -> MixedFit:
+def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
     """Fits; ``groups`` are codes from 0. Raises RegressionError where groups cannot be told from rows or there is but one."""
     from scipy.optimize import minimize_scalar
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from twinbed.statistics.regression.design import Categorical, Column, Design, Numeric
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.expression import names
 from twinbed.statistics.regression.least_squares import Doubles
 
 Value = float | str
@@ -25,12 +24,12 @@ def difference(
 
     Raises RegressionError where the effect depends on a variable that ``at`` does not give, or a level is not there.
     """
-    used = {name: None for term in design.terms for name in sorted(term.sources)}
+    used = design.sources
     for name in (variable, *at):
         if name not in used:
             raise RegressionError(f"{name} is not on the right side of the model", f"there are {', '.join(used)}")
     for term in design.terms:
-        open_ = [name for name in sorted(term.sources) if name != variable and name not in at]
+        open_ = [name for name in term.sources if name != variable and name not in at]
         if variable in term.sources and open_:
             levels = _some(design, data, open_[0])
             raise RegressionError(
@@ -47,18 +46,9 @@ def difference(
     return np.asarray(rows[0] - rows[1])
 
 
-def _levels(design: Design, name: str) -> tuple[str, ...]:
-    """Of a variable that the model takes as categorical; empty for others."""
-    for term in design.terms:
-        for factor, _ in term.factors:
-            if factor.levels and name in names(factor.expression):
-                return factor.levels
-    return ()
-
-
 def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
     """A value for what cancels in the difference."""
-    if levels := _levels(design, name):
+    if levels := design.levels(name):
         return levels[0]
     column = data[name]
     if isinstance(column, Numeric):
@@ -67,7 +57,7 @@ def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
 
 
 def _check(design: Design, data: Mapping[str, Column], name: str, value: Value) -> None:
-    levels = _levels(design, name)
+    levels = design.levels(name)
     if levels and str(value) not in levels:
         raise RegressionError(f"{name} has no level {value!r} in the rows that are used", f"there are {', '.join(levels)}")
     if not levels and isinstance(value, str) and isinstance(data[name], Numeric):
@@ -75,7 +65,7 @@ def _check(design: Design, data: Mapping[str, Column], name: str, value: Value) 
 
 
 def _some(design: Design, data: Mapping[str, Column], name: str) -> str:
-    if levels := _levels(design, name):
+    if levels := design.levels(name):
         return " or ".join(levels[:2])
     column = data[name]
     if isinstance(column, Categorical):

@@ -1,0 +1,171 @@
+"""What a linear model assumes, tested, each with what to use instead where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtri
+
+from twinbed.analyses.regression.fits import LEVEL, Fitted, unequal_variances
+from twinbed.model.regression import Check, Column, Inflation
+from twinbed.statistics.regression.collinearity import USUAL_LIMIT
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.heteroscedasticity import ChiSquare
+from twinbed.statistics.regression.influence import Influence
+from twinbed.statistics.regression.mixed import mixed
+from twinbed.statistics.regression.normality import normality
+from twinbed.statistics.regression.robust import robust
+
+VARIANCES = "equal variances"
+NORMAL = "normal residuals"
+CONDITION = 30
+"""Scaled condition number from which Belsley, Kuh and Welsch speak of moderate to strong dependence."""
+MANY = 30
+"""Rows a coefficient from which means are taken for normal."""
+
+
+def checks(
+    of: Fitted, column: Column, found: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
+) -> Iterator[Check]:
+    """All of them; ``block`` are groups that the model does not know of."""
+    yield from _variances(of, column)
+    yield _normal(of)
+    yield from _collinear(of, inflation)
+    yield _outlier(found)
+    yield _influential(of, found)
+    yield _robust(of, column)
+    yield from _power(of)
+    if block is not None:
+        yield from _dependent(of, *block)
+
+
+def _variances(of: Fitted, column: Column) -> Iterator[Check]:
+    if column.errors == "HC3":
+        instead = "HC3 errors and intervals are shown, which hold whatever the variances"
+    elif column.errors.startswith("clustered"):
+        instead = "the clustered errors that are shown hold all the same"
+    else:
+        instead = "--errors hc3 gives intervals that hold all the same"
+    if of.power == 1 and of.positive is not None and unequal_variances(of):
+        instead += "; or explain log(response), if its spread grows with it"
+    for name, test in (("Breusch-Pagan (Koenker)", of.pagan), ("White", of.white)):
+        yield _chi_square(name, test, instead)
+
+
+def _chi_square(name: str, test: ChiSquare | None, instead: str) -> Check:
+    if test is None:
+        return Check(
+            VARIANCES, name, None, None, None, None, "not tested: it needs more rows than squares and products of columns", ""
+        )
+    holds = test.p_value >= LEVEL
+    said = "nothing shows that they differ" if holds else "variances differ with the explaining variables"
+    return Check(VARIANCES, name, test.statistic, test.degrees_of_freedom, test.p_value, holds, said, "" if holds else instead)
+
+
+def _normal(of: Fitted) -> Check:
+    found = normality(of.fit.residuals)
+    if found is None:
+        return Check(NORMAL, "Shapiro-Wilk", None, None, None, None, "not tested: fewer than 8 rows, or no residuals", "")
+    holds = found.p_value >= LEVEL
+    said = f"skewness {found.skewness:.2g}, excess kurtosis {found.excess_kurtosis:.2g}"
+    advice = ""
+    if not holds and of.fit.n >= MANY * of.fit.p:
+        advice = f"with {of.fit.n} rows coefficients' intervals hold nearly all the same; predictions of single runs do not"
+    elif not holds:
+        advice = "look at the Q-Q plot; try another transformation, or --robust huber"
+    name = {"shapiro-wilk": "Shapiro-Wilk", "jarque-bera": "Jarque-Bera"}[found.test]
+    freedom = 2.0 if found.test == "jarque-bera" else None
+    return Check(NORMAL, name, found.statistic, freedom, found.p_value, holds, said, advice)
+
+
+def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[Check]:
+    what, test = "independent terms", "GVIF^(1/(2 df))"
+    if inflation:
+        worst = max(inflation, key=lambda each: each.scaled)
+        holds = worst.scaled < USUAL_LIMIT**0.5
+        said = f"largest {worst.scaled:.3g}, of {worst.term}, before interactions"
+        advice = "" if holds else "terms explain each other: leave one out, or read them together"
+        yield Check(what, test, worst.scaled, None, None, holds, said, advice)
+    condition = of.fit.condition
+    holds = condition < CONDITION
+    said = f"condition number {condition:.3g} of the whole model's scaled columns"
+    advice = "" if holds else "main effects and interactions are tied: centre numeric variables, such as centre(x)"
+    yield Check(what, "condition number", condition, None, None, holds, said, advice)
+
+
+def _outlier(found: Influence) -> Check:
+    what, test = "no outliers", "largest studentised residual (Bonferroni)"
+    if found.outlier is None or found.outlier_p is None:
+        return Check(what, test, None, None, None, None, "not tested: too few rows", "")
+    value = float(found.studentised[found.outlier])
+    holds = found.outlier_p >= LEVEL
+    if not np.isfinite(value):
+        return Check(
+            what, test, None, None, found.outlier_p, False, f"row {found.outlier + 1} alone has a residual", "look at it"
+        )
+    said = f"{value:.3g} in row {found.outlier + 1}"
+    advice = "" if holds else "look at that run; --robust tukey shows the model without what does not fit"
+    return Check(what, test, value, None, found.outlier_p, holds, said, advice)
+
+
+def _influential(of: Fitted, found: Influence) -> Check:
+    n, p = of.fit.n, of.fit.p
+    distances = np.where(np.isfinite(found.cooks_distance), found.cooks_distance, -1.0)
+    row = int(np.argmax(distances))
+    largest = float(distances[row])
+    holds = largest <= float(fdtri(p, n - p, 0.5)) and not found.alone.any()
+    said = f"largest {largest:.3g} in row {row + 1}; {int(found.influential.sum())} of {n} rows stand out by leverage or DFFITS"
+    advice = "" if holds else "the fit hangs on that row: say what it becomes without it"
+    if found.alone.any():
+        said += f"; {int(found.alone.sum())} rows alone tell a coefficient"
+        advice = "give every combination of levels at least two rows"
+    return Check("no row decides", "Cook's distance", largest if largest >= 0 else None, None, None, holds, said, advice)
+
+
+def _robust(of: Fitted, column: Column) -> Check:
+    what, test = "a robust fit agrees", "Huber's M-estimate"
+    try:
+        found = robust(of.fit, of.response)
+    except RegressionError as error:
+        return Check(what, test, None, None, None, None, f"not tested: {error.message}", "")
+    errors = np.array([each.standard_error for each in column.coefficients])
+    moves = np.abs(found.coefficients - of.fit.coefficients) / np.where(errors > 0, errors, np.inf)
+    at = int(np.argmax(moves))
+    holds = bool(moves[at] <= 1)
+    said = f"it moves {of.design.labels[at]} most, by {moves[at]:.2g} of its standard error"
+    return Check(what, test, float(moves[at]), None, None, holds, said, "" if holds else "--robust huber shows it beside")
+
+
+def _power(of: Fitted) -> Iterator[Check]:
+    what, test = "the response's scale", "Box-Cox"
+    if of.positive is None:
+        said = "not tested: the response is not above 0 in every row"
+        yield Check(what, test, None, None, None, None, said, "")
+    elif of.box_cox is not None and of.power is not None:
+        low, high = (
+            (-np.inf if of.box_cox.low is None else of.box_cox.low),
+            (np.inf if of.box_cox.high is None else of.box_cox.high),
+        )
+        holds = bool(low <= of.power <= high)
+        beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
+        said = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
+        advice = ""
+        if not holds and of.box_cox.simple != of.power:
+            near = "" if of.box_cox.simple_inside else ", the nearest that is simple though outside"
+            advice = f"explain {of.box_cox.meaning}{near}: y is the response before transformation"
+        elif not holds:
+            advice = "no simpler transformation is nearer; boxcox(y) takes the best"
+        yield Check(what, test, of.box_cox.best, None, None, holds, said, advice)
+
+
+def _dependent(of: Fitted, name: str, groups: NDArray[np.intp]) -> Iterator[Check]:
+    try:
+        found = mixed(of.fit, of.matrix, groups)
+    except RegressionError:
+        return
+    holds = found.p_value >= LEVEL
+    share = f"{found.intraclass_correlation:.2g} of the variance that is left lies between levels of {name}"
+    advice = "" if holds else f"rows of one {name} resemble each other: --random {name} or --cluster {name}"
+    yield Check("independent rows", f"variance between levels of {name}", None, 1.0, found.p_value, holds, share, advice)

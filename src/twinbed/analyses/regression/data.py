@@ -1,0 +1,52 @@
+"""A frame's columns as those of a design matrix: numbers, or levels that may also stand for sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.frame import Column, Frame
+from twinbed.model.run import Level, level_text
+from twinbed.model.units import QuantityError, parse_size
+from twinbed.statistics.regression import design
+from twinbed.statistics.regression.design import Categorical, Numeric
+from twinbed.statistics.regression.expression import names
+from twinbed.statistics.regression.formula import Formula
+
+
+def columns_of(formula: Formula) -> tuple[str, ...]:
+    """The data's columns that a formula uses, those of the response first."""
+    everything = [formula.response, *(factor for term in formula.terms for factor in term)]
+    return tuple(dict.fromkeys(name for each in everything for name in names(each)))
+
+
+def response_of(formulas: Sequence[Formula]) -> str:
+    """The column that the models explain. Raises TwinbedError where they have none, or different ones."""
+    found = dict.fromkeys(next(names(formula.response), "") for formula in formulas)
+    if "" in found:
+        raise TwinbedError("a formula's response names no column", advice="such as log(requests_per_second) ~ testbed")
+    if len(found) > 1:
+        raise TwinbedError(
+            f"models side by side explain one response, not {' and '.join(found)}", advice="make each by its own command"
+        )
+    return next(iter(found))
+
+
+def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, design.Column]:
+    """What a formula is bound to; the frame's response is under the formula's name for it."""
+    found: dict[str, design.Column] = {response: Numeric(frame.y)}
+    return found | {name: _column(frame.column(name)) for name in columns_of(formula) if name != response}
+
+
+def _column(column: Column) -> design.Column:
+    if column.numeric:
+        return Numeric(column.numbers())
+    return Categorical(column.codes, tuple(map(level_text, column.levels)), _sizes(column.levels))
+
+
+def _sizes(levels: Sequence[Level]) -> tuple[float, ...] | None:
+    """Sizes such as 1MiB are bytes where a formula wants a number."""
+    try:
+        return tuple(float(parse_size(str(level))) for level in levels)
+    except QuantityError:
+        return None

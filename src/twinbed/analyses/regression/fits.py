@@ -1,0 +1,248 @@
+"""One formula fitted: least squares with the errors that its residuals allow; beside it robust and mixed fits where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinbed.model.regression import BoxCox, Coefficient, Column, Effect
+from twinbed.model.result import Interval
+from twinbed.statistics.regression import design as designs
+from twinbed.statistics.regression.box_cox import box_cox, transformed
+from twinbed.statistics.regression.design import Design
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.expression import BOX_COX, Call
+from twinbed.statistics.regression.formula import Formula
+from twinbed.statistics.regression.heteroscedasticity import ChiSquare, breusch_pagan, white
+from twinbed.statistics.regression.inference import classical, clustered, coefficient, hc3
+from twinbed.statistics.regression.least_squares import Doubles, Fit, fit, fit_formula
+from twinbed.statistics.regression.mixed import mixed
+from twinbed.statistics.regression.percent_effect import Value, difference
+from twinbed.statistics.regression.robust import Weighting, robust
+
+LEVEL = 0.05
+"""Of the tests of assumptions."""
+LOGARITHMS = {"log": 1.0, "log2": float(np.log(2)), "log10": float(np.log(10))}
+"""What makes a difference of this logarithm one of natural logarithms."""
+FEW_CLUSTERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An effect that is asked for: of ``variable``, from ``base`` (None: its base level) to ``to``."""
+
+    variable: str
+    to: Value
+    base: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is wanted of every column."""
+
+    confidence: float
+    effects: Sequence[Change]
+    at: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A formula's design and least squares fit. ``natural`` makes differences natural logarithms; None where they are none.
+
+    ``positive`` is the response before its transformation, where that is known and above 0.
+    """
+
+    design: Design
+    data: Mapping[str, designs.Column]
+    matrix: Doubles
+    response: Doubles
+    fit: Fit
+    natural: float | None
+    positive: Doubles | None
+    power: float | None
+    """Of the response in Box and Cox's family: 1 as it is, 0 its logarithm."""
+    box_cox: BoxCox | None
+    label: str
+    pagan: ChiSquare | None
+    white: ChiSquare | None
+
+
+def fitted(formula: Formula, data: Mapping[str, designs.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
+    """Fits by least squares. Raises RegressionError."""
+    design, found = fit_formula(formula, data, bases)
+    response = design.response.astype(np.float64)
+    call = formula.response
+    natural, power, label = None, 1.0, str(call)
+    original = response
+    if isinstance(call, Call) and call.function in LOGARITHMS:
+        natural, power = LOGARITHMS[call.function], 0.0
+        original = np.exp(natural * response)
+    elif isinstance(call, Call) and call.function == BOX_COX:
+        power = _power(call, response, found, confidence)
+        natural = 1.0 if power == 0 else None
+        label = f"{call.argument}^({power:.4g})" if power else f"log({call.argument})"
+        response = transformed(response, power)
+        found = fit(design.matrix, response, design.labels, design.constant)
+    positive = original if bool(np.all(original > 0)) else None
+    matrix = design.matrix.astype(np.float64, copy=False)
+    preferred = None
+    # A fit without residuals has no likelihood.
+    if positive is not None and found.residual_sum > 1e-20 * found.total_sum:
+        at = box_cox(positive, found.q, confidence)
+        preferred = BoxCox(at.best, at.low, at.high, at.simple, at.meaning, at.simple_inside)
+    tests = (breusch_pagan(found), white(found, matrix))
+    return Fitted(design, data, matrix, response, found, natural, positive, power, preferred, label, *tests)
+
+
+def _power(call: Call, response: Doubles, found: Fit, confidence: float) -> float:
+    """The one given, else the simple one in the interval, else the best."""
+    if call.at is not None:
+        return call.at
+    at = box_cox(response, found.q, confidence)
+    return at.simple if at.simple_inside else round(at.best, 4)
+
+
+def least_squares(
+    of: Fitted,
+    errors: Literal["auto", "classical", "hc3"],
+    cluster: tuple[str, NDArray[np.intp]] | None,
+    asked: Asked,
+) -> Column:
+    """The column of the least squares fit."""
+    freedom = float(of.fit.degrees_of_freedom)
+    unequal = unequal_variances(of)
+    if cluster is not None:
+        name, codes = cluster
+        groups = int(codes.max()) + 1
+        if groups < 2:
+            raise RegressionError(f"all rows are of one {name}: errors cannot be clustered by it", "leave --cluster out")
+        covariance, freedom = clustered(of.fit, codes), groups - 1.0
+        label, why = f"clustered by {name}", f"asked for; {groups} clusters"
+        if groups < FEW_CLUSTERS:
+            why += ", and with so few intervals are too short: a random effect of it (--random) needs fewer"
+    elif errors == "hc3" or (errors == "auto" and unequal):
+        why = "asked for" if errors == "hc3" else "the residuals' variances are shown to differ"
+        try:
+            covariance, label = hc3(of.fit), "HC3"
+        except RegressionError as error:
+            if errors == "hc3":
+                raise
+            covariance, label = classical(of.fit), "classical"
+            why = f"variances differ, but HC3 errors cannot be had: {error.message}; these intervals may be wrong"
+    else:
+        covariance, label = classical(of.fit), "classical"
+        why = "asked for" if errors == "classical" else "nothing shows that the residuals' variances differ"
+        if errors == "classical" and unequal:
+            why += ", though variances are shown to differ"
+    frees = np.full(of.fit.p, freedom)
+    return _column("least squares", label, why, of, (of.fit.coefficients, covariance, frees), asked, _facts(of))
+
+
+def unequal_variances(of: Fitted) -> bool:
+    """Whether either test rejects equal variances."""
+    return any(test is not None and test.p_value < LEVEL for test in (of.pagan, of.white))
+
+
+def robust_column(of: Fitted, weighting: Weighting, asked: Asked) -> Column:
+    """The column of an M-estimate."""
+    found = robust(of.fit, of.response, weighting)
+    facts: dict[str, float | None] = {
+        "residual_standard_deviation": found.scale,
+        "rows_of_half_weight_or_less": float(np.sum(found.weights <= 0.5)),
+    }
+    frees = np.full(of.fit.p, float(of.fit.degrees_of_freedom))
+    return _column(str(weighting), "of the M-estimate", "", of, (found.coefficients, found.covariance, frees), asked, facts)
+
+
+def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked) -> Column:
+    """The column of a model with a random intercept."""
+    found = mixed(of.fit, of.matrix, groups)
+    facts: dict[str, float | None] = {
+        "residual_standard_deviation": found.residual_variance**0.5,
+        "group_standard_deviation": found.group_variance**0.5,
+        "groups": float(found.groups),
+        "intraclass_correlation": found.intraclass_correlation,
+        "p_no_group_variance": found.p_value,
+    }
+    why = f"a random intercept for each of {found.groups} levels of {name}, by restricted likelihood"
+    estimates = (found.coefficients, found.covariance, found.degrees_of_freedom)
+    return _column("mixed", f"random {name}", why, of, estimates, asked, facts)
+
+
+Estimates = tuple[Doubles, Doubles, Doubles]
+"""Coefficients, their covariance, their degrees of freedom."""
+
+
+def _column(
+    method: str, errors: str, why: str, of: Fitted, estimates: Estimates, asked: Asked, facts: Mapping[str, float | None]
+) -> Column:
+    values, covariance, frees = estimates
+    deviations = np.sqrt(np.diag(covariance))
+    found = tuple(
+        _coefficient(label, float(values[at]), float(deviations[at]), float(frees[at]), asked.confidence)
+        for at, label in enumerate(of.design.labels)
+    )
+    effects = tuple(_effect(of, change, estimates, asked) for change in asked.effects)
+    return Column(method, errors, why, found, effects, facts)
+
+
+def _coefficient(term: str, estimate: float, error: float, freedom: float, level: float) -> Coefficient:
+    if freedom < 1:
+        raise RegressionError(f"there are too few groups to tell the error of {term}", "take another random effect")
+    found = coefficient(estimate, error, freedom, level)
+    return Coefficient(term, estimate, error, freedom, found.statistic, found.p_value, Interval(found.low, found.high, level))
+
+
+def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> Effect:
+    values, covariance, frees = estimates
+    base = change.base if change.base is not None else _base(of.design, change.variable)
+    where = {name: value for name, value in asked.at.items() if meets(of.design, change.variable, name)}
+    contrast = difference(of.design, of.data, change.variable, change.to, base, where)
+    if not np.any(contrast):
+        raise RegressionError(f"{change.variable} from {base} to {change.to} is no change in this model")
+    freedom = float(frees[contrast != 0].min())
+    name = f"{change.variable} {change.to} against {base}"
+    deviation = float(np.sqrt(contrast @ covariance @ contrast))
+    found = _coefficient(name, float(contrast @ values), deviation, freedom, asked.confidence)
+    share, interval = None, None
+    if of.natural is not None:
+        share, low, high = (
+            float(np.expm1(of.natural * each)) for each in (found.estimate, found.interval.low, found.interval.high)
+        )
+        interval = Interval(low, high, asked.confidence)
+    return Effect(
+        change.variable, _text(change.to), _text(base), {n: _text(v) for n, v in where.items()}, found, share, interval
+    )
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else f"{value:.15g}"
+
+
+def meets(design: Design, variable: str, name: str) -> bool:
+    """Whether a term holds both."""
+    return name != variable and any({variable, name} <= set(term.sources) for term in design.terms)
+
+
+def _base(design: Design, variable: str) -> str:
+    if levels := design.levels(variable):
+        return levels[0]
+    raise RegressionError(f"{variable} has no base level in this model", f"say from where: --effect {variable}=TO:FROM")
+
+
+def _facts(of: Fitted) -> dict[str, float | None]:
+    test = of.fit.test_of_all
+    return {
+        "r_squared": of.fit.r_squared,
+        "adjusted_r_squared": of.fit.adjusted_r_squared,
+        "residual_standard_deviation": of.fit.variance**0.5,
+        "df": float(of.fit.degrees_of_freedom),
+        "f": test.statistic if test else None,
+        "f_df": float(test.numerator) if test else None,
+        "f_p": test.p_value if test else None,
+        "condition_number": of.fit.condition,
+    }

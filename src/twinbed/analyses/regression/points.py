@@ -1,0 +1,54 @@
+"""The rows of the data as the model sees them, for figures and for the eye: the remarkable ones, and others at even steps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from twinbed.analyses.regression.fits import Fitted
+from twinbed.model.regression import Point
+from twinbed.statistics.regression.influence import Influence
+
+MOST = 2000
+"""More points than these no figure shows apart."""
+REMARKABLE = 100
+
+
+def points(of: Fitted, found: Influence) -> tuple[Point, ...]:
+    """In the order of the data."""
+    n = of.fit.n
+    quantiles = np.empty(n)
+    # Blom's positions (1958).
+    quantiles[np.argsort(of.fit.residuals, kind="stable")] = ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))
+    return tuple(
+        Point(
+            row=int(of.design.rows[at]) + 1,
+            fitted=float(of.fit.fitted[at]),
+            residual=float(of.fit.residuals[at]),
+            normal_quantile=float(quantiles[at]),
+            leverage=float(found.leverage[at]),
+            standardised=_finite(found.standardised[at]),
+            studentised=_finite(found.studentised[at]),
+            cooks_distance=_finite(found.cooks_distance[at]),
+            dffits=_finite(found.dffits[at]),
+            influential=bool(found.influential[at]),
+        )
+        for at in _chosen(n, found).tolist()
+    )
+
+
+def _chosen(n: int, found: Influence) -> NDArray[np.intp]:
+    if n <= MOST:
+        return np.arange(n)
+    remarkable = [
+        np.argsort(np.nan_to_num(np.abs(values), nan=np.inf))[-REMARKABLE:]
+        for values in (found.studentised, found.cooks_distance)
+    ]
+    return np.unique(np.concatenate([*remarkable, np.linspace(0, n - 1, MOST - 2 * REMARKABLE).astype(np.intp)]))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
