@@ -89,7 +89,7 @@ def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.i
     Products of indicators are mostly 0 or each other. They are told apart by their sums over rows weighted at random.
     """
     n, p = columns.shape
-    weights = 0.5 + np.random.default_rng(1980).random(n)
+    weights = 0.5 + np.random.default_rng(1980).random((n,))
     weighted = columns * weights[:, None]
     sums = np.vstack([weighted.T @ columns, np.atleast_2d(weights @ columns)])
     seen: set[str] = set()
