@@ -1,9 +1,9 @@
-"""The regression of LDRD Table 3.4's size, 80,286 rows and 19 terms: fit and all diagnostics in at most 2 s, and statsmodels's time.
+"""A regression of LDRD Table 3.4's size, 80,286 rows and 19 terms: fit and all diagnostics in at most 2 s; statsmodels beside.
 
 The data are drawn, of the seeds' factors.  Diagnostics are HC3 errors, GVIF, Breusch-Pagan, White, influence of every row,
 normality, Box-Cox with the covariates, a robust fit and an effect with its interval.  The peer is statsmodels on the same rows
-doing what it has of these: fit, HC3, VIF, Breusch-Pagan, White, influence, normality and Huber's fit; it has no Box-Cox with
-covariates and no GVIF.
+doing what it has of these in reasonable time: fit, HC3, VIF, Breusch-Pagan, White, Cook's distances, normality and Huber's fit.
+It has no Box-Cox with covariates and no GVIF, and externally studentised residuals by as many fits as there are rows.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import statsmodels.api as sm
 from statsmodels.stats import diagnostic, outliers_influence, stattools
 
 from benchmarks import Figure
 from twinbed.analyses.regression import RegressionParams, regression
+from twinbed.analyses.regression.data import data_of
 from twinbed.model.frame import Column, Frame
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.formula import read
@@ -34,22 +34,22 @@ LEVELS = {"cluster": 3, "nic": 3, "instrumentation": 2, "gre": 2, "colocation": 
 def run() -> list[Figure]:
     frame = _frame()
     params = RegressionParams(formulas=(FORMULA,), effects=(("nic", "nic2", None),), at={"pairs": "40"})
+    # Once before the clock runs, as every other benchmark's modules are loaded.
     found = regression.analyse(frame, params)
     assert len(found.models[0].columns[0].coefficients) == 19
-    design = bind(read(FORMULA), _columns(frame))
+    design = bind(read(FORMULA), data_of(frame, read(FORMULA), "rps"))
 
     def peer() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _statsmodels(design.matrix, design.response)
 
-    own = _timed(lambda: regression.analyse(frame, params))
+    own = [_timed(lambda: regression.analyse(frame, params)) for _ in range(TRIES)]
     theirs = _timed(peer)
-    ratios = sorted(one / other for one, other in zip(own, theirs, strict=True))
+    middle = statistics.median(own)
     return [
-        Figure(f"regression, {ROWS:,} rows, 19 terms, all diagnostics", statistics.median(own), (min(own), max(own)), "s", 2.0),
-        Figure("  statsmodels, what it has of them", statistics.median(theirs), (min(theirs), max(theirs)), "s"),
-        Figure("  ours over statsmodels's", statistics.median(ratios), (ratios[0], ratios[-1]), "", 1.0),
+        Figure(f"regression, {ROWS:,} rows, 19 terms, all diagnostics", middle, (min(own), max(own)), "s", 2.0),
+        Figure("  over statsmodels doing a part of them", middle / theirs, (min(own) / theirs, max(own) / theirs), "", 0.5),
     ]
 
 
@@ -66,12 +66,6 @@ def _frame() -> Frame:
     return Frame("drawn", "rps", "1/s", None, rps, columns, tuple(columns))
 
 
-def _columns(frame: Frame) -> dict[str, object]:
-    from twinbed.analyses.regression.data import data_of
-
-    return data_of(frame, read(FORMULA), "rps")
-
-
 def _statsmodels(matrix: np.ndarray, response: np.ndarray) -> None:
     fitted = sm.OLS(response, matrix).fit()
     fitted.get_robustcov_results("HC3").summary()
@@ -79,17 +73,12 @@ def _statsmodels(matrix: np.ndarray, response: np.ndarray) -> None:
         outliers_influence.variance_inflation_factor(matrix[:, :10], column)
     diagnostic.het_breuschpagan(fitted.resid, matrix)
     diagnostic.het_white(fitted.resid, matrix)
-    influence = fitted.get_influence()
-    pd.DataFrame({"d": influence.cooks_distance[0], "f": influence.dffits[0], "t": influence.resid_studentized_external})
+    _ = fitted.get_influence().cooks_distance
     stattools.jarque_bera(fitted.resid)
     sm.RLM(response, matrix).fit()
 
 
-def _timed(work: Callable[[], object]) -> list[float]:
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
     work()
-    times = []
-    for _ in range(TRIES):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return times
+    return time.perf_counter() - start
