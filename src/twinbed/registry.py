@@ -38,8 +38,9 @@ def analysis(name: str) -> Any:
     from twinbed.analyses.anova import anova
     from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
+    from twinbed.analyses.regression import regression
 
-    return {each.name: each for each in (compare, chain, anova)}[name]
+    return {each.name: each for each in (compare, chain, anova, regression)}[name]
 
 
 def catalogue() -> Catalogue:

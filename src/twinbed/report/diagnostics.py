@@ -67,6 +67,19 @@ def normal_quantiles(rows: Sequence[Residual], unit: str) -> Spec:
     return panels([_scatter(data, "quantile of a normal", f"residual{unit}", [_quartile_line(kept)])])
 
 
+def scale_location(rows: Sequence[tuple[float, float]], unit: str) -> Spec:
+    """Root of the standardised residual's size against the predicted value, given as such pairs: it shows how spread grows."""
+    data = [
+        {
+            "x": predicted,
+            "y": math.sqrt(abs(standardised)),
+            "said": f"predicted {predicted:.4g}, residual {standardised:.3g} sd",
+        }
+        for predicted, standardised in rows
+    ]
+    return panels([_scatter(data, f"predicted{unit}", "root of |standardised residual|", [])])
+
+
 def thinned(rows: Sequence[Residual]) -> Sequence[Residual]:
     """At most MOST_POINTS: of every rank evenly many, the extremes always."""
     if len(rows) <= MOST_POINTS:

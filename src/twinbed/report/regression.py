@@ -171,36 +171,40 @@ def _in_latex(cell: str) -> str:
 
 
 def html(found: Regression, stars: bool = False) -> str:
-    """A ``table`` element, with what its checks say below it."""
+    """A table element that a narrow screen scrolls."""
     made = table(found, stars)
-    first, *more = made.head
 
     def rows(part: Sequence[tuple[str, ...]], kind: str) -> str:
         made_rows = []
         for label, *cells in part:
-            rest = "".join(f"<{kind}>{html_escape(cell)}</{kind}>" for cell in cells)
+            rest = "".join(f'<{kind} class="number">{html_escape(cell)}</{kind}>' for cell in cells)
             made_rows.append(f'<tr><th scope="row">{html_escape(label)}</th>{rest}</tr>')
         return "\n".join(made_rows)
 
-    notes = "\n".join(f"<p>{html_escape(note)}</p>" for note in made.notes)
-    checks = "\n".join(f"<li>{html_escape(line)}</li>" for model in found.models for line in check_lines(model))
-    return (
-        f'<table class="regression">\n<caption>{html_escape(f"Regression of {found.response}")}</caption>\n'
-        f"<thead>\n{rows([first, *more], 'th')}\n</thead>\n<tbody>\n{rows(made.terms, 'td')}\n</tbody>\n"
-        f"<tbody>\n{rows(made.facts, 'td')}\n</tbody>\n</table>\n{notes}\n<ul>\n{checks}\n</ul>\n"
+    parts = (
+        f"<thead>{rows(made.head, 'th')}</thead><tbody>{rows(made.terms, 'td')}</tbody><tbody>{rows(made.facts, 'td')}</tbody>"
     )
+    notes = "".join(f"<li>{html_escape(note)}</li>" for note in made.notes)
+    return f'<div class="scroll" tabindex="0"><table>{parts}</table></div>\n<ul class="notes">{notes}</ul>\n'
+
+
+def sorted_checks(model: Model) -> list[Check]:
+    """Those that fail first."""
+    order = {False: 0, None: 1, True: 2}
+    return sorted(model.checks, key=lambda each: order[each.holds])
 
 
 def check_lines(model: Model) -> Iterator[str]:
-    """Each check as a sentence, those that fail first."""
+    """Each check as a line, and what to do about it as another."""
     marks = {True: "holds", False: "FAILS", None: "-"}
-    order = {False: 0, None: 1, True: 2}
-    for each in sorted(model.checks, key=lambda each: order[each.holds]):
-        said = f"{marks[each.holds]:5}  {each.assumption}: {each.said} ({_test(each)})"
-        yield f"{said} -> {each.advice}" if each.advice else said
+    for each in sorted_checks(model):
+        yield f"{marks[each.holds]:5}  {each.assumption}: {each.said} ({tested(each)})"
+        if each.advice:
+            yield f"         -> {each.advice}"
 
 
-def _test(each: Check) -> str:
+def tested(each: Check) -> str:
+    """The test's name, statistic and p-value."""
     parts = [each.test]
     if each.statistic is not None and each.freedom is not None:
         parts.append(f"{each.statistic:.4g} of {each.freedom:.0f} df")

@@ -75,11 +75,12 @@ def command(
     With --effect nic=container --at pairs=40 it says by how many percent a container's response differs from the base level's
     at 40 pairs, all else held.
     """
-    from twinbed.analyses.regression import RegressionParams, regression
+    from twinbed import registry
     from twinbed.cli.analyse.frame import read_frame
 
-    style = style or SUFFIXES.get(output.suffix if output else "", "text")
-    asked = RegressionParams(
+    style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
+    regression = registry.analysis("regression")
+    asked = regression.params(
         formulas=formulas,
         bases=dict(_pairs("--base", bases)),
         effects=tuple(_effects(effects)),
@@ -131,7 +132,9 @@ def _shown(found: Regression, style: str, stars: bool) -> str:
     if style == "latex":
         return report.latex(found, stars)
     if style == "html":
-        return report.html(found, stars)
+        from twinbed.report.regression_page import page
+
+        return page(found, stars)
     return "\n".join(_text(found, stars))
 
 
@@ -147,7 +150,7 @@ def _text(found: Regression, stars: bool) -> Iterator[str]:
             yield from (f"  {line}" for line in effects)
             yield ""
         yield f"Assumptions{of}"
-        yield from (f"  {line}".replace(" -> ", "\n         -> ") for line in report.check_lines(model))
+        yield from (f"  {line}" for line in report.check_lines(model))
         yield ""
         yield from model.notes
 
