@@ -81,12 +81,15 @@ def numbers(error: float, *values: float) -> list[str]:
     decimals = 1 - math.floor(math.log10(error))
     if decimals > 6 or largest >= 1e7:
         digits = max(1, decimals + math.floor(math.log10(largest)))
-        return [_signed(f"{value:.{min(digits, 15)}e}") for value in values]
+        return [_signed(f"{value:.{min(digits, 8)}e}") for value in values]
     return [_signed(f"{value:.{max(decimals, 0)}f}") for value in values]
 
 
 def _signed(text: str) -> str:
-    return text.replace("-", _MINUS, 1) if text.startswith("-") else text
+    """With a minus sign; -0.00 has none."""
+    if not text.startswith("-"):
+        return text
+    return text.replace("-", _MINUS, 1) if any(digit in "123456789" for digit in text.partition("e")[0]) else text[1:]
 
 
 def _facts(columns: Sequence[tuple[Model, Column]]) -> Iterator[tuple[str, ...]]:
@@ -104,7 +107,7 @@ def _fact(name: str, column: Column) -> str:
     if value is None:
         return ""
     if name == "f":
-        return f"{value:,.1f} ({column.facts['f_df']:.0f}; {column.facts['df']:,.0f})"
+        return f"{f'{value:,.1f}' if value < 1e6 else f'{value:.4g}'} ({column.facts['f_df']:.0f}; {column.facts['df']:,.0f})"
     if name in ("groups", "rows_of_half_weight_or_less"):
         return f"{value:,.0f}"
     return f"{value:.3f}" if name.endswith("r_squared") else f"{value:.4g}"

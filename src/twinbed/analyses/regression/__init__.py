@@ -22,7 +22,6 @@ from twinbed.analyses.regression.fits import (
     Fitted,
     fitted,
     least_squares,
-    meets,
     mixed_column,
     robust_column,
 )
@@ -94,8 +93,10 @@ class RegressionAnalysis:
         _check_bases(params, formulas)
         try:
             models = tuple(_model(frame, formula, response, bases, params) for formula in formulas)
+            _check_effects(params, formulas, models)
         except RegressionError as error:
-            raise TwinbedError(error.message, advice=error.advice) from error
+            left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
+            raise TwinbedError(error.message, advice="; ".join(filter(None, (error.advice, left_out)))) from error
         return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models)
 
 
@@ -111,6 +112,23 @@ def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
     for name in params.bases:
         if name not in used:
             raise TwinbedError(f"--base: {name} is in no formula", advice=f"there are {', '.join(sorted(used))}")
+
+
+def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models: Sequence[Model]) -> None:
+    """What is asked for is in some model."""
+    found = [effect for model in models for effect in model.columns[0].effects]
+    for variable, _, _ in params.effects:
+        if variable not in {effect.variable for effect in found}:
+            there = {name for formula in formulas for name in columns_of(formula)} - {response_of(formulas)}
+            raise RegressionError(
+                f"--effect: {variable} is not on the right side of any model", f"there are {', '.join(sorted(there)) or 'none'}"
+            )
+    for name in params.at:
+        if not any(name in effect.at for effect in found):
+            raise RegressionError(
+                f"--at {name}: no effect that is asked for depends on it",
+                "give an --effect whose variable interacts with it, or leave it out",
+            )
 
 
 def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, str], params: RegressionParams) -> Model:
@@ -156,7 +174,7 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
 def _notes(of: Fitted, frame: Frame) -> Iterator[str]:
     yield from (f"Left out: {count} {reason}." for reason, count in frame.left_out.items())
     yield from (f"Left out: {count} rows without {name}." for name, count in of.design.missing.items())
-    if of.fit.residual_sum <= 1e-20 * of.fit.total_sum:
+    if of.fit.exact:
         yield "The model fits every row exactly, so there is no error to judge by."
 
 
@@ -167,16 +185,9 @@ def _codes(frame: Frame, name: str, of: Fitted) -> NDArray[np.intp]:
 
 
 def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
-    for name in params.at:
-        if not any(meets(of.design, variable, name) for variable, _, _ in params.effects):
-            raise RegressionError(
-                f"--at {name}: no effect that is asked for depends on it",
-                "give an --effect whose variable interacts with it, or leave it out",
-            )
     for variable, to, base in params.effects:
         if variable not in of.design.sources:
-            said = ", ".join(of.design.sources) or "none"
-            raise RegressionError(f"--effect: {variable} is not on the right side of the model", f"there are {said}")
+            continue
         start = None if base is None else _value(of, variable, base)
         if to is not None:
             yield Change(variable, _value(of, variable, to), start)

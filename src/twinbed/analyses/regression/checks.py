@@ -29,7 +29,10 @@ MANY = 30
 def checks(
     of: Fitted, column: Column, found: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
 ) -> Iterator[Check]:
-    """All of them; ``block`` are groups that the model does not know of."""
+    """All of them; ``block`` are groups that the model does not know of. Of a fit without residuals there is little to test."""
+    if of.fit.exact:
+        yield from _collinear(of, inflation)
+        return
     yield from _variances(of, column)
     yield _normal(of)
     yield from _collinear(of, inflation)
@@ -119,7 +122,7 @@ def _influential(of: Fitted, found: Influence) -> Check:
     said = f"largest {largest:.3g} in row {row + 1}; {int(found.influential.sum())} of {n} rows stand out by leverage or DFFITS"
     advice = "" if holds else "the fit hangs on that row: say what it becomes without it"
     if found.alone.any():
-        said += f"; {int(found.alone.sum())} rows alone tell a coefficient"
+        said += f"; rows that alone tell a coefficient: {int(found.alone.sum())}"
         advice = "give every combination of levels at least two rows"
     return Check("no row decides", "Cook's distance", largest if largest >= 0 else None, None, None, holds, said, advice)
 

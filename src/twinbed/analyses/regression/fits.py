@@ -90,11 +90,10 @@ def fitted(formula: Formula, data: Mapping[str, designs.Column], bases: Mapping[
     positive = original if bool(np.all(original > 0)) else None
     matrix = design.matrix.astype(np.float64, copy=False)
     preferred = None
-    # A fit without residuals has no likelihood.
-    if positive is not None and found.residual_sum > 1e-20 * found.total_sum:
+    if positive is not None and not found.exact:  # which has no likelihood
         at = box_cox(positive, found.q, confidence)
         preferred = BoxCox(at.best, at.low, at.high, at.simple, at.meaning, at.simple_inside)
-    tests = (breusch_pagan(found), white(found, matrix))
+    tests = (None, None) if found.exact else (breusch_pagan(found), white(found, matrix))
     return Fitted(design, data, matrix, response, found, natural, positive, power, preferred, label, *tests)
 
 
@@ -121,6 +120,13 @@ def least_squares(
         if groups < 2:
             raise RegressionError(f"all rows are of one {name}: errors cannot be clustered by it", "leave --cluster out")
         covariance, freedom = clustered(of.fit, codes), groups - 1.0
+        least = np.diag(covariance) / np.diag(of.fit.root @ of.fit.root.T)
+        if least.min() < 1e-12 * of.fit.variance:
+            term = of.design.labels[int(np.argmin(least))]
+            raise RegressionError(
+                f"errors clustered by {name} cannot tell the error of {term}, which its levels tell exactly",
+                f"take a column with several levels for each of {term}",
+            )
         label, why = f"clustered by {name}", f"asked for; {groups} clusters"
         if groups < FEW_CLUSTERS:
             why += ", and with so few intervals are too short: a random effect of it (--random) needs fewer"
@@ -200,7 +206,7 @@ def _coefficient(term: str, estimate: float, error: float, freedom: float, level
 def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> Effect:
     values, covariance, frees = estimates
     base = change.base if change.base is not None else _base(of.design, change.variable)
-    where = {name: value for name, value in asked.at.items() if meets(of.design, change.variable, name)}
+    where = {name: value for name, value in asked.at.items() if _meets(of.design, change.variable, name)}
     contrast = difference(of.design, of.data, change.variable, change.to, base, where)
     if not np.any(contrast):
         raise RegressionError(f"{change.variable} from {base} to {change.to} is no change in this model")
@@ -223,8 +229,7 @@ def _text(value: Value) -> str:
     return value if isinstance(value, str) else f"{value:.15g}"
 
 
-def meets(design: Design, variable: str, name: str) -> bool:
-    """Whether a term holds both."""
+def _meets(design: Design, variable: str, name: str) -> bool:
     return name != variable and any({variable, name} <= set(term.sources) for term in design.terms)
 
 

@@ -28,6 +28,7 @@ ILL_CONDITIONED = 1e3
 """Condition number of the scaled columns above which more than doubles are needed."""
 DEPENDENT = 1e-13
 """A column of length 1 with less than this outside the others' span is taken for dependent on them."""
+_ROUNDED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,11 @@ class Fit:
         return len(self.coefficients)
 
     @property
+    def exact(self) -> bool:
+        """Whether no row has a residual."""
+        return self.residual_sum == 0
+
+    @property
     def degrees_of_freedom(self) -> int:
         return self.n - self.p
 
@@ -85,7 +91,7 @@ class Fit:
     def test_of_all(self) -> FTest | None:
         """That all coefficients but the constant are 0; None where there is but that, or nothing is left over."""
         numerator = self.p - self.constant
-        if numerator == 0 or self.residual_sum == 0:
+        if numerator == 0 or self.exact:
             return None
         statistic = (self.total_sum - self.residual_sum) / numerator / self.variance
         return FTest(statistic, numerator, self.degrees_of_freedom, float(fdtrc(numerator, self.degrees_of_freedom, statistic)))
@@ -135,6 +141,9 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
     coefficients = coefficients + (inverse @ again) / lengths
     residuals = residuals - q @ again
     about = response - response.mean() if constant else response
+    # A response is itself rounded to its last bit: less than some of those is no residual.
+    if residuals @ residuals <= (_ROUNDED * np.finfo(np.float64).eps) ** 2 * (response @ response):
+        residuals = np.zeros_like(residuals)
     return Fit(
         coefficients=coefficients.astype(np.float64),
         root=(inverse / lengths[:, None]).astype(np.float64),
