@@ -1,0 +1,133 @@
+"""Non-linear least squares: a curve through points, its parameters with standard errors.
+
+Levenberg and Marquardt's method (scipy's MINPACK) with derivatives by complex steps, exact to the last digits (Squire and Trapp
+1998), then Gauss-Newton steps while they still come nearer.  Standard errors are those of the curve linearised at the solution.
+``saturation`` is a x / (b + x): a is what is reached for ever larger x, b the x of half of that (Hockney's r_inf and n_1/2,
+such as of goodput by transfer size); ``approach`` is a (1 - exp(-b x)).
+
+Limits: a model must be analytic, and take complex parameters: no abs, no comparisons.  What is found is the nearest minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Model = Callable[[NDArray[Any], NDArray[np.float64]], NDArray[Any]]
+"""(parameters, x) -> values; x may have several columns."""
+_STEP = 1e-30
+_POLISHING = 50
+
+
+class NoFitError(ValueError):
+    """The curve cannot be fitted: what is wrong, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A fitted curve: parameters with their standard errors, what is left, and its degrees of freedom."""
+
+    parameters: Doubles
+    standard_errors: Doubles
+    residual_sum: float
+    degrees_of_freedom: int
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of the residuals."""
+        return float(np.sqrt(self.residual_sum / self.degrees_of_freedom))
+
+
+def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
+    """Fits from ``start``. Raises NoFitError where there are too few points, or the method does not settle."""
+    from scipy.optimize import least_squares
+
+    n, p = len(y), len(start)
+    if n <= p:
+        raise NoFitError(f"{n} points cannot tell {p} parameters and their errors: give at least {p + 1}")
+
+    def residuals(parameters: Doubles) -> Doubles:
+        return np.asarray(y - model(parameters, x), dtype=np.float64)
+
+    def slopes(parameters: Doubles) -> Doubles:
+        steps = parameters + 1j * _STEP * np.eye(p)
+        return np.stack([-np.imag(model(step, x)) / _STEP for step in steps], axis=1)
+
+    tightest = float(np.finfo(float).eps)
+    with np.errstate(all="ignore"):
+        try:
+            found = least_squares(
+                residuals,
+                start,
+                slopes,
+                method="lm",
+                x_scale="jac",
+                ftol=tightest,
+                xtol=tightest,
+                gtol=tightest,
+                max_nfev=20_000,
+            )
+        except ValueError as error:
+            raise NoFitError(f"the curve is not finite on the way from this start ({error}): start nearer") from error
+        parameters = _polished(residuals, slopes, found.x)
+        jacobian = slopes(parameters)
+    lengths = np.sqrt(np.einsum("ij,ij->j", jacobian, jacobian))
+    # One that may be twice as large without moving a value by its last digit tells nothing either.
+    idle = (parameters != 0) & (lengths * np.abs(parameters) <= tightest * np.linalg.norm(y))
+    if not np.all(np.isfinite(jacobian)) or np.any(lengths == 0) or np.any(idle):
+        raise NoFitError("a parameter changes nothing at what was found: start elsewhere, or leave it out")
+    r = np.linalg.qr(jacobian / lengths, mode="r")
+    if np.linalg.cond(r) > 1e12:
+        raise NoFitError("the points do not tell the parameters apart: give points where the curve bends")
+    left = float(np.sum(residuals(parameters) ** 2))
+    root = np.linalg.inv(r) / lengths[:, None]
+    errors = np.sqrt(np.einsum("ij,ij->i", root, root) * left / (n - p))
+    return Curve(parameters, errors, left, n - p)
+
+
+def _polished(residuals: Callable[[Doubles], Doubles], slopes: Callable[[Doubles], Doubles], parameters: Doubles) -> Doubles:
+    """Gauss-Newton steps, as long as they become shorter; that with the shortest step ahead of it is the nearest."""
+    best, shortest = parameters, np.inf
+    for _ in range(_POLISHING):
+        jacobian = slopes(parameters)
+        lengths = np.sqrt(np.einsum("ij,ij->j", jacobian, jacobian))
+        if not np.all(np.isfinite(jacobian)) or np.any(lengths == 0):
+            return best
+        step = -np.linalg.lstsq(jacobian / lengths, residuals(parameters), rcond=None)[0]
+        size = float(np.linalg.norm(step))
+        if size < shortest:
+            best, shortest = parameters, size
+        elif size > 10 * shortest:
+            return best
+        parameters = parameters + step / lengths
+    return best
+
+
+def saturation(x: Doubles, y: Doubles) -> Curve:
+    """a x / (b + x) through points of positive x; parameters a, b."""
+    _check(x)
+    # Linear in 1/a and b/a as x/y; a start only, for its errors are not those of y.
+    positive = y > 0
+    if positive.sum() < 2:
+        raise NoFitError("a saturation curve rises from 0: give points above 0")
+    slope, constant = np.polyfit(x[positive], x[positive] / y[positive], 1)
+    start = [1 / slope, constant / slope] if slope > 0 and constant > 0 else [float(y.max()) * 1.5, float(np.median(x))]
+    return fit(lambda b, at: b[0] * at / (b[1] + at), x, y, np.array(start))
+
+
+def approach(x: Doubles, y: Doubles) -> Curve:
+    """a (1 - exp(-b x)) through points of positive x; parameters a, b."""
+    _check(x)
+    return fit(lambda b, at: b[0] * (1 - np.exp(-b[1] * at)), x, y, np.array([float(y.max()), 1 / float(np.median(x))]))
+
+
+def _check(x: Doubles) -> None:
+    if not np.all(x > 0):
+        raise NoFitError("x is above 0 in every point, such as a size or a number of flows")
+    if np.all(x == x[0]):
+        raise NoFitError(f"x is {x[0]:g} in every point, so they do not tell the parameters apart: give others")
