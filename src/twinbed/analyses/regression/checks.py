@@ -20,8 +20,8 @@ from twinbed.statistics.regression.robust import robust
 
 VARIANCES = "equal variances"
 NORMAL = "normal residuals"
-CONDITION = 30
-"""Scaled condition number from which Belsley, Kuh and Welsch speak of moderate to strong dependence."""
+CONDITION = 100
+"""Scaled condition number above which dependence is strong (Belsley, Kuh and Welsch 1980): interactions always have some."""
 MANY = 30
 """Rows a coefficient from which means are taken for normal."""
 
@@ -151,15 +151,12 @@ def _power(of: Fitted) -> Iterator[Check]:
             (-np.inf if of.box_cox.low is None else of.box_cox.low),
             (np.inf if of.box_cox.high is None else of.box_cox.high),
         )
-        holds = bool(low <= of.power <= high)
+        # Of very many rows the interval is so short that no simple power is in it: the nearest will do.
+        holds = bool(low <= of.power <= high) or of.power == of.box_cox.simple
         beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
         said = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
-        advice = ""
-        if not holds and of.box_cox.simple != of.power:
-            near = "" if of.box_cox.simple_inside else ", the nearest that is simple though outside"
-            advice = f"explain {of.box_cox.meaning}{near}: y is the response before transformation"
-        elif not holds:
-            advice = "no simpler transformation is nearer; boxcox(y) takes the best"
+        near = "" if of.box_cox.simple_inside else " (the simple power nearest to the interval)"
+        advice = "" if holds else f"explain {of.box_cox.meaning}{near}, y being the response before transformation"
         yield Check(what, test, of.box_cox.best, None, None, holds, said, advice)
 
 
