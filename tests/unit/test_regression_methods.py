@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import chdtrc
 
 from twinbed.statistics.regression.box_cox import box_cox, transformed
-from twinbed.statistics.regression.design import Categorical, Column, Numeric
+from twinbed.statistics.regression.collinearity import first_order, inflation
+from twinbed.statistics.regression.design import Categorical, Column, Numeric, bind
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.formula import read
 from twinbed.statistics.regression.heteroscedasticity import white
@@ -80,6 +81,17 @@ def test_an_exact_fit_has_no_residuals() -> None:
     _, fit = fit_formula(read("y ~ x"), {"y": Numeric(0.1 + 0.3 * x), "x": Numeric(x)})
     assert (fit.exact, fit.residual_sum, fit.test_of_all) == (True, 0.0, None)
     assert fit.coefficients == pytest.approx([0.1, 0.3], rel=1e-12)
+
+
+def test_inflation_of_parts_that_cannot_be_told_apart() -> None:
+    """a:b alone is a fine model; a + b, the part before interactions, is none where b is 1 - a."""
+    chance = np.random.default_rng(7)
+    a = chance.uniform(1, 2, 30)
+    data: dict[str, Column] = {"y": Numeric(chance.normal(size=30)), "a": Numeric(a), "b": Numeric(1 - a)}
+    design, _ = fit_formula(read("y ~ a:b"), data)
+    first = bind(first_order(design.formula), data)
+    assert [term.label for term in first.terms] == ["a", "b"]
+    assert inflation(first.terms, first.matrix) == []
 
 
 def test_a_robust_fit_without_scale() -> None:

@@ -50,7 +50,7 @@ class Column:
     method: str
     """``least squares``, ``huber``, ``tukey`` or ``mixed``."""
     errors: str
-    """``classical``, ``HC3``, ``clustered by NAME`` or what the method has."""
+    """``classical``, ``HC3``, ``clustered by NAME``; ``REML`` of a mixed model; what the M-estimate has."""
     why: str
     """Why these errors."""
     coefficients: tuple[Coefficient, ...]

@@ -198,12 +198,14 @@ def sorted_checks(model: Model) -> list[Check]:
 
 
 def check_lines(model: Model) -> Iterator[str]:
-    """Each check as a line, and what to do about it as another."""
+    """Each check as a line, and what to do about it as another; said once where two tests ask for the same."""
     marks = {True: "holds", False: "FAILS", None: "-"}
+    before = ""
     for each in sorted_checks(model):
         yield f"{marks[each.holds]:5}  {each.assumption}: {each.said} ({tested(each)})"
-        if each.advice:
+        if each.advice and each.advice != before:
             yield f"         -> {each.advice}"
+        before = each.advice
 
 
 def tested(each: Check) -> str:

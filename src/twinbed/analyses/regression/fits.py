@@ -176,7 +176,7 @@ def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked) 
     }
     why = f"a random intercept for each of {found.groups} levels of {name}, by restricted likelihood"
     estimates = (found.coefficients, found.covariance, found.degrees_of_freedom)
-    return _column("mixed", f"random {name}", why, of, estimates, asked, facts)
+    return _column("mixed", "REML", why, of, estimates, asked, facts)
 
 
 Estimates = tuple[Doubles, Doubles, Doubles]

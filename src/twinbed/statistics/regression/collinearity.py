@@ -20,6 +20,7 @@ from twinbed.statistics.regression.formula import Formula
 
 USUAL_LIMIT = 5.0
 """VIF above which terms are usually said to be collinear; its root is GVIF^(1/(2 df))'s."""
+_SINGULAR = 1e13
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,18 @@ def first_order(formula: Formula) -> Formula:
 
 
 def inflation(terms: Sequence[CodedTerm], matrix: Array) -> list[Inflation]:
-    """Of each term of a first-order design (n x p, with a constant first); empty for fewer than two terms."""
+    """Of each term of a first-order design (n x p, with a constant first); empty for fewer than two terms, or where these
+    cannot be told apart, as the whole model's may all the same."""
     if len(terms) < 2:
         return []
     columns = matrix[:, 1:] - matrix[:, 1:].mean(axis=0)
-    columns /= np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    if np.any(lengths == 0):
+        return []
+    columns /= lengths
     correlations = columns.T @ columns
+    if np.linalg.cond(correlations.astype(np.float64)) > _SINGULAR:
+        return []
     whole = _log_determinant(correlations)
     found = []
     for term in terms:
