@@ -81,6 +81,15 @@ def test_columns_of_the_matrix() -> None:
     assert design.response == pytest.approx(2 * np.log(X))
 
 
+def test_an_interaction_beside_the_constant_alone_is_held_against_one_cell() -> None:
+    h = Categorical(np.array([0, 1, 0, 1, 0, 1]), ("no", "yes"))
+    design = bind(read("y ~ g:h"), {**DATA, "h": h})
+    assert design.labels[:3] == ("Constant", "g b * h no", "g c * h no")
+    assert np.linalg.matrix_rank(design.matrix) == 6
+    assert list(design.at({"g": "c", "h": "no"})) == [1, 0, 1, 0, 0, 0]
+    assert list(design.at({"g": "a", "h": "no"})) == [1, 0, 0, 0, 0, 0]
+
+
 def test_the_mean_is_that_of_the_rows_that_are_used() -> None:
     design = bind(read("y ~ centre(x)"), {**DATA, "y": Numeric(np.array([1, 2, 3, 5, np.nan, np.nan]))})
     assert design.matrix[:, 1] == pytest.approx([-1.5, -0.5, 0.5, 1.5])

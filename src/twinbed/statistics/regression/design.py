@@ -1,7 +1,8 @@
 """The design matrix of a formula: numeric variables as they are, categorical ones against their base level.
 
 Coding is R's (Chambers and Hastie 1992, section 2.3): a categorical variable is coded against its base level where the term
-without it is in the formula too, else by all its levels.  Columns of an interaction are products, the first factor's columns
+without it is in the formula too, else by all its levels; but a:b beside the constant alone, where R has a column too many, is
+coded against the cell of the base levels.  Columns of an interaction are products, the first factor's columns
 varying fastest.  ``centre`` subtracts the mean of the rows that are used, or the value it is given.
 """
 
@@ -62,6 +63,8 @@ class CodedTerm:
     """A term's factors, each with whether it is coded against its base level, and its columns in the matrix."""
 
     factors: tuple[tuple[Factor, bool], ...]
+    against_cell: bool
+    """Whether its columns are held against that of all base levels, which is left out: for a:b beside the constant alone."""
     columns: slice
     labels: tuple[str, ...]
 
@@ -115,7 +118,7 @@ class Design:
             else Categorical(np.array([0]), (value,))
             for name, value in values.items()
         }
-        blocks += [_term_columns(term.factors, data, np.array([0]), np.float64) for term in self.terms]
+        blocks += [_term_columns(term.factors, data, np.array([0]), np.float64)[:, term.against_cell :] for term in self.terms]
         row: Array = np.hstack(blocks)[0]
         return row
 
@@ -142,15 +145,17 @@ def bind(
     known = {frozenset[str]()} if formula.constant else set()
     known |= {frozenset(map(str, term)) for term in formula.terms}
     for term in formula.terms:
-        coded = tuple((factors[str(each)], frozenset(map(str, term)) - {str(each)} in known) for each in term)
+        own = frozenset(map(str, term))
+        coded = tuple((factors[str(each)], own - {str(each)} in known) for each in term)
+        against_cell = False
         if all(factor.levels and not against for factor, against in coded):
             # All its indicators add up to the constant, whether or not that is a column.
+            against_cell = frozenset() in known and not any(other < own for other in known if other)
             known.add(frozenset())
-        block = _term_columns(coded, data, rows, kind)
-        own = _labels(coded)
-        terms.append(CodedTerm(coded, slice(len(labels), len(labels) + len(own)), own))
-        blocks.append(block)
-        labels += own
+        shown = _labels(coded)[against_cell:]
+        terms.append(CodedTerm(coded, against_cell, slice(len(labels), len(labels) + len(shown)), shown))
+        blocks.append(_term_columns(coded, data, rows, kind)[:, against_cell:])
+        labels += shown
     if not blocks:
         raise RegressionError("the formula has no term and no constant", "give at least one")
     return Design(formula, tuple(terms), tuple(labels), np.hstack(blocks), response, rows, missing)
