@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from twinbed.statistics.regression.design import Categorical, Column, Numeric, bind
+from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import FormulaError, RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
 
 

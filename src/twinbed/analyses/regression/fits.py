@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from twinbed.model.regression import BoxCox, Coefficient, Column, Effect
 from twinbed.model.result import Interval
-from twinbed.statistics.regression import design as designs
+from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.box_cox import box_cox, transformed
 from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
@@ -57,7 +57,7 @@ class Fitted:
     """
 
     design: Design
-    data: Mapping[str, designs.Column]
+    data: Mapping[str, evaluation.Column]
     matrix: Doubles
     response: Doubles
     fit: Fit
@@ -71,7 +71,7 @@ class Fitted:
     white: ChiSquare | None
 
 
-def fitted(formula: Formula, data: Mapping[str, designs.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
+def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
     """Fits by least squares. Raises RegressionError."""
     design, found = fit_formula(formula, data, bases)
     response = design.response.astype(np.float64)

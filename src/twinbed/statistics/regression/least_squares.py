@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from twinbed.statistics.regression.design import Column, Design, bind
+from twinbed.statistics.regression.design import Design, bind
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Column
 from twinbed.statistics.regression.formula import Formula
 
 Array = NDArray[Any]

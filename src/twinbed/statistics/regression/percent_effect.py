@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from twinbed.statistics.regression.design import Categorical, Column, Design, Numeric
+from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.least_squares import Doubles
 
 Value = float | str
