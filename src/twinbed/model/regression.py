@@ -39,7 +39,7 @@ class Effect:
     difference: Coefficient
     """On the model's scale."""
     change: float | None
-    """e^difference - 1 where the response is a logarithm."""
+    """e^difference - 1 where the response is a logarithm; None elsewhere, and where that is beyond e^200."""
     change_interval: Interval | None
 
 

@@ -21,6 +21,8 @@ from twinbed.statistics.regression.evaluation import Array, Categorical, Column,
 from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, calls, names
 from twinbed.statistics.regression.formula import Formula
 
+_LARGEST = 1e60
+
 
 @dataclass(frozen=True, slots=True)
 class Factor:
@@ -136,7 +138,17 @@ def bind(
         labels += shown
     if not blocks:
         raise RegressionError("the formula has no term and no constant", "give at least one")
-    return Design(formula, tuple(terms), tuple(labels), np.hstack(blocks), response, rows, missing)
+    matrix = np.hstack(blocks)
+    _check_size([str(formula.response), *labels], [response, *matrix.T])
+    return Design(formula, tuple(terms), tuple(labels), matrix, response, rows, missing)
+
+
+def _check_size(labels: Sequence[str], columns: Sequence[Array]) -> None:
+    """That sums of squares, of powers too, stay in a double's range."""
+    for label, column in zip(labels, columns, strict=True):
+        largest = float(np.max(np.abs(column)))
+        if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+            raise RegressionError(f"{label} has values of the size {largest:.0e}", "give it in another unit")
 
 
 def _check_columns(used: Sequence[str], data: Mapping[str, Column]) -> None:
