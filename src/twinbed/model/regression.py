@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 
 
@@ -150,6 +151,8 @@ class Regression:
     confidence: float
     left_out: Mapping[str, int]
     models: tuple[Model, ...]
+    cautions: tuple[Caution, ...]
+    """What the runs carried."""
 
 
 Row = dict[str, Any]

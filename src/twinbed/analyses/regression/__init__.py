@@ -79,7 +79,7 @@ class RegressionAnalysis:
         """Of a study. Raises TwinbedError where nothing can be said, and says why."""
         response, _ = self.columns(params)
         found = self.analyse(of_tables(tables_of_study, response), params, tables_of_study.outline.reference)
-        return Result(analysis=self.name, tables=tables(found))
+        return Result(analysis=self.name, cautions=found.cautions, tables=tables(found))
 
     def analyse(self, frame: Frame, params: RegressionParams, reference: str | None = None) -> Regression:
         """All models of a frame. ``reference`` is a study's, the base level of its testbeds. Raises TwinbedError."""
@@ -97,7 +97,7 @@ class RegressionAnalysis:
         except RegressionError as error:
             left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
             raise TwinbedError(error.message, advice="; ".join(filter(None, (error.advice, left_out)))) from error
-        return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models)
+        return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions)
 
 
 def _read(params: RegressionParams) -> list[Formula]:
