@@ -224,8 +224,18 @@ def test_a_study_with_its_reference(tmp_path: Path) -> None:
         (row,) = found["effects"]
         assert (row["to"], row["base"], found["unit"]) == ("virtio", "physical", "1/s")
         assert row["change"] == pytest.approx(change, abs=0.03)
-    size = as_json(tmp_path, "--formula", "log(requests_per_second) ~ log2(payload)")
-    assert [row["term"] for row in size["coefficients"]] == ["Constant", "log2(payload)"]
+
+
+def test_sizes_are_numbers_within_a_function(tmp_path: Path) -> None:
+    write_study(tmp_path, ["virtio", "physical"], {"payload": ["512B", "1KiB", "2KiB"]}, 4, respond, reference="physical")
+    formula = "log(requests_per_second) ~ testbed * log2(payload)"
+    found = as_json(tmp_path, "--formula", formula, "--effect", "payload=2KiB:512B", "--at", "testbed=virtio")
+    slopes = {row["term"]: row["estimate"] for row in found["coefficients"]}
+    assert list(slopes) == ["Constant", "testbed virtio", "log2(payload)", "testbed virtio * log2(payload)"]
+    both = slopes["log2(payload)"] + slopes["testbed virtio * log2(payload)"]
+    assert found["effects"][0]["difference"] == pytest.approx(2 * both)
+    plain = as_json(tmp_path, "--formula", "log(requests_per_second) ~ testbed + log2(payload)", "--effect", "testbed")
+    assert plain["effects"][0]["difference"] == pytest.approx(plain["coefficients"][1]["estimate"])
 
 
 def test_cautions_of_the_runs_stand_beside(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from twinbed.model.frame import Frame, of_tables
 from twinbed.model.regression import Inflation, Model, Regression, tables
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
+from twinbed.model.units import QuantityError, parse_size
 from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
@@ -198,12 +199,16 @@ def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
 
 
 def _value(of: Fitted, name: str, text: str) -> Value:
-    """A level where the model takes the variable as categorical, else a number if it is one."""
+    """A level where the model takes the variable as categorical, else a number if it is one, or a size in bytes."""
     if of.design.levels(name):
         return text
     try:
         return float(text)
     except ValueError:
+        pass
+    try:
+        return float(parse_size(text))
+    except QuantityError:
         return text
 
 
