@@ -12,7 +12,8 @@ import pytest
 
 from twinbed.statistics.regression.box_cox import box_cox, log_likelihood
 from twinbed.statistics.regression.collinearity import first_order, inflation
-from twinbed.statistics.regression.design import Categorical, Column, Design, Numeric
+from twinbed.statistics.regression.design import Design
+from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
 from twinbed.statistics.regression.heteroscedasticity import breusch_pagan, white
 from twinbed.statistics.regression.inference import classical, clustered, coefficient, hc3

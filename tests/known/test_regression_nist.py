@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twinbed.statistics.regression.design import Column, Numeric
+from twinbed.statistics.regression.evaluation import Column, Numeric
 from twinbed.statistics.regression.formula import read
 from twinbed.statistics.regression.least_squares import fit_formula
 

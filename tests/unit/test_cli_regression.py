@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 from synthetic_results import write_study
 from twinbed.cli.main import cli
 from twinbed.cli.main import run as run_twinbed
+from twinbed.model.caution import Caution, Kind
 
 STUDY = Path(__file__).parents[1] / "golden/regression/study.csv"
 EXPECTED = STUDY.with_name("expected.csv")
@@ -223,8 +224,34 @@ def test_a_study_with_its_reference(tmp_path: Path) -> None:
         (row,) = found["effects"]
         assert (row["to"], row["base"], found["unit"]) == ("virtio", "physical", "1/s")
         assert row["change"] == pytest.approx(change, abs=0.03)
-    size = as_json(tmp_path, "--formula", "log(requests_per_second) ~ log2(payload)")
-    assert [row["term"] for row in size["coefficients"]] == ["Constant", "log2(payload)"]
+
+
+def test_sizes_are_numbers_within_a_function(tmp_path: Path) -> None:
+    write_study(tmp_path, ["virtio", "physical"], {"payload": ["512B", "1KiB", "2KiB"]}, 4, respond, reference="physical")
+    formula = "log(requests_per_second) ~ testbed * log2(payload)"
+    found = as_json(tmp_path, "--formula", formula, "--effect", "payload=2KiB:512B", "--at", "testbed=virtio")
+    slopes = {row["term"]: row["estimate"] for row in found["coefficients"]}
+    assert list(slopes) == ["Constant", "testbed virtio", "log2(payload)", "testbed virtio * log2(payload)"]
+    both = slopes["log2(payload)"] + slopes["testbed virtio * log2(payload)"]
+    assert found["effects"][0]["difference"] == pytest.approx(2 * both)
+    plain = as_json(tmp_path, "--formula", "log(requests_per_second) ~ testbed + log2(payload)", "--effect", "testbed")
+    assert plain["effects"][0]["difference"] == pytest.approx(plain["coefficients"][1]["estimate"])
+
+
+def test_cautions_of_the_runs_stand_beside(tmp_path: Path) -> None:
+    caution = Caution(Kind.CAPTURE_DROPS, "7 packets")
+    write_study(tmp_path, ["physical", "virtio"], {"payload": ["500B", "1KiB"]}, 3, respond, cautions=[caution])
+    found = as_json(tmp_path, "--formula", "requests_per_second ~ testbed")
+    about = {"kind": "capture_drops", "detail": "6 of 6 runs: 7 packets"}
+    assert [each for each in found["cautions"] if each["kind"] == "capture_drops"] == [
+        {**about, "subject": testbed} for testbed in ("physical", "virtio")
+    ]
+    assert (
+        "! The capture lost packets (virtio, 6 of 6 runs: 7 packets). To do: "
+        in made(tmp_path, "--formula", "requests_per_second ~ testbed").stdout
+    )
+    made(tmp_path, "--formula", "requests_per_second ~ testbed", "-o", tmp_path / "page.html")
+    assert "The capture lost packets (virtio" in (tmp_path / "page.html").read_text()
 
 
 def test_rows_of_a_block_that_resemble_each_other(tmp_path: Path) -> None:

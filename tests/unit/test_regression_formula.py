@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from twinbed.statistics.regression.design import Categorical, Column, Numeric, bind
+from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import FormulaError, RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
 
 
@@ -79,6 +80,15 @@ def test_columns_of_the_matrix() -> None:
     assert design.matrix[:, 1] == pytest.approx(X - 4)
     assert design.matrix[:, 4] == pytest.approx(np.where(G.codes == 0, X - 4, 0))
     assert design.response == pytest.approx(2 * np.log(X))
+
+
+def test_an_interaction_beside_the_constant_alone_is_held_against_one_cell() -> None:
+    h = Categorical(np.array([0, 1, 0, 1, 0, 1]), ("no", "yes"))
+    design = bind(read("y ~ g:h"), {**DATA, "h": h})
+    assert design.labels[:3] == ("Constant", "g b * h no", "g c * h no")
+    assert np.linalg.matrix_rank(design.matrix) == 6
+    assert list(design.at({"g": "c", "h": "no"})) == [1, 0, 1, 0, 0, 0]
+    assert list(design.at({"g": "a", "h": "no"})) == [1, 0, 0, 0, 0, 0]
 
 
 def test_the_mean_is_that_of_the_rows_that_are_used() -> None:

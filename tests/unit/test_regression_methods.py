@@ -10,8 +10,9 @@ from scipy.special import chdtrc
 
 from twinbed.statistics.regression.box_cox import box_cox, transformed
 from twinbed.statistics.regression.collinearity import first_order, inflation
-from twinbed.statistics.regression.design import Categorical, Column, Numeric, bind
+from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.formula import read
 from twinbed.statistics.regression.heteroscedasticity import white
 from twinbed.statistics.regression.inference import classical, hc3

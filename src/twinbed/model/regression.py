@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 
 
@@ -39,7 +40,7 @@ class Effect:
     difference: Coefficient
     """On the model's scale."""
     change: float | None
-    """e^difference - 1 where the response is a logarithm."""
+    """e^difference - 1 where the response is a logarithm; None elsewhere, and where that is beyond e^200."""
     change_interval: Interval | None
 
 
@@ -150,6 +151,8 @@ class Regression:
     confidence: float
     left_out: Mapping[str, int]
     models: tuple[Model, ...]
+    cautions: tuple[Caution, ...]
+    """What the runs carried."""
 
 
 Row = dict[str, Any]

@@ -232,4 +232,6 @@ def effect_lines(model: Model) -> Iterator[str]:
                 interval = each.change_interval
                 change = ", ".join(f"{100 * value:+.1f}" for value in (interval.low, interval.high))
                 said = f"{said}, that is {100 * each.change:+.1f} % [{change}] %"
-            yield said.replace("+-", "\N{PLUS-MINUS SIGN}")
+            elif model.logarithm:
+                said += ", a ratio too large to say"
+            yield said

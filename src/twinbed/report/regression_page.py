@@ -12,6 +12,7 @@ from twinbed.report.diagnostics import Bar
 from twinbed.report.document import document
 from twinbed.report.regression import effect_lines, html, sorted_checks, tested
 from twinbed.report.tabular import Tabular
+from twinbed.report.variance import cautions
 
 _HOLDS = {True: "holds", False: "fails", None: "not tested"}
 
@@ -24,7 +25,9 @@ def page(found: Regression, stars: bool = False) -> str:
         f'<header><p class="kicker">{escape(found.source)}</p><h1>Regression of {escape(found.response)}</h1>'
         f'<p class="lede">{escape(lede)}</p></header>'
     )
-    body = f"{header}<main><section><h2>Models</h2>{html(found, stars)}</section>{''.join(_models(found))}</main>"
+    said = "".join(f"<li>{escape(caution)}</li>" for caution in cautions(found))
+    table = html(found, stars) + (f'<ul class="notes">{said}</ul>' if said else "")
+    body = f"{header}<main><section><h2>Models</h2>{table}</section>{''.join(_models(found))}</main>"
     return document(f"Regression of {found.response}", body, f"Made of {found.source}.")
 
 

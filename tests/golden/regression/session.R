@@ -98,7 +98,7 @@ for (level in c("virtio", "container")) {
 }
 
 ## Coding: which columns R makes of a formula
-codings <- list(rate ~ 0 + nic:gre, rate ~ 0 + nic, rate ~ nic + nic:pairs, rate ~ (nic + gre + pairs)^2 - gre:pairs, rate ~ pairs:nic - 1,
+codings <- list(rate ~ 0 + nic:gre, rate ~ 0 + nic:gre + load, rate ~ 0 + nic, rate ~ nic + nic:pairs, rate ~ (nic + gre + pairs)^2 - gre:pairs, rate ~ pairs:nic - 1,
   rate ~ nic * gre * pairs, rate ~ gre + gre:nic:pairs, rate ~ 0 + gre + nic)
 for (each in codings) {
   found <- lm(each, data)

@@ -31,6 +31,7 @@ from twinbed.model.frame import Frame, of_tables
 from twinbed.model.regression import Inflation, Model, Regression, tables
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
+from twinbed.model.units import QuantityError, parse_size
 from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
@@ -79,7 +80,7 @@ class RegressionAnalysis:
         """Of a study. Raises TwinbedError where nothing can be said, and says why."""
         response, _ = self.columns(params)
         found = self.analyse(of_tables(tables_of_study, response), params, tables_of_study.outline.reference)
-        return Result(analysis=self.name, tables=tables(found))
+        return Result(analysis=self.name, cautions=found.cautions, tables=tables(found))
 
     def analyse(self, frame: Frame, params: RegressionParams, reference: str | None = None) -> Regression:
         """All models of a frame. ``reference`` is a study's, the base level of its testbeds. Raises TwinbedError."""
@@ -97,7 +98,7 @@ class RegressionAnalysis:
         except RegressionError as error:
             left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
             raise TwinbedError(error.message, advice="; ".join(filter(None, (error.advice, left_out)))) from error
-        return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models)
+        return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions)
 
 
 def _read(params: RegressionParams) -> list[Formula]:
@@ -198,12 +199,16 @@ def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
 
 
 def _value(of: Fitted, name: str, text: str) -> Value:
-    """A level where the model takes the variable as categorical, else a number if it is one."""
+    """A level where the model takes the variable as categorical, else a number if it is one, or a size in bytes."""
     if of.design.levels(name):
         return text
     try:
         return float(text)
     except ValueError:
+        pass
+    try:
+        return float(parse_size(text))
+    except QuantityError:
         return text
 
 

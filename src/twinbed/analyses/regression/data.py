@@ -8,8 +8,8 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Column, Frame
 from twinbed.model.run import Level, level_text
 from twinbed.model.units import QuantityError, parse_size
-from twinbed.statistics.regression import design
-from twinbed.statistics.regression.design import Categorical, Numeric
+from twinbed.statistics.regression import evaluation
+from twinbed.statistics.regression.evaluation import Categorical, Numeric
 from twinbed.statistics.regression.expression import names
 from twinbed.statistics.regression.formula import Formula
 
@@ -32,13 +32,13 @@ def response_of(formulas: Sequence[Formula]) -> str:
     return next(iter(found))
 
 
-def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, design.Column]:
+def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
     """What a formula is bound to; the frame's response is under the formula's name for it."""
-    found: dict[str, design.Column] = {response: Numeric(frame.y)}
+    found: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
     return found | {name: _column(frame.column(name)) for name in columns_of(formula) if name != response}
 
 
-def _column(column: Column) -> design.Column:
+def _column(column: Column) -> evaluation.Column:
     if column.numeric:
         return Numeric(column.numbers())
     return Categorical(column.codes, tuple(map(level_text, column.levels)), _sizes(column.levels))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from twinbed.model.regression import BoxCox, Coefficient, Column, Effect
 from twinbed.model.result import Interval
-from twinbed.statistics.regression import design as designs
+from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.box_cox import box_cox, transformed
 from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
@@ -29,6 +30,8 @@ LEVEL = 0.05
 LOGARITHMS = {"log": 1.0, "log2": float(np.log(2)), "log10": float(np.log(10))}
 """What makes a difference of this logarithm one of natural logarithms."""
 FEW_CLUSTERS = 20
+MOST_EXPONENT = 200.0
+"""Of e, beyond which a ratio is no number to print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Fitted:
     """
 
     design: Design
-    data: Mapping[str, designs.Column]
+    data: Mapping[str, evaluation.Column]
     matrix: Doubles
     response: Doubles
     fit: Fit
@@ -71,7 +74,7 @@ class Fitted:
     white: ChiSquare | None
 
 
-def fitted(formula: Formula, data: Mapping[str, designs.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
+def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
     """Fits by least squares. Raises RegressionError."""
     design, found = fit_formula(formula, data, bases)
     response = design.response.astype(np.float64)
@@ -86,6 +89,10 @@ def fitted(formula: Formula, data: Mapping[str, designs.Column], bases: Mapping[
         natural = 1.0 if power == 0 else None
         label = f"{call.argument}^({power:.4g})" if power else f"log({call.argument})"
         response = transformed(response, power)
+        if np.ptp(response) <= 1e-12 * float(np.max(np.abs(response))):
+            raise RegressionError(
+                f"{call} at lambda {power:g} leaves no differences between rows", "take the response as it is"
+            )
         found = fit(design.matrix, response, design.labels, design.constant)
     positive = original if bool(np.all(original > 0)) else None
     matrix = design.matrix.astype(np.float64, copy=False)
@@ -215,10 +222,9 @@ def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> E
     deviation = float(np.sqrt(contrast @ covariance @ contrast))
     found = _coefficient(name, float(contrast @ values), deviation, freedom, asked.confidence)
     share, interval = None, None
-    if of.natural is not None:
-        share, low, high = (
-            float(np.expm1(of.natural * each)) for each in (found.estimate, found.interval.low, found.interval.high)
-        )
+    exponents = [(of.natural or 0.0) * each for each in (found.estimate, found.interval.low, found.interval.high)]
+    if of.natural is not None and max(exponents) < MOST_EXPONENT:
+        share, low, high = map(math.expm1, exponents)
         interval = Interval(low, high, asked.confidence)
     return Effect(
         change.variable, _text(change.to), _text(base), {n: _text(v) for n, v in where.items()}, found, share, interval

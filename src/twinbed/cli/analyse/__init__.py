@@ -22,4 +22,5 @@ def group() -> None:
     twinbed analyse anova results/                                        all factors of the study
     twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
     twinbed analyse anova measurements.csv --response loss --factor receivers
+    twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
     """

@@ -123,7 +123,14 @@ def _shown(found: Regression, style: str, stars: bool) -> str:
     if style == "json":
         import json
 
-        about = {"source": found.source, "response": found.response, "unit": found.unit, "left_out": dict(found.left_out)}
+        about = {
+            "source": found.source,
+            "response": found.response,
+            "unit": found.unit or None,
+            "confidence": found.confidence,
+            "left_out": dict(found.left_out),
+            "cautions": [caution.to_json() for caution in found.cautions],
+        }
         return json.dumps({**about, **tables(found)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if style == "csv":
         from twinbed.cli.output import as_csv
@@ -135,11 +142,12 @@ def _shown(found: Regression, style: str, stars: bool) -> str:
         from twinbed.report.regression_page import page
 
         return page(found, stars)
-    return "\n".join(_text(found, stars))
+    return "".join(f"{line}\n" for line in _text(found, stars))
 
 
 def _text(found: Regression, stars: bool) -> Iterator[str]:
     from twinbed.report import regression as report
+    from twinbed.report.variance import cautions
 
     yield f"{found.source}: {found.response}{f' in {found.unit}' if found.unit else ''}\n"
     yield report.text(found, stars)
@@ -151,8 +159,8 @@ def _text(found: Regression, stars: bool) -> Iterator[str]:
             yield ""
         yield f"Assumptions{of}"
         yield from (f"  {line}" for line in report.check_lines(model))
-        yield ""
-        yield from model.notes
+        yield from (f"! {note}" for note in model.notes)
+    yield from (f"! {caution}" for caution in cautions(found))
 
 
 def _write(text: str, output: Path | None) -> None:

@@ -19,6 +19,10 @@ SIMPLE = {-2.0: "1/y^2", -1.0: "1/y", -0.5: "1/sqrt(y)", 0.0: "log(y)", 1 / 3: "
 """The lambdas that have a meaning."""
 WIDEST = 5.0
 """Lambdas are sought from minus to plus this."""
+_MOST_EXPONENT = 300.0
+"""Of e, that its square is still a number."""
+_WORST = 1e12
+"""A likelihood beyond all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,9 @@ def box_cox(response: Doubles, q: Doubles, level: float = 0.95) -> BoxCox:
     low = float(brentq(above, -WIDEST, best, xtol=1e-6)) if above(-WIDEST) < 0 else None
     high = float(brentq(above, best, WIDEST, xtol=1e-6)) if above(WIDEST) < 0 else None
     inside = [power for power in SIMPLE if (low is None or low <= power) and (high is None or power <= high)]
-    simple = min(inside or SIMPLE, key=lambda power: abs(power - best))
+    # Values that hardly vary in proportion tell no power: as they are.
+    wanted = 1.0 if low is None and high is None else best
+    simple = min(inside or SIMPLE, key=lambda power: abs(power - wanted))
     return BoxCox(best, low, high, level, simple, bool(inside))
 
 
@@ -82,6 +88,8 @@ def _logs(response: Doubles) -> Doubles:
 def _profile(logs: Doubles, q: Doubles, power: float) -> float:
     # Over the geometric mean the second term of the likelihood is 0, and powers stay in range.
     centred = logs - logs.mean()
+    if np.max(power * centred) > _MOST_EXPONENT:
+        return -_WORST
     values = centred if power == 0 else np.expm1(power * centred) / power
     inside = q.T @ values
     whole = float(values @ values)
@@ -89,4 +97,4 @@ def _profile(logs: Doubles, q: Doubles, power: float) -> float:
     if left < 1e-4 * whole:
         residuals = values - q @ inside
         left = float(residuals @ residuals)
-    return -len(logs) / 2 * float(np.log(left / len(logs)))
+    return -len(logs) / 2 * float(np.log(left / len(logs))) if left > 0 else _WORST

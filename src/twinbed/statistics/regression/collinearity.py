@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twinbed.statistics.regression.design import Array, CodedTerm
+from twinbed.statistics.regression.design import CodedTerm
+from twinbed.statistics.regression.evaluation import Array
 from twinbed.statistics.regression.expression import Expression, names
 from twinbed.statistics.regression.formula import Formula
 

@@ -1,7 +1,8 @@
 """The design matrix of a formula: numeric variables as they are, categorical ones against their base level.
 
 Coding is R's (Chambers and Hastie 1992, section 2.3): a categorical variable is coded against its base level where the term
-without it is in the formula too, else by all its levels.  Columns of an interaction are products, the first factor's columns
+without it is in the formula too, else by all its levels; but a:b beside the constant alone, where R has a column too many, is
+coded against the cell of the base levels.  Columns of an interaction are products, the first factor's columns
 varying fastest.  ``centre`` subtracts the mean of the rows that are used, or the value it is given.
 """
 
@@ -16,31 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, Number, calls, names
+from twinbed.statistics.regression.evaluation import Array, Categorical, Column, Numeric, as_categorical, evaluate
+from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, calls, names
 from twinbed.statistics.regression.formula import Formula
 
-Array = NDArray[Any]
-"""Of a floating type: double, or extended where digits would be lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Numeric:
-    """A column of numbers; nan where missing."""
-
-    values: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Categorical:
-    """A column of levels: ``codes`` index ``levels``, -1 where missing. The first level is the base."""
-
-    codes: NDArray[np.intp]
-    levels: tuple[str, ...]
-    numbers: tuple[float, ...] | None = None
-    """What each level is as a number, such as a size in bytes, for use within a function; None where they are none."""
-
-
-Column = Numeric | Categorical
+_LARGEST = 1e60
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +43,8 @@ class CodedTerm:
     """A term's factors, each with whether it is coded against its base level, and its columns in the matrix."""
 
     factors: tuple[tuple[Factor, bool], ...]
+    against_cell: bool
+    """Whether its columns are held against that of all base levels, which is left out: for a:b beside the constant alone."""
     columns: slice
     labels: tuple[str, ...]
 
@@ -115,7 +98,7 @@ class Design:
             else Categorical(np.array([0]), (value,))
             for name, value in values.items()
         }
-        blocks += [_term_columns(term.factors, data, np.array([0]), np.float64) for term in self.terms]
+        blocks += [_term_columns(term.factors, data, np.array([0]), np.float64)[:, term.against_cell :] for term in self.terms]
         row: Array = np.hstack(blocks)[0]
         return row
 
@@ -142,18 +125,30 @@ def bind(
     known = {frozenset[str]()} if formula.constant else set()
     known |= {frozenset(map(str, term)) for term in formula.terms}
     for term in formula.terms:
-        coded = tuple((factors[str(each)], frozenset(map(str, term)) - {str(each)} in known) for each in term)
+        own = frozenset(map(str, term))
+        coded = tuple((factors[str(each)], own - {str(each)} in known) for each in term)
+        against_cell = False
         if all(factor.levels and not against for factor, against in coded):
             # All its indicators add up to the constant, whether or not that is a column.
+            against_cell = frozenset() in known and not any(other < own for other in known if other)
             known.add(frozenset())
-        block = _term_columns(coded, data, rows, kind)
-        own = _labels(coded)
-        terms.append(CodedTerm(coded, slice(len(labels), len(labels) + len(own)), own))
-        blocks.append(block)
-        labels += own
+        shown = _labels(coded)[against_cell:]
+        terms.append(CodedTerm(coded, against_cell, slice(len(labels), len(labels) + len(shown)), shown))
+        blocks.append(_term_columns(coded, data, rows, kind)[:, against_cell:])
+        labels += shown
     if not blocks:
         raise RegressionError("the formula has no term and no constant", "give at least one")
-    return Design(formula, tuple(terms), tuple(labels), np.hstack(blocks), response, rows, missing)
+    matrix = np.hstack(blocks)
+    _check_size([str(formula.response), *labels], [response, *matrix.T])
+    return Design(formula, tuple(terms), tuple(labels), matrix, response, rows, missing)
+
+
+def _check_size(labels: Sequence[str], columns: Sequence[Array]) -> None:
+    """That sums of squares, of powers too, stay in a double's range."""
+    for label, column in zip(labels, columns, strict=True):
+        largest = float(np.max(np.abs(column)))
+        if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
+            raise RegressionError(f"{label} has values of the size {largest:.0e}", "give it in another unit")
 
 
 def _check_columns(used: Sequence[str], data: Mapping[str, Column]) -> None:
@@ -199,7 +194,7 @@ def _factors(
             found[str(expression)] = Factor(expression, levels, {})
         else:
             centres = {
-                str(call): float(np.mean(_evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
+                str(call): float(np.mean(evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
                 for call in calls(expression)
                 if call.function == "centre"
             }
@@ -215,7 +210,7 @@ def _levels(
     name = expression.name if isinstance(expression, Name) else next(names(expression), "")
     if not as_levels and not (isinstance(expression, Name) and (isinstance(data[name], Categorical) or name in bases)):
         return ()
-    column = _as_categorical(data[name])
+    column = as_categorical(data[name])
     occurring = np.flatnonzero(np.bincount(column.codes[rows], minlength=len(column.levels)))
     levels = tuple(column.levels[code] for code in occurring)
     base = bases.get(name)
@@ -225,14 +220,6 @@ def _levels(
         why = "occurs in no row that is used" if base in column.levels else "does not occur"
         raise RegressionError(f"the base level {base!r} of {name} {why}", f"{name} has {', '.join(levels)}")
     return (base, *(level for level in levels if level != base))
-
-
-def _as_categorical(column: Column) -> Categorical:
-    if isinstance(column, Categorical):
-        return column
-    values, codes = np.unique(column.values, return_inverse=True)
-    there = ~np.isnan(values)
-    return Categorical(np.where(there[codes], codes, -1), tuple(f"{value:.15g}" for value in values[there]))
 
 
 def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> None:
@@ -253,84 +240,17 @@ def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.int
         if call.function in (CATEGORICAL, BOX_COX):
             raise RegressionError(f"{formula.response} cannot be a response", "it is a number, such as rate or log(rate)")
     centres = {
-        str(call): float(np.mean(_evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
+        str(call): float(np.mean(evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
         for call in calls(inner)
         if call.function == "centre"
     }
-    values = _evaluate(inner, data, rows, centres, kind)
+    values = evaluate(inner, data, rows, centres, kind)
     if values.ndim == 0 or np.all(values == values[0]):
         raise RegressionError(
             f"the response {formula.response} is the same in all {len(rows)} rows: {float(np.ravel(values)[0]):g}",
             "there is nothing to explain",
         )
     return values
-
-
-def _evaluate(
-    expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: type[Any]
-) -> Array:
-    """The values of a numeric expression in these rows."""
-    if isinstance(expression, Number):
-        return np.asarray(expression.value, dtype=kind)
-    if isinstance(expression, Name):
-        column = data[expression.name]
-        if isinstance(column, Categorical) and column.numbers is not None:
-            return np.array(column.numbers, dtype=kind)[column.codes[rows]]
-        if isinstance(column, Categorical):
-            some = ", ".join(column.levels[:3])
-            raise RegressionError(
-                f"column {expression.name} is not numeric (it holds {some}{', ...' if len(column.levels) > 3 else ''})",
-                "only a variable on the right side may have levels, and stands there by itself",
-            )
-        return column.values[rows].astype(kind)
-    if isinstance(expression, Call):
-        inner = _evaluate(expression.argument, data, rows, centres, kind)
-        return _called(expression, inner, rows, centres)
-    left, right = (_evaluate(side, data, rows, centres, kind) for side in (expression.left, expression.right))
-    with np.errstate(all="ignore"):
-        if expression.operator == "+":
-            found = left + right
-        elif expression.operator == "-":
-            found = left - right
-        elif expression.operator == "*":
-            found = left * right
-        elif expression.operator == "/":
-            found = left / right
-        else:
-            found = _power(left, right)
-    return _finite(found, expression, rows)
-
-
-def _power(left: Array, right: Array) -> Array:
-    # A whole power by multiplication: exact for what doubles hold exactly, and quicker.
-    if right.ndim == 0 and right == int(right) and 1 <= right <= 16:
-        return reduce(np.multiply, [left] * int(right))
-    return np.asarray(np.power(left, right))
-
-
-def _called(call: Call, inner: Array, rows: NDArray[np.intp], centres: Mapping[str, float]) -> Array:
-    if call.function in ("log", "log2", "log10") and np.any(inner <= 0):
-        bad = np.flatnonzero(np.atleast_1d(inner) <= 0)
-        raise RegressionError(
-            f"{call} needs values above 0: {len(bad)} of {inner.size} are not, the first in row {rows[bad[0]] + 1} "
-            f"({float(np.atleast_1d(inner)[bad[0]]):g})",
-            "a 0 is often a failed or empty measurement: leave such rows out if so, or take the response as it is",
-        )
-    if call.function in (CATEGORICAL, BOX_COX):
-        raise RegressionError(f"{call.function} cannot stand within another function", "give it by itself")
-    if call.function == "centre":
-        return np.asarray(inner - inner.dtype.type(centres[str(call)]))
-    if call.function == "I":
-        return inner
-    with np.errstate(all="ignore"):
-        return _finite(getattr(np, call.function)(inner), call, rows)
-
-
-def _finite(values: Array, expression: Expression, rows: NDArray[np.intp]) -> Array:
-    bad = np.flatnonzero(~np.isfinite(np.atleast_1d(values)))
-    if len(bad):
-        raise RegressionError(f"{expression} is not a finite number in {len(bad)} rows, the first row {rows[bad[0]] + 1}")
-    return np.asarray(values)
 
 
 def _term_columns(
@@ -351,9 +271,9 @@ def _factor_columns(
     factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
 ) -> Array:
     if not factor.levels:
-        values = _evaluate(factor.expression, data, rows, factor.centres, kind)
+        values = evaluate(factor.expression, data, rows, factor.centres, kind)
         return np.broadcast_to(values, (len(rows),))[:, None]
-    column = _as_categorical(data[factor.source])
+    column = as_categorical(data[factor.source])
     position = {level: index for index, level in enumerate(factor.levels)}
     codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[column.codes[rows]]
     chosen = range(1 if against_base else 0, len(factor.levels))

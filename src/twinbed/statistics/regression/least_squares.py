@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from twinbed.statistics.regression.design import Column, Design, bind
+from twinbed.statistics.regression.design import Design, bind
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Column
 from twinbed.statistics.regression.formula import Formula
 
 Array = NDArray[Any]
@@ -81,7 +82,7 @@ class Fit:
 
     @property
     def r_squared(self) -> float:
-        return 1 - self.residual_sum / self.total_sum
+        return max(0.0, 1 - self.residual_sum / self.total_sum)
 
     @property
     def adjusted_r_squared(self) -> float:
@@ -93,7 +94,7 @@ class Fit:
         numerator = self.p - self.constant
         if numerator == 0 or self.exact:
             return None
-        statistic = (self.total_sum - self.residual_sum) / numerator / self.variance
+        statistic = max(0.0, self.total_sum - self.residual_sum) / numerator / self.variance
         return FTest(statistic, numerator, self.degrees_of_freedom, float(fdtrc(numerator, self.degrees_of_freedom, statistic)))
 
     @property
@@ -194,7 +195,7 @@ def _never(lengths: Array, labels: Sequence[str]) -> str:
     empty = [label for label, length in zip(labels, lengths, strict=True) if length == 0]
     if not empty:
         return ""
-    return f"no row has {' or '.join(empty)}: its effect cannot be told"
+    return f"no row has {' or '.join(empty)} (it is 0 in all of them): its effect cannot be told"
 
 
 def _dependences(r: Doubles, lengths: Array, labels: Sequence[str]) -> str:

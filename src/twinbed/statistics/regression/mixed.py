@@ -64,6 +64,8 @@ class _Sums:
         right = self.response - self.group_q.T @ (shrink * self.group_y)
         found = np.linalg.solve(inner, right)
         left = self.square - float(shrink @ self.group_y**2) - float(right @ found)
+        # Where groups tell the response exactly, what is left is rounding.
+        left = max(left, self.square * float(np.finfo(np.float64).eps) ** 2)
         degrees = self.n - len(found)
         determinants = float(np.log1p(self.sizes * theta).sum()) + float(np.linalg.slogdet(inner)[1]) + self.log_root
         likelihood = -0.5 * (degrees * (float(np.log(2 * np.pi * left / degrees)) + 1) + determinants)
@@ -74,6 +76,8 @@ def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
     """Fits; ``groups`` are codes from 0. Raises RegressionError where groups cannot be told from rows or there is but one."""
     from scipy.optimize import minimize_scalar
 
+    if fit.exact:
+        raise RegressionError("the model fits every row exactly, which leaves nothing to a random effect", "leave it out")
     sizes = np.bincount(groups).astype(np.float64)
     if len(sizes) < 2 or sizes.max() == 1:
         what = "one group only" if len(sizes) < 2 else "a group for every row"

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from twinbed.statistics.regression.design import Categorical, Column, Design, Numeric
+from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Column, Numeric
 from twinbed.statistics.regression.least_squares import Doubles
 
 Value = float | str
@@ -53,14 +54,15 @@ def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
     column = data[name]
     if isinstance(column, Numeric):
         return float(column.values[design.rows[0]])
-    return column.levels[int(column.codes[design.rows[0]])]
+    code = int(column.codes[design.rows[0]])
+    return column.levels[code] if column.numbers is None else column.numbers[code]
 
 
 def _check(design: Design, data: Mapping[str, Column], name: str, value: Value) -> None:
     levels = design.levels(name)
     if levels and str(value) not in levels:
         raise RegressionError(f"{name} has no level {value!r} in the rows that are used", f"there are {', '.join(levels)}")
-    if not levels and isinstance(value, str) and isinstance(data[name], Numeric):
+    if not levels and isinstance(value, str):
         raise RegressionError(f"{name} is a number, and {value!r} is none")
 
 

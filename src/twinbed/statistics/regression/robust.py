@@ -19,6 +19,7 @@ HUBER_K = 1.345
 TUKEY_C = 4.685
 _CLOSE = 1e-8
 _MOST_STEPS = 200
+_SINGULAR = 1e12
 
 
 class Weighting(StrEnum):
@@ -56,7 +57,10 @@ def _settled(fit: Fit, response: Doubles, residuals: Doubles, weighting: Weighti
         if scale <= 1e-12 * float(np.max(np.abs(response))):
             raise RegressionError("half of the rows or more are fitted exactly: a robust fit has no scale", "use least squares")
         weighted = fit.q * _weights(residuals / scale, weighting)[:, None]
-        inside = np.asarray(np.linalg.solve(weighted.T @ fit.q, weighted.T @ response), dtype=np.float64)
+        inner = weighted.T @ fit.q
+        if np.linalg.cond(inner) > _SINGULAR:
+            raise RegressionError("all rows that tell some coefficient are ignored as outliers", "take --robust huber")
+        inside = np.asarray(np.linalg.solve(inner, weighted.T @ response), dtype=np.float64)
         before, residuals = residuals, response - fit.q @ inside
         if np.linalg.norm(before - residuals) <= _CLOSE * np.linalg.norm(before):
             return inside, residuals, float(np.median(np.abs(residuals))) / 0.6745
