@@ -18,7 +18,12 @@ from twinbed.analyses.compare import compare
 from twinbed.extract import extract
 from twinbed.model.result import Verdict
 from twinbed.statistics.multiplicity import holm
+from twinbed.statistics.nominal import nominal_test
+from twinbed.statistics.order import block_effect, neighbours
+from twinbed.statistics.ordinal import ordinal_test
 from twinbed.statistics.ratio import ratio_test
+from twinbed.statistics.spread import deviation_ratio_interval, equal_deviations
+from twinbed.statistics.trend import trend
 from twinbed.workloads.planted import planted
 
 ALPHA, MARGIN, DRAWS = 0.05, 0.10, 4000
@@ -122,3 +127,65 @@ def test_a_versus_a_finds_no_difference(tmp_path: Path) -> None:
     result = compare.run(extract(tmp_path, {"planted": planted}, {}))
     assert Verdict.DIFFERENT not in {each.verdict for each in result.comparisons}
     assert len([each for each in result.comparisons if each.headline]) == 3 * 20 * 2
+
+
+@pytest.mark.parametrize("n", [5, 10, 30])
+@pytest.mark.parametrize("ratio", [1.0, 4.0])
+def test_intervals_of_spreads_cover_and_tests_reject_as_stated(n: int, ratio: float) -> None:
+    """Normal logarithms: 94 % of 95 % intervals at least hold the planted ratio; equals are called different in 6 % at most."""
+    noise = np.random.default_rng(n)
+    draws, held, rejected = 1500, 0, 0
+    tolerance = 4 * math.sqrt(0.05 * 0.95 / draws)
+    for _ in range(draws):
+        one, two = noise.normal(0, ratio, n).tolist(), noise.normal(0, 1, n).tolist()
+        found, p_value = deviation_ratio_interval(one, two, 0.95), equal_deviations(one, two)
+        assert found is not None and p_value is not None
+        held += found.low <= ratio <= found.high
+        rejected += p_value <= ALPHA
+        assert (p_value <= ALPHA) is not (found.low <= 1 <= found.high)
+    assert held / draws >= 0.94 - tolerance
+    if ratio == 1:
+        assert rejected / draws <= ALPHA + 0.01 + tolerance
+    elif n >= 10:
+        assert rejected / draws >= 0.8
+
+
+@pytest.mark.parametrize(("cells", "replicates"), [(1, 6), (4, 5), (12, 3)])
+def test_an_order_that_means_nothing_is_called_an_effect_as_rarely_as_stated(cells: int, replicates: int) -> None:
+    """Runs in random order in blocks: each of the three tests at most 5 % of the time, by any shape of noise."""
+    noise = np.random.default_rng(cells)
+    draws = 500
+    tolerance = 4 * math.sqrt(ALPHA * (1 - ALPHA) / draws)
+    found: Counter[str] = Counter()
+    for _ in range(draws):
+        values = noise.exponential(1, (cells, replicates))
+        places = np.array([noise.permutation(cells) + cells * block for block in range(replicates)]).T
+        series = [sorted(zip(at.tolist(), row.tolist(), strict=True)) for at, row in zip(places, values, strict=True)]
+        drift = trend(series)
+        assert drift is not None
+        found["drift"] += drift.p_value <= ALPHA
+        blocks = block_effect([[value for _at, value in row] for row in series])
+        found["blocks"] += blocks is not None and blocks.p_value <= ALPHA
+        residuals = values - values.mean(1, keepdims=True)
+        beside = neighbours(residuals.ravel()[np.argsort(places.ravel())].tolist())
+        found["serial"] += beside is not None and beside.p_value <= ALPHA
+    # Residuals of three replicates are bound to their cell's mean, which neighbours in other blocks feel.
+    assert all(found[name] / draws <= ALPHA + 0.01 + tolerance for name in ("drift", "blocks", "serial"))
+
+
+@pytest.mark.parametrize("n", [5, 10, 30])
+def test_names_and_orders_on_the_margin_are_wrong_as_rarely_as_stated(n: int) -> None:
+    """Cliff's delta is exactly at the margin of 0.5; shares differ by exactly 0.1."""
+    noise = np.random.default_rng(n)
+    draws, shift = 600, 0.9538725524
+    # P(normal + shift > normal) is 0.75 for a shift of sqrt(2) times the normal quantile of 0.75.
+    found: Counter[str] = Counter()
+    for _ in range(draws):
+        ranks = ordinal_test(noise.normal(shift, 1, n).tolist(), noise.normal(0, 1, n).tolist(), 0.5, ALPHA)
+        found["ordinal equivalent"] += ranks.p_equivalent <= ALPHA
+        found["ordinal different"] += ranks.p_different <= ALPHA
+        names = nominal_test((noise.random(n) < 0.4).tolist(), (noise.random(n) < 0.5).tolist(), 0.1)
+        found["nominal equivalent"] += names.p_equivalent is not None and names.p_equivalent <= ALPHA
+        found["nominal different"] += names.p_different is not None and names.p_different <= ALPHA
+    tolerance = 4 * math.sqrt(ALPHA * (1 - ALPHA) / draws)
+    assert all(count / draws <= ALPHA + 0.01 + tolerance for count in found.values()), found

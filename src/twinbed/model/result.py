@@ -115,7 +115,8 @@ class Comparison:
     margin: float
     verdict: Verdict
     within_rule: bool | None
-    """The seeds' rule: means differ by no more than the margin (ICNC, section II)."""
+    """The seeds' rule: means differ by no more than the margin (ICNC, section II); None where a share of a mean means
+    nothing."""
     intervals_overlap: bool | None
     """The seeds' stronger rule: 95 % intervals overlap."""
     cautions: tuple[Caution, ...] = ()

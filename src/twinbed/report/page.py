@@ -37,6 +37,11 @@ from twinbed.report.words import (
 MOST_ROWS = 4000
 """Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""
 MOST_FINDINGS = 6
+EFFECT_CAPTIONS = {
+    "difference": "Mean ± {interval} interval, standard deviation (sd), and the difference from {reference} with its interval.",
+    "cliffs_delta": "Median, and Cliff's delta against {reference} with its interval: of all pairs, those above less those below.",
+    "total_variation": "The commonest value, and the total variation (TV) from {reference}: half the differences of shares.",
+}
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """The page may fetch nothing, whatever it holds."""
 
@@ -198,7 +203,9 @@ def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield _metric_table(comparisons)
     left_out = plots.cells_left_out(comparisons)
     yield '<div class="plots">'
-    drawings = [(plots.distribution(comparisons), "Every replicate; the tick is the mean, the bar its interval.")]
+    means = any(found.mean is not None for each in comparisons for found in (each.estimate, each.reference_estimate))
+    said = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
+    drawings = [(plots.distribution(comparisons), said)]
     if any(each.ratio is not None for each in comparisons):
         drawings.append((plots.ratios(comparisons), f"Ratio to {first.reference} with its intervals; the band is the margin."))
     for spec, caption in drawings:
@@ -239,6 +246,8 @@ def _metric_table(comparisons: Sequence[Comparison]) -> str:
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
     interval = share(round(level, 4))
     caption = f"Mean ± {interval} interval, standard deviation (sd), and the ratio to {found.reference} with its interval."
+    effect = next((each.effect.name for each in comparisons if each.effect), "")
+    caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=found.reference)
     return (
         f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption>'
         f'<thead><tr><th scope="col">Cell</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'

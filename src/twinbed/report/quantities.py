@@ -9,8 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.model.result import Estimate
-
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _PREFIXED = {"bytes": "B", "B": "B", "bit": "bit", "bit/s": "bit/s", "bytes/s": "B/s", "s": "s", "seconds": "s", "Hz": "Hz"}
 NONE = "–"
@@ -91,14 +89,6 @@ def change(value: float, reference: str) -> str:
     if percent < 0.05:
         return f"the same as {reference} to 0.1 %"
     return f"{percent:.{0 if percent >= 10 else 1}f} % {'more' if value > 1 else 'less'} than {reference}"
-
-
-def relative_deviation(found: Estimate) -> str:
-    """The standard deviation as a share of the mean: ``3.1 %``; a dash where the mean is 0 or nothing is known."""
-    if not found.mean or found.stdev is None:
-        return NONE
-    percent = 100 * found.stdev / abs(found.mean)
-    return "0 %" if percent < 1e-9 else f"{percent:#.2g} %".replace(". ", " ") if percent < 99.5 else f"{percent:,.0f} %"
 
 
 def share(value: float) -> str:

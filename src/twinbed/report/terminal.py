@@ -12,12 +12,13 @@ from rich.text import Text
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.report.grid import mean
 from twinbed.report.measured import measured
-from twinbed.report.quantities import relative_deviation, scaling, share
+from twinbed.report.quantities import scaling, share
 from twinbed.report.words import (
     LAYERS,
     RULE,
     SYMBOLS,
     cell_title,
+    deviation,
     explanation,
     held,
     look_sentence,
@@ -76,8 +77,9 @@ def _print(console: Console, text: str, style: str = "") -> None:
 def _legend(shown: Sequence[Comparison]) -> str:
     first = shown[0]
     level = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
+    effects = "diff: of means; delta: Cliff's; TV: total variation. " if any(each.effect for each in shown) else ""
     return (
-        f"Ratios are to {first.reference}. ±: {share(round(level, 4))} interval of the mean. "
+        f"{effects}Ratios are to {first.reference}. ±: {share(round(level, 4))} interval of the mean. "
         f"Verdicts hold at {share(round(1 - level, 4))} error. "
         f"in {share(first.margin)} is the rule of {RULE}: means differ by no more than that; "
         f"* their stronger one: the {share(round(level, 4))} intervals of the means overlap. No verdict: it ignores noise."
@@ -106,10 +108,11 @@ def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
     _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
     heads = ("cell", "testbed", "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
     _print(console, _spread_row(width, *heads, "shown"), "dim")
+    said: set[str] = set()
     for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(*key), "underline")
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
-            _spread_lines(console, width, list(of_cell))
+            _spread_lines(console, width, list(of_cell), said)
     console.print()
 
 
@@ -117,8 +120,8 @@ def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, o
     return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {said}".rstrip()
 
 
-def _spread_lines(console: Console, width: int, rows: Sequence[Comparison]) -> None:
-    """One cell."""
+def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], said: set[str]) -> None:
+    """One cell; ``said`` holds the reasons that were given already."""
     names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
     for each in rows:
         found = each.spread
@@ -127,10 +130,11 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison]) -> N
         bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
         of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
         shown = ("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else ""
-        own, reference = relative_deviation(each.estimate), relative_deviation(each.reference_estimate)
+        own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
         line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), shown)
         _print(console, line, "bold" if found.differs else "")
-        if found.reason:
+        if found.reason and found.reason not in said:
+            said.add(found.reason)
             _print(console, f"{_take(names):<{width}}   {found.reason}", "dim")
     for name in names:
         _print(console, name)
@@ -154,8 +158,8 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], said: s
     scale = scaling(first.unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
     # A cell's name may be longer than its column; its lines then run down beside the testbeds.
     names = textwrap.wrap(cell_title(first.cell), width, subsequent_indent=" ")
-    reference = first.reference_estimate
-    _print(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), "1", ""))
+    reference, itself = first.reference_estimate, "1" if first.effect is None else ""
+    _print(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), itself, ""))
     for each in rows:
         line = _row(
             width,

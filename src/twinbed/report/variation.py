@@ -10,8 +10,8 @@ from itertools import groupby
 from twinbed.model.result import Comparison, Drift, Estimate, Interval, Ordering, Quantile, Result
 from twinbed.report import plots
 from twinbed.report.order_plot import MOST_RUNS, residuals
-from twinbed.report.quantities import NONE, number, ratio, relative_deviation, scaling, share
-from twinbed.report.words import RULE, cell_title, heading, metric_title, p_text, times, varies
+from twinbed.report.quantities import NONE, number, ratio, scaling, share
+from twinbed.report.words import RULE, cell_title, deviation, heading, metric_title, p_text, times, varies
 
 MOST_ROWS = 1000
 QUANTILES = {0.5: "Median", 0.9: "P90", 0.95: "P95", 0.99: "P99"}
@@ -67,7 +67,7 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
         "from replicate to replicate. A testbed that is right in the mean may still need more replicates, or hide what varies "
         "on the real one.</p>"
     )
-    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "How many times", "p", "p (Brown-Forsythe)")
+    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "It varies", "p", "p (Brown-Forsythe)")
     family = next((each.spread.family for each in comparisons if each.spread), 1)
     caption = (
         "Standard deviations (sd) as shares of the mean; how many times as much, with the interval of that one comparison; "
@@ -86,15 +86,15 @@ def _spread_row(each: Comparison) -> list[_Cell]:
     interval = found.interval if found else None
     times_text, because = NONE, ""
     if found:
-        times_text = varies(replace(found, interval=None))
+        times_text = varies(replace(found, interval=None)).removeprefix("varies ")
         because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else found.reason if found.ratio else ""
     return [
         _Cell(metric_title(each.metric, each.host, each.direction)),
         _Cell(cell_title(each.cell)),
         _Cell(each.testbed),
-        _Cell(relative_deviation(each.estimate), number=True),
-        _Cell(relative_deviation(each.reference_estimate), number=True),
-        _Cell(times_text, strong=found is not None and found.differs, note=because),
+        _Cell(deviation(each, each.estimate), number=True),
+        _Cell(deviation(each, each.reference_estimate), number=True),
+        _Cell(times_text, number=True, strong=found is not None and found.differs, note=because),
         _Cell(p_text(found.p_value if found else None), number=True),
         _Cell(p_text(found.p_brown_forsythe if found else None), number=True),
     ]

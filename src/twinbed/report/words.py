@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.model.looks import Look
-from twinbed.model.result import Comparison, Interval, Result, Spread, Verdict
+from twinbed.model.metric import Scale
+from twinbed.model.result import Comparison, Estimate, Interval, Result, Spread, Verdict
 from twinbed.model.run import Level
 from twinbed.report.quantities import NONE, Scaling, change, ratio, scaling, share
 
@@ -116,6 +117,21 @@ def _bounds(interval: Interval | None, say: Callable[[float], str]) -> str:
 def times(value: float) -> str:
     """A ratio of spreads with two digits; nobody knows more of it."""
     return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{value:,.0f}"
+
+
+def deviation(each: Comparison, found: Estimate) -> str:
+    """The standard deviation as a share of the mean, ``3.1 %``, or where 0 is arbitrary, in the unit; a dash where unknown."""
+    if found.stdev is None or found.mean is None:
+        return NONE
+    if each.scale == Scale.INTERVAL:
+        scale = scaling(each.unit, [each.estimate.stdev, each.reference_estimate.stdev])
+        return f"{found.stdev / scale.factor:.2g} {scale.unit}".rstrip()
+    if not found.mean:
+        return NONE
+    percent = 100 * found.stdev / abs(found.mean)
+    if percent < 1e-9:
+        return "0 %"
+    return f"{percent:#.2g}".removesuffix(".") + " %" if percent < 99.5 else f"{percent:,.0f} %"
 
 
 def varies(spread: Spread) -> str:

@@ -23,6 +23,7 @@ from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gath
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.looks import AsOf
+from twinbed.model.metric import Scale
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
@@ -73,7 +74,7 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         ratio_interval=None,
         margin=rules.margin,
         verdict=Verdict.INCONCLUSIVE,
-        within_rule=within_rule(one, two, rules.margin),
+        within_rule=within_rule(one, two, rules.margin) if about.scale == Scale.RATIO else None,
         intervals_overlap=intervals_overlap(one, two),
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
