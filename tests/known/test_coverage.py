@@ -130,4 +130,4 @@ def test_the_page_is_what_the_command_in_its_head_writes(monkeypatch: pytest.Mon
     page = PAGE.read_text()
     lines = document(10_000, 1_000, 500, 200, 1, lambda _: None).splitlines()
     assert [line for line in lines if line not in page] == []
-    assert page.count("\n| ") > 150
+    assert page.count("\n| ") > 130

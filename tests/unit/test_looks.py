@@ -11,6 +11,10 @@ import pytest
 
 from twinbed import design
 from twinbed.analyses.compare import compare
+from twinbed.analyses.compare.estimates import estimate
+from twinbed.analyses.compare.judged import Judged, Rules, judge
+from twinbed.analyses.compare.looks import at_look
+from twinbed.cli import main
 from twinbed.cli.compare import command as compare_command
 from twinbed.cli.extraction import extracted
 from twinbed.cli.looks import Deciding
@@ -20,7 +24,8 @@ from twinbed.lab.folder import Folder
 from twinbed.lab.study import Ending, carry_out
 from twinbed.model.error import TwinbedError
 from twinbed.model.looks import Looks, UntilDecided
-from twinbed.model.result import Verdict
+from twinbed.model.metric import Scale
+from twinbed.model.result import Comparison, Verdict
 from twinbed.model.study import Study, StudyError, load
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.report.words import explanation
@@ -300,6 +305,28 @@ def test_what_is_not_looks_is_refused(results: Results) -> None:
         extracted(results.path)
 
 
+def test_the_command_ends_with_the_study_and_needs_nothing_more(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "until.yaml"
+    file.write_text(STUDY)
+    asked: list[int] = []
+
+    def ready(given: Study, to_do: Any, _: Path) -> Installed:
+        asked.append(len(to_do))
+        return results.installed
+
+    monkeypatch.setattr("twinbed.cli.carry._ready", ready)
+    assert main.run(["run", str(file), "-o", str(results.path), "--no-report"]) == 0
+    said = capsys.readouterr()
+    look = results.looks.taken[-1]
+    assert f"Look {look.number} of 6" in said.err and f"Look {look.number} of 6" in said.out
+    assert "at most" in said.err
+    assert main.run(["run", str(file), "-o", str(results.path), "--no-report"]) == 0
+    assert "Look" not in capsys.readouterr().err, "what is old is not told again"
+    assert asked == [60], "a study that has ended needs no image"
+
+
 def test_compare_and_the_page_say_which_look(results: Results, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
@@ -318,3 +345,50 @@ def test_compare_and_the_page_say_which_look(results: Results, tmp_path: Path) -
     page = (tmp_path / "page.html").read_text()
     assert f"Look {look.number} of 6" in page
     assert "5 to 30, until decided" in page
+
+
+SAMPLES = {
+    Scale.RATIO: ([101.0, 103.0, 99.0, 102.0, 100.0, 98.0], [100.0, 101.0, 97.0, 104.0, 99.0, 102.0]),
+    Scale.INTERVAL: ([1.0, -2.0, 0.5, 1.5, -0.5, 0.0], [0.0, 1.0, -1.0, 2.0, 0.3, -0.4]),
+    Scale.ORDINAL: ([1.0, 2.0, 3.0, 3.0, 4.0, 5.0], [2.0, 2.0, 3.0, 4.0, 4.0, 5.0]),
+    Scale.NOMINAL: ([1.0, 1.0, 2.0, 2.0, 1.0, 3.0], [1.0, 2.0, 2.0, 3.0, 1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("scale", SAMPLES)
+@pytest.mark.parametrize("looks", [(), (0.3,), (0.3, 0.6, 1.0)])
+def test_looks_hold_on_every_scale(scale: Scale, looks: tuple[float, ...]) -> None:
+    one, two = (estimate(values, 0.95, scale) for values in SAMPLES[scale])
+    names = {"metric": "m", "unit": "1", "layer": "os", "host": "", "direction": "", "testbed": "b", "reference": "a"}
+    bare = Comparison(
+        **names,
+        scale=scale,
+        headline=True,
+        cell={},
+        estimate=one,
+        reference_estimate=two,
+        ratio=None,
+        ratio_interval=None,
+        margin=0.3,
+        verdict=Verdict.INCONCLUSIVE,
+        within_rule=None,
+        intervals_overlap=None,
+    )
+    rules = Rules(0.3, 0.05, 0.95, looks)
+
+    def judged(other: Rules) -> Judged:
+        return judge(bare, 2.0, other, False)
+
+    fixed, found = judged(rules).comparison, at_look(judged(rules), judged, rules).comparison
+    for single, looked in ((fixed.p_equivalent, found.p_equivalent), (fixed.p_different, found.p_different)):
+        assert single is not None and looked is not None
+        assert looked == 1.0 if not looks else looked >= single
+    if not looks:
+        assert (found.verdict, found.method, found.ratio_interval) == (Verdict.INCONCLUSIVE, "unlooked", None)
+        return
+    inside = found.p_equivalent is not None and found.p_equivalent <= 0.05
+    assert (found.verdict is Verdict.EQUIVALENT) is inside
+    single_interval, interval = (each.ratio_interval or (each.effect and each.effect.interval) for each in (fixed, found))
+    if single_interval:
+        assert interval and interval.low < single_interval.low and single_interval.high < interval.high
+        assert interval.level == pytest.approx(0.90)
