@@ -126,6 +126,8 @@ def test_text_says_effects_as_percentages() -> None:
     wanted = ", ".join(f"{100 * value:+.1f}" for value in list(expected("percent.virtio").values())[1:])
     assert f"that is {100 * expected('percent.virtio')['estimate']:+.1f} % [{wanted}] %" in text
     assert "nic virtio against e1000 at pairs 40" in text
+    gvif, scaled = expected("gvif")["nic"], expected("gvif.scaled")["nic"]
+    assert f"nic {scaled:.3f} ({gvif:.3f}, 2 df)" in text
     assert "Base levels: nic e1000, cluster C1, gre off." in text
 
 

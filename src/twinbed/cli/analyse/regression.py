@@ -159,6 +159,9 @@ def _text(found: Regression, stars: bool) -> Iterator[str]:
             yield ""
         yield f"Assumptions{of}"
         yield from (f"  {line}" for line in report.check_lines(model))
+        if model.inflation:
+            each = ", ".join(f"{term.term} {term.scaled:.3f} ({term.gvif:.3f}, {term.columns} df)" for term in model.inflation)
+            yield f"\nGVIF^(1/(2 df)) (and GVIF) before interactions and powers: {each}"
         yield from (f"! {note}" for note in model.notes)
     yield from (f"! {caution}" for caution in cautions(found))
 
