@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import pytest
 from twinbed.hosts.lab import cgroup_root, labs_folder
 from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
+
+
+def pytest_configure() -> None:
+    """A shell that starts tests in the background ignores Ctrl-C for them, and so would every program that they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
