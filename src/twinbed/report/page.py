@@ -313,8 +313,8 @@ def _method(result: Result) -> str:
         "<p>Ratios are of geometric means (Welch's t on logarithms; Fieller's interval where a value is 0). Equivalence is "
         "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
         "headline comparisons. On an interval scale differences of means are compared, at a margin in the metric's unit; on an "
-        "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Brown and Forsythe's test with "
-        "Holm's correction; intervals of their ratio are Bonett's. Replicates are taken as independent; runs without values "
-        "are left out, never counted as 0.</p>"
+        "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Bonett's test with Holm's "
+        "correction, which agrees with the intervals of their ratio; Brown and Forsythe's test stands beside. Replicates are "
+        "taken as independent; runs without values are left out, never counted as 0.</p>"
         "</section>"
     )

@@ -124,8 +124,9 @@ def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
     missing = [f"{QUANTILES[each.share]} {each.needed}" for each in _missing(estimates, shares)]
     needs = f" Values that an interval needs: {', '.join(missing)}." if missing else ""
     caption = (
-        f"Intervals of quantiles hold for any distribution.{needs} The last two columns are the rule of {RULE}, which ignores "
-        f"noise: means differ by no more than {margin}; and their stronger one, that the intervals of the means overlap."
+        "Intervals of quantiles hold for any continuous distribution, those of ratios of medians for values of one mode."
+        f"{needs} The last two columns are the rule of {RULE}, which ignores noise: means differ by no more than {margin}; and "
+        "their stronger one, that the intervals of the means overlap."
     )
     yield '<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>'
     yield _table(heads, rows, caption) + "</details>"
