@@ -18,7 +18,7 @@ from twinbed.analyses.compare import compare
 from twinbed.cli.report import command, rendered
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
-from twinbed.report import latex, quantities
+from twinbed.report import latex_text, quantities
 from twinbed.report.page import page
 from twinbed.report.terminal import verdict_table
 from twinbed.workloads.planted import planted
@@ -94,9 +94,9 @@ def test_scaling(unit: str, values: list[float | None], factor: float, shown: st
 
 
 def test_latex_escapes_everything() -> None:
-    assert latex.escape("50 % of a_b & {c} ± 1 µs") == r"50 \% of a\_b \& \{c\} $\pm$ 1 $\mu$s"
-    assert latex.escape("\\ ~ ^ # $") == r"\textbackslash{} \textasciitilde{} \textasciicircum{} \# \$"
-    assert latex.escape(NASTY + "日本").isascii()
+    assert latex_text.escape("50 % of a_b & {c} ± 1 µs") == r"50 \% of a\_b \& \{c\} $\pm$ 1 $\mu$s"
+    assert latex_text.escape("\\ ~ ^ # $") == r"\textbackslash{} \textasciitilde{} \textasciicircum{} \# \$"
+    assert latex_text.escape(NASTY + "日本").isascii()
 
 
 class Checker(HTMLParser):
