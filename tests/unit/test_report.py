@@ -173,17 +173,22 @@ def test_markdown_tables_are_rectangular(nasty: Any) -> None:
     text = rendered("markdown", *nasty)
     tables = [part.split("\n") for part in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
     columns = [{len(re.findall(r"(?<!\\)\|", row)) for row in table if row} for table in tables]
-    assert columns == [{4}] * 3 + [{6}]
+    # Three metrics, their spreads, and the analysis of variance of the application's.
+    assert columns == [{4}] * 3 + [{6}] + [{9}]
 
 
 def test_latex_is_balanced(nasty: Any) -> None:
     text = rendered("latex", *nasty)
     assert text.isascii()
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
+    # Three metrics, their spreads, and the analysis of variance of the application's.
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3 + 3 + 1
     bare = re.sub(r"\\[{}]", "", text)
     assert bare.count("{") == bare.count("}")
-    for line in (line for line in text.splitlines() if line.endswith(r"\\")):
-        assert len(re.findall(r"(?<!\\)&", line)) == 2
+    bodies = re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL)
+    assert [len(columns) for columns, _ in bodies] == [3, 3, 3, 7, 7, 7, 8]
+    for columns, body in bodies:
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert rows and all(len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1 for row in rows)
 
 
 def test_csv_reads_back(nasty: Any) -> None:

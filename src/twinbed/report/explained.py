@@ -16,7 +16,7 @@ from twinbed.report.words import heading, metric_name
 
 MOST_BARS = 21
 """Differences in a figure: all pairs of seven levels."""
-MOST_POINTS = 400
+MOST_POINTS = 300
 """Residuals in a figure, so that a page of many runs stays light."""
 
 
