@@ -6,30 +6,43 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
-from twinbed.extract.derived import unit_of_work
+from twinbed.extract.derived import FAIRNESS, unit_of_work
+from twinbed.model.metric import Metric
 
 HEAD = """# Metrics
 
 Made from the plugins' declarations by `python docs/make_metrics.py`. Units are base units. *per request*: the tables also
 hold `<name>_per_request` (or the workload's own unit of work), which is what is compared. *headline*: shown without `--all`.
 """
+COLUMNS = ("| metric | unit | layer | scale | | what |", "|---|---|---|---|---|---|")
 
 
 def text() -> str:
     """The whole page."""
     plugins = registry.PLUGINS
-    parts = [HEAD]
+    parts = [HEAD, _derived()]
     for kind, found in (("workload", plugins.workloads), ("instrument", plugins.instruments)):
         parts += [_section(kind, plugin) for plugin in found.values()]
     return "\n".join(parts)
 
 
+def _derived() -> str:
+    rows = [*COLUMNS, _row(FAIRNESS, "headline")]
+    rates = "; ".join(f"`{plugin.rate}` of `{plugin.name}`" for plugin in registry.PLUGINS.workloads.values())
+    about = f"Of runs with two or more pairs, over each client's own rate: {rates}. Missing where a client's rate is."
+    return f"## derived\n\n{about}\n\n" + "\n".join(rows) + "\n"
+
+
+def _row(metric: Metric, marks: str) -> str:
+    cells = (f"`{metric.name}`", metric.unit, metric.layer, metric.scale, marks)
+    return f"| {' | '.join(cells)} | {metric.description.replace('|', chr(92) + '|')} |"
+
+
 def _section(kind: str, plugin: Any) -> str:
-    rows = ["| metric | unit | layer | scale | | what |", "|---|---|---|---|---|---|"]
+    rows = [*COLUMNS]
     for metric in plugin.metrics:
         marks = [f"per {unit_of_work('requests')}" if metric.extensive else "", "headline" if metric.headline else ""]
-        cells = (f"`{metric.name}`", metric.unit, metric.layer, metric.scale, ", ".join(mark for mark in marks if mark))
-        rows.append(f"| {' | '.join(cells)} | {metric.description.replace('|', chr(92) + '|')} |")
+        rows.append(_row(metric, ", ".join(mark for mark in marks if mark)))
     return f"## {kind} `{plugin.name}`\n\n{plugin.summary}\n\n" + "\n".join(rows) + "\n"
 
 

@@ -48,7 +48,7 @@ def test_parameters_are_frozen_described_and_closed(plugin: Any) -> None:
 def test_metrics_are_declared_once_and_the_work_is_among_them(plugin: Any) -> None:
     names = [metric.name for metric in plugin.metrics]
     assert len(names) == len(set(names))
-    assert plugin.work in names
+    assert plugin.work in names and plugin.rate in names
     assert any(metric.headline for metric in plugin.metrics)
     assert all(metric.description and metric.unit for metric in plugin.metrics)
 

@@ -11,6 +11,7 @@ import pytest
 from browser import Page, browser
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare import compare
+from twinbed.cli.extraction import explained
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
 from twinbed.report import write_html
@@ -34,7 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         applied=[{"subject": "s1", "setting": "rate_bit_s", "asked": 10**9, "found": 10**9, "source": "tc -j qdisc show"}],
     )
     tables = extract(folder, {"planted": planted}, {})
-    write_html(tables, compare.run(tables), folder / "report.html")
+    write_html(tables, compare.run(tables), folder / "report.html", None, explained(tables))
     return folder / "report.html"
 
 
@@ -66,6 +67,9 @@ def test_plots_are_drawn_and_described(opened: Page) -> None:
     assert opened.ask("document.querySelectorAll('[id^=layer] figure svg[role=img][aria-label]').length") == 6
     # Requests a second alone vary, so they alone have residuals.
     assert opened.ask("document.querySelectorAll('#order figure svg[role=img][aria-label]').length") == 1
+    # Three effects, three interactions, three differences, residuals, Q-Q: most are folded.
+    assert opened.ask("document.querySelectorAll('#explained figure svg[role=img][aria-label]').length") == 11
+    opened.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert opened.ask("[...document.querySelectorAll('figure svg')].every(svg => svg.getBoundingClientRect().width > 200)")
     # Four cells of three testbeds with five replicates each: a mark each.
     assert opened.ask("document.querySelector('figure svg').querySelectorAll('[aria-roledescription=circle]').length") == 60

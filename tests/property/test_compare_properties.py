@@ -128,6 +128,14 @@ def test_fairness_lies_between_its_bounds(shares: list[float]) -> None:
 
 
 @quick
+@given(st.integers(1, 80), st.floats(1e-9, 1e12), st.data())
+def test_fairness_is_one_for_equal_shares_and_a_share_for_one_only(n: int, share: float, data: st.DataObject) -> None:
+    assert fairness.jain([share] * n) == pytest.approx(1, rel=1e-12)
+    alone = data.draw(st.integers(0, n - 1))
+    assert fairness.jain([share if at == alone else 0.0 for at in range(n)]) == pytest.approx(1 / n, rel=1e-12)
+
+
+@quick
 @given(st.lists(positive, min_size=1, max_size=4))
 def test_sizes_of_cells_are_no_trend(cells: list[list[float]]) -> None:
     """How much one cell varies changes neither S nor the p-value; reversing time turns S over."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.extract import extract
-from twinbed.extract.derived import derive, work_done
+from twinbed.extract.derived import derive, fairness, work_done
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Layer, Metric, Value
@@ -39,6 +39,7 @@ class Counting:
     params: type = planted.params
     metrics: Any = planted.metrics
     work: str = "requests"
+    rate: str = "requests_per_second"
 
     def parse(self, params: Any, artifacts: Path) -> Extracted:
         self.reads.append(artifacts.parent.name)
@@ -109,6 +110,54 @@ def test_work_is_that_of_the_run_or_the_sum_over_hosts() -> None:
     metric = Metric("packets", "1", Layer.NETWORK, "packets", extensive=True)
     [derived] = derive([Value("packets", 80, "1", "server", "client_to_server")], {"packets": metric}, "requests", 40)
     assert derived == Value("packets_per_request", 2.0, "1/request", "server", "client_to_server")
+
+
+def rates(*of: float | None) -> list[Value]:
+    clients = [Value("rate", rate, "1/s", f"client{at}") for at, rate in enumerate(of, 1)]
+    return [*clients, Value("rate", 1e9, "1/s"), Value("other", 7, "1", "client1")]
+
+
+@pytest.mark.parametrize(
+    ("of", "index"),
+    [
+        ((3.0, 1.0), 16 / 20),
+        ((1.0, 2.0, 3.0), 36 / 42),
+        ((7.3, 7.3, 7.3, 7.3, 7.3), 1.0),
+        ((0.0, 5.0, 0.0, 0.0), 1 / 4),
+        ((5.0, None), None),
+        ((5.0, float("nan")), None),
+        ((0.0, 0.0), None),
+    ],
+)
+def test_fairness_is_jains_index_of_the_clients_rates(of: tuple[float | None, ...], index: float | None) -> None:
+    [found] = fairness(rates(*of), "rate", len(of))
+    assert found == Value("fairness", pytest.approx(index) if index is not None else None, "1")
+
+
+def test_fairness_is_missing_where_a_client_is_and_not_asked_of_one_pair() -> None:
+    assert [value.value for value in fairness(rates(5.0, 5.0), "rate", 3)] == [None]
+    assert [value.value for value in fairness([Value("rate", 9.0, "1/s")], "rate", 2)] == [None]
+    assert list(fairness(rates(5.0), "rate", 1)) == []
+
+
+def test_a_run_with_two_pairs_has_fairness_among_its_headlines(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "one", {}, 0, {**ANSWER, "requests_per_second": 30.0})
+    home = tmp_path / "runs" / run
+    (home / "artifacts" / "client2").mkdir()
+    (home / "artifacts" / "client2" / "planted.json").write_text(json.dumps({**ANSWER, "requests_per_second": 10.0}))
+    record = json.loads((home / "run.json").read_text())
+    record["settings"]["topology"]["pairs"] = 2
+    (home / "run.json").write_text(json.dumps(record))
+    rows = extract(tmp_path, {"planted": planted}, {}).table("metrics").to_pylist()
+    [found] = [row for row in rows if row["metric"] == "fairness"]
+    assert found["value"] == pytest.approx(0.8)
+    about = ("host", "direction", "unit", "layer", "scale", "headline")
+    assert [found[name] for name in about] == ["", "", "1", "application", "ratio", True]
+    assert {row["host"]: row["value"] for row in rows if row["metric"] == "requests_per_second"} == {
+        "": 40.0,
+        "client": 30.0,
+        "client2": 10.0,
+    }
 
 
 def test_instruments_share_the_workloads_work(tmp_path: Path) -> None:

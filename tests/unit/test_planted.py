@@ -29,22 +29,25 @@ def test_one_command_a_client() -> None:
     assert plan.clients[0].limit_s > 2.0
 
 
-def test_answers_are_summed(tmp_path: Path) -> None:
+def test_answers_are_each_clients_and_summed(tmp_path: Path) -> None:
     one = {"requests": 10, "requests_per_second": 5.0, "packets": 100, "bytes": 1000}
     two = {"requests": 30, "requests_per_second": 15.0, "packets": 300, "bytes": 3000}
     values = planted.parse(PlantedParams(), answers(tmp_path, client1=one, client2=two)).values
-    assert {value.metric: value.value for value in values} == {
+    assert {value.metric: value.value for value in values if not value.host} == {
         "requests": 40,
         "requests_per_second": 20.0,
         "packets": 400,
         "bytes": 4000,
     }
+    assert {value.metric: value.value for value in values if value.host == "client1"} == one
+    assert {value.metric: value.value for value in values if value.host == "client2"} == two
 
 
 def test_missing_is_none_and_makes_the_sum_missing(tmp_path: Path) -> None:
     one = {"requests": 10, "requests_per_second": 5.0, "packets": None, "bytes": 0}
     two = {"requests": 30, "requests_per_second": 15.0, "packets": 300, "bytes": 0}
-    found = {value.metric: value.value for value in planted.parse(PlantedParams(), answers(tmp_path, a=one, b=two)).values}
+    values = planted.parse(PlantedParams(), answers(tmp_path, a=one, b=two)).values
+    found = {value.metric: value.value for value in values if not value.host}
     assert found["packets"] is None
     assert found["bytes"] == 0
 

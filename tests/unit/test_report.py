@@ -18,7 +18,7 @@ from twinbed.analyses.compare import compare
 from twinbed.cli.report import command, rendered
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
-from twinbed.report import latex, quantities
+from twinbed.report import latex_text, quantities
 from twinbed.report.page import page
 from twinbed.report.terminal import verdict_table
 from twinbed.workloads.planted import planted
@@ -94,9 +94,9 @@ def test_scaling(unit: str, values: list[float | None], factor: float, shown: st
 
 
 def test_latex_escapes_everything() -> None:
-    assert latex.escape("50 % of a_b & {c} ± 1 µs") == r"50 \% of a\_b \& \{c\} $\pm$ 1 $\mu$s"
-    assert latex.escape("\\ ~ ^ # $") == r"\textbackslash{} \textasciitilde{} \textasciicircum{} \# \$"
-    assert latex.escape(NASTY + "日本").isascii()
+    assert latex_text.escape("50 % of a_b & {c} ± 1 µs") == r"50 \% of a\_b \& \{c\} $\pm$ 1 $\mu$s"
+    assert latex_text.escape("\\ ~ ^ # $") == r"\textbackslash{} \textasciitilde{} \textasciicircum{} \# \$"
+    assert latex_text.escape(NASTY + "日本").isascii()
 
 
 class Checker(HTMLParser):
@@ -173,17 +173,22 @@ def test_markdown_tables_are_rectangular(nasty: Any) -> None:
     text = rendered("markdown", *nasty)
     tables = [part.split("\n") for part in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
     columns = [{len(re.findall(r"(?<!\\)\|", row)) for row in table if row} for table in tables]
-    assert columns == [{4}] * 3 + [{6}]
+    # Three metrics, their spreads, and the analysis of variance of the application's.
+    assert columns == [{4}] * 3 + [{6}] + [{9}]
 
 
 def test_latex_is_balanced(nasty: Any) -> None:
     text = rendered("latex", *nasty)
     assert text.isascii()
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3
+    # Three metrics, their spreads, and the analysis of variance of the application's.
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 3 + 3 + 1
     bare = re.sub(r"\\[{}]", "", text)
     assert bare.count("{") == bare.count("}")
-    for line in (line for line in text.splitlines() if line.endswith(r"\\")):
-        assert len(re.findall(r"(?<!\\)&", line)) == 2
+    bodies = re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL)
+    assert [len(columns) for columns, _ in bodies] == [3, 3, 3, 7, 7, 7, 8]
+    for columns, body in bodies:
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert rows and all(len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1 for row in rows)
 
 
 def test_csv_reads_back(nasty: Any) -> None:

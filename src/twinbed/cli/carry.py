@@ -114,7 +114,7 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
-    from twinbed.cli.extraction import chains, extracted
+    from twinbed.cli.extraction import chains, explained, extracted
     from twinbed.report import write_html
     from twinbed.report.terminal import verdict_table
 
@@ -124,5 +124,5 @@ def _conclude(results: Path, console: Console, report: bool) -> None:
     verdict_table(result, Console(width=None if sys.stdout.isatty() else 100))
     if report:
         page = results / "report.html"
-        write_html(store, result, page, chains(store))
+        write_html(store, result, page, chains(store), explained(store))
         console.print(f"Report: {page}", highlight=False, soft_wrap=True)

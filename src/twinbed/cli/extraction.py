@@ -1,15 +1,23 @@
-"""Brings the tables of a results folder up to date, and says so where it takes long; the analysis that pages show of them."""
+"""Brings the tables of a results folder up to date, and says so where it takes long; the analyses that pages show of them."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
 from twinbed.store import Store
+
+if TYPE_CHECKING:
+    from twinbed.model.variance import Anova, Unexplained
+
+MOST_EXPLAINED = 3
+"""Metrics of which a page shows what explains them."""
 
 
 def extracted(results: Path) -> Store:
@@ -34,3 +42,26 @@ def chains(tables: Tables) -> Result | None:
         return None
     found: Result = registry.analysis("chain").run(tables)
     return found
+
+
+def explained(tables: Tables) -> tuple[Anova | Unexplained, ...]:
+    """What the analysis ``anova`` finds of the application's first headline metrics; nothing where no factor varies."""
+    from twinbed import registry
+    from twinbed.model.frame import headlines, of_tables
+    from twinbed.model.metric import Layer
+    from twinbed.model.variance import Unexplained
+
+    levels = [{"testbed": record.settings["testbed"]["name"], **record.levels} for record in tables.records]
+    if not any(level != levels[0] for level in levels):
+        return ()
+    anova = registry.analysis("anova")
+    found: list[Anova | Unexplained] = []
+    for name in headlines(tables, Layer.APPLICATION)[:MOST_EXPLAINED]:
+        try:
+            one: Anova = anova.analyse(of_tables(tables, name), anova.params())
+        except TwinbedError as error:
+            found.append(Unexplained(name, error.message))
+            continue
+        alone = one.errors.freedom == 0
+        found.append(Unexplained(name, "one value a cell, and so nothing to estimate errors from") if alone else one)
+    return tuple(found)

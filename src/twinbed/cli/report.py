@@ -49,19 +49,20 @@ def command(results: Path, output: Path | None, style: str) -> int:
 
 def rendered(style: str, tables: Tables, result: Result) -> str:
     """The report in a style of SUFFIXES."""
-    if style == "markdown":
-        from twinbed.report.markdown import markdown
-
-        return markdown(tables, result)
-    if style == "latex":
-        from twinbed.report.latex import latex
-
-        return latex(tables, result)
     if style == "csv":
         from twinbed.report.table import as_csv
 
         return as_csv(result.comparisons)
-    from twinbed.cli.extraction import chains
+    from twinbed.cli.extraction import chains, explained
+
+    if style == "markdown":
+        from twinbed.report.markdown import markdown
+
+        return markdown(tables, result, explained(tables))
+    if style == "latex":
+        from twinbed.report.latex import latex
+
+        return latex(tables, result, explained(tables))
     from twinbed.report.page import page
 
-    return page(tables, result, chains(tables))
+    return page(tables, result, chains(tables), explained(tables))

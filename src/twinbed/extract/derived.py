@@ -2,14 +2,26 @@
 
 ``<name>_per_<unit of work>`` for every extensive metric: packets and requests make ``packets_per_request``.  The divisor is the
 workload's ``work`` metric of the whole run, or the sum over the hosts it was measured on.  Missing or zero work makes null.
+
+``fairness`` of a run with several pairs: Jain's index (1984) of the clients' ``rate`` metric of the workload, exact for these
+clients.  A client without a rate, or rates of 0 alone, make null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from twinbed.model.metric import Metric, Value
+from twinbed.model.metric import Layer, Metric, Value
+
+FAIRNESS = Metric(
+    "fairness",
+    "1",
+    Layer.APPLICATION,
+    "how evenly the clients share: Jain's index of their rates of work, from 1/n, where one has all, to 1, where all are equal",
+    headline=True,
+)
 
 
 def unit_of_work(work: str) -> str:
@@ -59,3 +71,16 @@ def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, do
         derived = per_work(metric, work)
         ratio = value.value / done if value.value is not None and done else None
         yield Value(derived.name, ratio, derived.unit, value.host, value.direction)
+
+
+def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
+    """Of a run with two or more pairs: over each client's own rate; nothing for one pair."""
+    if pairs < 2:
+        return
+    # Imports scipy, which runs of one pair do without.
+    from twinbed.statistics.fairness import jain
+
+    found = [value.value for value in values if value.metric == rate and value.host]
+    rates = [each for each in found if each is not None and 0 <= each < math.inf]
+    index = jain(rates) if len(rates) == len(found) == pairs else None
+    yield Value(FAIRNESS.name, index, FAIRNESS.unit)

@@ -23,7 +23,7 @@ def code_key(plugins: Iterable[Any]) -> str:
     folders = {_PACKAGE / "extract", _PACKAGE / "model"}
     folders |= {Path(inspect.getfile(type(plugin))).parent for plugin in plugins}
     files = {file for folder in folders for file in folder.rglob("*.py")} | set(_PACKAGE.glob("_core*"))
-    files.add(_PACKAGE / "statistics" / "physics.py")
+    files |= {_PACKAGE / "statistics" / name for name in ("physics.py", "fairness.py")}
     digest = hashlib.blake2b(twinbed.__version__.encode(), digest_size=16)
     for file in sorted(files):
         if file.is_file():

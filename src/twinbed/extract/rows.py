@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twinbed.extract.derived import declared, derive, work_done
+from twinbed.extract.derived import FAIRNESS, declared, derive, fairness, work_done
 from twinbed.extract.doubts import above_link_rate
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -71,6 +71,9 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
         rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no workload {name}", record.id))
         return rows
     done = _read(rows, workload, record.settings["workload"], workload.parse, artifacts, workload.work, None)
+    of_clients = [value for value, _ in rows.values]
+    pairs = record.settings["topology"].get("pairs", 1)
+    rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, workload.rate, pairs))
     for name, settings in record.settings["instruments"].items():
         instrument = plugins.instruments.get(settings["kind"])
         if instrument is None:

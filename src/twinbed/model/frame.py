@@ -222,14 +222,28 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
         yield Caution(kind, f"{len(of)} of {count} runs" + (f": {first}" if first else ""), testbed)
 
 
+def headlines(tables: Tables, layer: Layer) -> tuple[str, ...]:
+    """The names of a layer's headline metrics, in the order of the tables."""
+    return tuple(dict.fromkeys(kind[0] for kind in _kinds(tables) if kind[5] and kind[6] == layer))
+
+
+def _kinds(tables: Tables) -> list[tuple[Any, ...]]:
+    """What was measured, each once: metric, host, direction, unit, scale, headline, layer."""
+    table = tables.table("metrics")
+    if not table.num_rows:
+        return []
+    names = ["metric", "host", "direction", "unit", "scale", "headline", "layer"]
+    # In one thread, so that the order is that of the rows.
+    kinds = table.group_by(names, use_threads=False).aggregate([])
+    return list(zip(*(kinds[each].to_pylist() for each in names), strict=True))
+
+
 def _metric(
     tables: Tables, response: str | None, host: str | None, direction: str | None
 ) -> tuple[str, str, str, Mapping[str, Any]]:
-    table = tables.table("metrics")
-    if not table.num_rows:
+    kinds = _kinds(tables)
+    if not kinds:
         raise TwinbedError(f"{tables.path} has no values yet", advice="`twinbed run` makes runs")
-    names = ("metric", "host", "direction", "unit", "scale", "headline", "layer")
-    kinds = dict.fromkeys(zip(*(table[each].to_pylist() for each in names), strict=True))
     if response is None:
         layers = [str(layer) for layer in Layer]
         headlines = sorted((kind for kind in kinds if kind[5]), key=lambda kind: layers.index(kind[6]))
@@ -258,6 +272,9 @@ def _where(kind: Sequence[Any]) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _values(tables: Tables, metric: str, host: str, direction: str) -> dict[str, float | None]:
+    import pyarrow.compute as pc
+
     table = tables.table("metrics")
-    rows = zip(*(table[each].to_pylist() for each in ("run", "metric", "host", "direction", "value")), strict=True)
-    return {run: value for run, *key, value in rows if key == [metric, host, direction]}
+    for name, wanted in (("metric", metric), ("host", host), ("direction", direction)):
+        table = table.filter(pc.equal(table[name], wanted))
+    return dict(zip(table["run"].to_pylist(), table["value"].to_pylist(), strict=True))

@@ -154,6 +154,8 @@ class Workload(Protocol):
     metrics: Sequence[Metric]
     work: str
     """The metric that counts the work done (requests): extensive metrics are divided by it."""
+    rate: str
+    """The metric that says how fast work is done; with several pairs each client has its own, which fairness is of."""
 
     def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         """``pairs`` are (client host, server host, server address)."""

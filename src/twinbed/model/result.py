@@ -29,7 +29,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile of replicates; its interval holds for any distribution, and is None for fewer than ``needed`` values."""
+    """A quantile of replicates; its interval holds for any continuous distribution. None for fewer than ``needed`` values."""
 
     share: float
     """0.5 is the median."""
@@ -137,7 +137,7 @@ class Comparison:
     """Of the ratio by BCa, at 1 - 2 alpha, where values are far from normal and there are enough of them."""
     median_ratio: float | None = None
     median_ratio_interval: Interval | None = None
-    """At 1 - alpha, for any distribution."""
+    """At 1 - alpha, by Price and Bonett: for distributions of one mode."""
     spread: Spread | None = None
     """None for fewer than two values on a side, and on scales without differences."""
     effect: Effect | None = None

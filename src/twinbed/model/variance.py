@@ -186,6 +186,15 @@ class Anova:
     """What the runs carried."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A response whose analysis cannot be made, and why."""
+
+    response: str
+    reason: str
+    """Without a full stop."""
+
+
 Row = dict[str, Any]
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
+from twinbed.model.variance import Anova, Unexplained
 
 
-def write_html(tables: Tables, result: Result, file: Path, chain: Result | None = None) -> None:
+def write_html(
+    tables: Tables, result: Result, file: Path, chain: Result | None = None, explained: Sequence[Anova | Unexplained] = ()
+) -> None:
     """Writes the page; whoever has the old one open never sees half of the new."""
     from twinbed.report.page import page
 
-    write(page(tables, result, chain), file)
+    write(page(tables, result, chain, explained), file)
 
 
 def write(text: str, file: Path) -> None:

@@ -80,20 +80,20 @@ def scale_location(rows: Sequence[tuple[float, float]], unit: str) -> Spec:
     return panels([_scatter(data, f"predicted{unit}", "root of |standardised residual|", [])])
 
 
-def thinned(rows: Sequence[Residual]) -> Sequence[Residual]:
-    """At most MOST_POINTS: of every rank evenly many, the extremes always."""
-    if len(rows) <= MOST_POINTS:
+def thinned(rows: Sequence[Residual], most: int = MOST_POINTS) -> Sequence[Residual]:
+    """At most so many: of every rank evenly many, the extremes always."""
+    if len(rows) <= most:
         return rows
     ranked = sorted(rows, key=lambda row: row.normal_quantile)
-    step = (len(ranked) - 1) / (MOST_POINTS - 1)
-    return [ranked[round(at * step)] for at in range(MOST_POINTS)]
+    step = (len(ranked) - 1) / (most - 1)
+    return [ranked[round(at * step)] for at in range(most)]
 
 
 def _scatter(data: list[Spec], x: str, y: str, layers: list[Spec]) -> Spec:
     axis = {"tickCount": 5, "format": ",.4~g", "titlePadding": 4, "grid": False, "domain": True, "domainColor": "#030303"}
     encoding = {
         "x": {"field": "x", "type": "quantitative", "scale": {"zero": False}, "axis": {**axis, "title": x}},
-        "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "axis": {**axis, "title": y}},
+        "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "axis": {**axis, "title": y, "titlePadding": 10}},
     }
     points = {
         "data": {"values": data},
@@ -230,7 +230,7 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
     y_axis: Spec = {
         "type": "quantitative",
         "scale": value_scale,
-        "axis": {"title": y, "tickCount": 4, "format": ",.4~r"},
+        "axis": {"title": y, "tickCount": 4, "format": ",.4~r", "titlePadding": 10},
     }
     colours = [SERIES[at % len(SERIES)] for at in range(len(names))]
     dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]

@@ -1,39 +1,30 @@
 r"""The headline comparisons as LaTeX tables: for ``\input``, with ``\usepackage{booktabs}`` in the document.
 
 One table a metric, as the field prints it: mean and half width of its interval by cell and testbed; a testbed's mean is
-marked where it is shown to be equivalent (=) or different (\neq).  Pure ASCII; everything that is special to LaTeX is escaped.
+marked where it is shown to be equivalent (=) or different (\neq).  Then one a metric of how much it varies, and of the analyses
+of variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
-from twinbed.model.result import Result, Verdict
+from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.tables import Tables
+from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, Row, grid
-from twinbed.report.quantities import share
-from twinbed.report.words import heading, metric_title
+from twinbed.report.latex_text import escape, table
+from twinbed.report.quantities import NONE, share
+from twinbed.report.tabular import Tabular
+from twinbed.report.variance import lede, no_analysis, variance_table
+from twinbed.report.words import cell_title, deviation, heading, metric_title, p_text, times
 
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    "µ": r"$\mu$",
-    "–": "--",
-    "×": r"$\times$",
-    "²": r"$^2$",
-    "→": r"$\to$",
-}
 
 
-def latex(tables: Tables, result: Result) -> str:
+def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = ()) -> str:
     """The tables, one after the other."""
     name = tables.outline.name
     headlines = [each for each in result.comparisons if each.headline]
@@ -46,24 +37,46 @@ def latex(tables: Tables, result: Result) -> str:
         title = metric_title(*key)
         about = f"{heading(title)}: mean and {share(round(level, 4))} interval"
         caption = rf"{escape(about)}; = within {escape(within)}, $\neq$ not, ? undecided."
-        parts += _table(grid(comparisons), caption, escape_label(label))
+        parts.append(_table(grid(comparisons), caption, label))
+    for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
+        if varied := [each for each in group if each.spread]:
+            parts.append(_spreads(varied).as_latex("-".join(["tab-spread", *(part for part in key if part)])))
+    for each in explained:
+        if isinstance(each, Unexplained):
+            parts.append(f"% {escape(each.response)}: {escape(no_analysis(each))}")
+        else:
+            parts.append(replace(variance_table(each), caption=lede(each)).as_latex(f"tab-anova-{each.response}"))
     return "\n".join(parts) + "\n"
 
 
-def _table(found: Grid, caption: str, label: str) -> Iterator[str]:
+def _spreads(comparisons: Sequence[Comparison]) -> Tabular:
+    """One metric's standard deviations beside the reference's, a row a comparison."""
+    first = comparisons[0]
+    rows = []
+    for each in comparisons:
+        found = each.spread
+        ratio_text = interval = p_value = NONE
+        if found is not None:
+            ratio_text = times(found.ratio) if found.ratio else NONE
+            interval = f"[{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else NONE
+            p_value = p_text(found.p_value)
+        deviations = (deviation(each, each.estimate), deviation(each, each.reference_estimate))
+        rows.append((cell_title(each.cell), each.testbed, *deviations, ratio_text, interval, p_value))
+    level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
+    family = next((each.spread.family for each in comparisons if each.spread), 1)
+    caption = (
+        f"Standard deviations (sd), how many times as much it varies as {first.reference} with the {share(round(level, 4))} "
+        f"interval, and the p-value that both vary alike, corrected for {family} comparisons"
+    )
+    title = heading(metric_title(first.metric, first.host, first.direction))
+    heads = ("Cell", "Testbed", "sd", f"sd of {first.reference}", "times", "interval", "p")
+    return Tabular(f"{title}: spread", f"{caption}.", heads, tuple(rows), texts=2)
+
+
+def _table(found: Grid, caption: str, label: str) -> str:
     names = ["Cell", found.reference, *found.testbeds]
-    yield r"\begin{table}[htb]"
-    yield r"  \centering"
-    yield rf"  \caption{{{caption}}}"
-    yield rf"  \label{{{label}}}"
-    yield rf"  \begin{{tabular}}{{l{'r' * (len(names) - 1)}}}"
-    yield r"    \toprule"
-    yield f"    {' & '.join(escape(name) for name in names)} \\\\"
-    yield r"    \midrule"
-    yield from (f"    {' & '.join(_cells(row))} \\\\" for row in found.rows)
-    yield r"    \bottomrule"
-    yield r"  \end{tabular}"
-    yield r"\end{table}"
+    columns = "l" + "r" * (len(names) - 1)
+    return table(caption, label, columns, [escape(name) for name in names], ([*_cells(row)] for row in found.rows))
 
 
 def _cells(row: Row) -> Iterator[str]:
@@ -71,13 +84,3 @@ def _cells(row: Row) -> Iterator[str]:
     yield escape(row.reference)
     for each, mean in zip(row.comparisons, row.means, strict=True):
         yield "" if each is None else escape(mean) + MARKS[each.verdict]
-
-
-def escape(text: str) -> str:
-    """Text that LaTeX prints as itself; a character that it may not know becomes a question mark."""
-    return "".join(_SPECIAL.get(character, character if character.isascii() else "?") for character in " ".join(text.split()))
-
-
-def escape_label(text: str) -> str:
-    """A label of letters, digits and hyphens."""
-    return "".join(character if character.isascii() and character.isalnum() else "-" for character in text)

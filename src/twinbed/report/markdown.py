@@ -7,11 +7,13 @@ from itertools import groupby
 
 from twinbed.model.result import Comparison, Result
 from twinbed.model.tables import Tables
+from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, grid
+from twinbed.report.variance import lede, no_analysis, title, variance_table
 from twinbed.report.words import LAYERS, SYMBOLS, cell_title, heading, held, metric_title, p_text, summaries, varies
 
 
-def markdown(tables: Tables, result: Result) -> str:
+def markdown(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = ()) -> str:
     """The whole text."""
     lines = [f"# {_plain(tables.outline.name)}", ""]
     for summary in summaries(result):
@@ -24,6 +26,8 @@ def markdown(tables: Tables, result: Result) -> str:
             lines += ["", f"### {_plain(metric_title(*key))}", "", *_table(grid(list(group)))]
     if any(each.spread for each in headlines):
         lines += ["", "## Spread: how many times as much as the reference it varies", "", *_spreads(headlines)]
+    if explained:
+        lines += ["", "## What explains it", *_explained(explained)]
     lines += ["", "## Cautions", "", *(_cautions(result) if result.cautions else ["None."])]
     return "\n".join(lines) + "\n"
 
@@ -47,6 +51,19 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
         if each.spread:
             title = metric_title(each.metric, each.host, each.direction)
             yield _row([title, cell_title(each.cell), each.testbed, varies(each.spread), p_text(each.spread.p_value)])
+
+
+def _explained(found: Sequence[Anova | Unexplained]) -> Iterator[str]:
+    """What the analysis of variance says of each metric, and its table."""
+    for each in found:
+        if isinstance(each, Unexplained):
+            yield from ("", f"### {_plain(heading(metric_title(each.response)))}", "", _plain(no_analysis(each)))
+            continue
+        table = variance_table(each)
+        yield from ("", f"### {_plain(heading(title(each)))}", "", _plain(lede(each)), "")
+        yield _row(table.heads)
+        yield _row(["---", *["---:"] * (len(table.heads) - 1)])
+        yield from (_row([cell or "" for cell in row]) for row in table.rows)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -9,9 +9,11 @@ from itertools import groupby
 from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
+from twinbed.model.variance import Anova, Unexplained
 from twinbed.report import plots, segments
 from twinbed.report.chains import chains
 from twinbed.report.document import document
+from twinbed.report.explained import explanations
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.provenance import provenance
@@ -44,13 +46,14 @@ EFFECT_CAPTIONS = {
 }
 
 
-def page(tables: Tables, result: Result, chain: Result | None = None) -> str:
-    """The whole page. ``chain`` is what the analysis of that name found, where there is something to find."""
+def page(tables: Tables, result: Result, chain: Result | None = None, explained: Sequence[Anova | Unexplained] = ()) -> str:
+    """The whole page. ``chain`` is what the analysis of that name found, where there is something to find; ``explained`` what
+    ``anova`` says of headline metrics."""
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *_layers(tables, result, chain), *variation(result)]
+    sections = [*_verdicts(result), *_layers(tables, result, chain), *explanations(explained), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
-    body = "".join([_header(tables, result), "<main>", *sections])
+    body = "".join([_header(tables, result, bool(explained)), "<main>", *sections])
     return document(title, body + "</main>", "Every number can be rebuilt from the run folders beside this page.")
 
 
@@ -60,7 +63,7 @@ def verdict_mark(verdict: Verdict, text: str | None = None) -> str:
     )
 
 
-def _header(tables: Tables, result: Result) -> str:
+def _header(tables: Tables, result: Result, explains: bool) -> str:
     outline = tables.outline
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
@@ -70,6 +73,7 @@ def _header(tables: Tables, result: Result) -> str:
         ("verdict", "Verdict"),
         *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in _layer_names(result)),
     ]
+    links += [("explained", "What explains it")] if explains else []
     links += [("spread", "Spread")] if any(each.headline and each.spread for each in result.comparisons) else []
     links += [("order", "Order")] if result.orderings else []
     links += [
@@ -313,8 +317,8 @@ def _method(result: Result) -> str:
         "<p>Ratios are of geometric means (Welch's t on logarithms; Fieller's interval where a value is 0). Equivalence is "
         "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
         "headline comparisons. On an interval scale differences of means are compared, at a margin in the metric's unit; on an "
-        "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Brown and Forsythe's test with "
-        "Holm's correction; intervals of their ratio are Bonett's. Replicates are taken as independent; runs without values "
-        "are left out, never counted as 0.</p>"
+        "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Bonett's test with Holm's "
+        "correction, which agrees with the intervals of their ratio; Brown and Forsythe's test stands beside. Replicates are "
+        "taken as independent; runs without values are left out, never counted as 0.</p>"
         "</section>"
     )

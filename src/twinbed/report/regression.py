@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape as html_escape
 
 from twinbed.model.regression import Check, Coefficient, Column, Model, Regression
-from twinbed.report.latex import escape as latex_escape
+from twinbed.report.latex_text import escape as latex_escape
 from twinbed.report.quantities import share
 
 CONSTANT = "Constant"

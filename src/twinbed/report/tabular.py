@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from twinbed.report import latex
+from twinbed.report import latex_text
 from twinbed.report.quantities import NONE
 
 DIGITS = 6
@@ -41,21 +41,10 @@ class Tabular:
     def as_latex(self, label: str) -> str:
         r"""A floating table for ``\input``; needs booktabs."""
         columns = "l" * self.texts + "r" * (len(self.heads) - self.texts)
-        lines = [
-            r"\begin{table}[htb]",
-            r"  \centering",
-            rf"  \caption{{{latex.escape(f'{self.title}. {self.caption}'.strip())}}}",
-            rf"  \label{{{latex.escape_label(label)}}}",
-            rf"  \begin{{tabular}}{{{columns}}}",
-            r"    \toprule",
-            f"    {' & '.join(latex.escape(head) for head in self.heads)} \\\\",
-            r"    \midrule",
-            *(f"    {' & '.join(_latex(cell or '') for cell in row)} \\\\" for row in self.rows),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
+        caption = latex_text.escape(f"{self.title}. {self.caption}".strip())
+        heads = [latex_text.escape(head) for head in self.heads]
+        rows = ([_latex(cell or "") for cell in row] for row in self.rows)
+        return latex_text.table(caption, label, columns, heads, rows)
 
     def as_html(self) -> str:
         """A table that a narrow screen scrolls."""
@@ -77,7 +66,7 @@ class Tabular:
 
 def _latex(text: str) -> str:
     """Escaped, with minus signs for the hyphens of numbers."""
-    return re.sub(r"(?<![\w.)])-(?=\d)", "$-$", latex.escape(text))
+    return re.sub(r"(?<![\w.)])-(?=\d)", "$-$", latex_text.escape(text))
 
 
 def figure(value: float | None, digits: int = DIGITS) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from twinbed.model.regression import Regression
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
-from twinbed.model.variance import Anova, Difference, Effect, Line, Mean, Term, term_text
+from twinbed.model.variance import Anova, Difference, Effect, Line, Mean, Term, Unexplained, term_text
 from twinbed.report.quantities import Scaling, scaling, share
 from twinbed.report.tabular import Tabular, bounds, figure, fixed, joined, percent, probability
 from twinbed.report.words import heading, metric_name
@@ -34,12 +34,19 @@ def lede(found: Anova) -> str:
     of = "the logarithm of " if found.logarithm else ""
     ranked = sorted(found.lines, key=lambda line: -line.share)
     named = [line for line in ranked[:MOST_NAMED] if line.share >= LEAST_NAMED or line is ranked[0]]
+    if len(ranked) - len(named) == 1:
+        named = ranked
     shares = [f"{term_text(line.term)} {percent(line.share)}" for line in named]
     if len(named) < len(ranked):
         shares.append(f"the other terms {percent(sum(line.share for line in ranked[len(named) :]))}")
     if found.errors.freedom > 0:
         shares.append(f"errors {percent(found.errors.share)}")
     return f"Of the variation of {of}{title(found)}: {joined(shares)}."
+
+
+def no_analysis(found: Unexplained) -> str:
+    """Why there is none, in one sentence."""
+    return f"No analysis of variance: {found.reason}."
 
 
 def about(found: Anova) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from html import escape
 from statistics import fmean
 
@@ -37,6 +38,7 @@ MOST_INTERACTIONS = 3
 """The strongest pairs of factors that are drawn."""
 MOST_BARS = 45
 """Differences in a plot: all pairs of ten levels. A factor with more levels has its effects in the table only."""
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 MOST_OPEN = 21
 """Rows of a table of differences that is not folded."""
 
@@ -53,22 +55,40 @@ def page(found: Anova) -> str:
 
 def sections(found: Anova) -> Iterator[str]:
     """What a page shows of it, from the table to the residuals."""
-    yield "<section><h2>Analysis of variance</h2>" + variance_table(found).as_html()
-    if found.notes or found.cautions:
-        said = (*found.notes, *cautions(found))
-        yield '<ul class="notes">' + "".join(f"<li>{escape(each)}</li>" for each in said) + "</ul>"
+    said = (*found.notes, *cautions(found))
+    yield f"<section><h2>Analysis of variance</h2>{variance_table(found).as_html()}{notes(said)}"
+    yield "".join(_titled(table, "h3") for table in model_tables(found)) + "</section>"
+    for title_of, content in parts(found):
+        yield f"<section><h2>{title_of}</h2>{content}</section>"
+
+
+def notes(said: Sequence[str]) -> str:
+    """A list of sentences, with options as code."""
+    items = "".join(f"<li>{escape(each)}</li>" for each in said)
+    items = OPTION.sub(r"<code>\1</code>", items)
+    return f'<ul class="notes">{items}</ul>' if said else ""
+
+
+def model_tables(found: Anova) -> Iterator[Tabular]:
+    """What else there is to say of the model itself."""
     if found.truncation:
-        yield _titled(truncation_table(found))
+        yield truncation_table(found)
     if found.signs:
-        yield _titled(sign_table(found))
-    yield "</section>"
-    yield "<section><h2>Means and effects</h2>" + means_table(found).as_html()
-    yield '<div class="plots">' + "".join([*_effects(found), *_interactions(found)]) + "</div></section>"
-    yield "<section><h2>Differences between levels</h2>" + "".join(_differences(found)) + "</section>"
-    yield "<section><h2>Whether the assumptions hold</h2>" + assumption_table(found).as_html()
+        yield sign_table(found)
+
+
+def parts(
+    found: Anova, heading_is: str = "h3", most_bars: int = MOST_BARS, most_points: int = diagnostics.MOST_POINTS
+) -> Iterator[tuple[str, str]]:
+    """What follows the table, each with its title: tables and figures, with headings of a level, and so many marks at most."""
+    figures = "".join([*_effects(found, most_bars), *_interactions(found)])
+    yield "Means and effects", f'{means_table(found).as_html()}<div class="plots">{figures}</div>'
+    yield "Differences between levels", "".join(_differences(found, heading_is, most_bars))
+    assumptions = assumption_table(found).as_html()
     if found.alternatives:
-        yield _titled(alternative_table(found))
-    yield '<div class="plots">' + "".join(_residuals(found)) + "</div></section>"
+        assumptions += _titled(alternative_table(found), heading_is)
+    figures = "".join(_residuals(found, most_points))
+    yield "Whether the assumptions hold", f'{assumptions}<div class="plots">{figures}</div>'
 
 
 def latex(found: Anova) -> str:
@@ -79,13 +99,13 @@ def latex(found: Anova) -> str:
     return "\n".join(part if part.isascii() else part.encode("ascii", "replace").decode() for part in parts)
 
 
-def _titled(table: Tabular) -> str:
-    return f"<h3>{escape(table.title)}</h3>{table.as_html()}"
+def _titled(table: Tabular, heading_is: str) -> str:
+    return f"<{heading_is}>{escape(table.title)}</{heading_is}>{table.as_html()}"
 
 
-def _folded(table: Tabular) -> str:
+def _folded(table: Tabular, heading_is: str) -> str:
     rows = f"<summary>All {len(table.rows)} of them</summary>{table.as_html()}"
-    return f"<h3>{escape(table.title)}</h3><details>{rows}</details>"
+    return f"<{heading_is}>{escape(table.title)}</{heading_is}><details>{rows}</details>"
 
 
 def _figure(spec: plots.Spec, caption: str) -> str:
@@ -110,15 +130,15 @@ def _bar(found: Anova, name: str, value: float, own: Interval | None, together: 
     return Bar(name, _value(found, value), low, high, wide_low, wide_high)
 
 
-def _effects(found: Anova) -> Iterator[str]:
+def _effects(found: Anova, most_bars: int) -> Iterator[str]:
     main = [each for each in found.effects if len(each.term) == 1]
     for factor in found.factors:
         of: list[Effect] = [each for each in main if each.term == (factor,)]
         bars = [_bar(found, level_text(each.levels[0]), each.estimate, each.interval) for each in of]
-        if 0 < len(bars) <= MOST_BARS:
+        if 0 < len(bars) <= most_bars:
             axis = f"factor of {title(found)}" if found.logarithm else f"effect on {title(found)}{_unit(found)}"
             spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
-            yield _figure(spec, f"Effects of {factor}, with intervals; coloured where the interval excludes none.")
+            yield _figure(spec, f"Effects of {factor}, with intervals; coloured where the interval excludes no effect.")
 
 
 def _interactions(found: Anova) -> Iterator[str]:
@@ -147,30 +167,31 @@ def _points(found: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
         yield Point(level_text(two), level_text(one), shown(fmean(each.mean for each in of)), *bounds)
 
 
-def _differences(found: Anova) -> Iterator[str]:
+def _differences(found: Anova, heading_is: str, most_bars: int) -> Iterator[str]:
     kinds = dict.fromkeys((each.factor, each.neighbours) for each in found.differences)
     for factor, neighbours in kinds:
         of: list[Difference] = [each for each in found.differences if (each.factor, each.neighbours) == (factor, neighbours)]
         table = difference_table(found, of)
-        yield _titled(table) if len(of) <= MOST_OPEN else _folded(table)
-        bars = [_bar(found, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:MOST_BARS]]
+        yield _titled(table, heading_is) if len(of) <= MOST_OPEN else _folded(table, heading_is)
+        bars = [_bar(found, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:most_bars]]
         axis = "ratio" if found.logarithm else f"difference{_unit(found)}"
         spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
-        cut = f" The first {MOST_BARS}." if len(of) > MOST_BARS else ""
-        caption = f"Thick: the interval of each pair; thin: all together ({of[0].method}); coloured: excludes none.{cut}"
+        cut = f" The first {most_bars}." if len(of) > most_bars else ""
+        caption = f"Thick: the interval of each pair; thin: all together ({of[0].method}); coloured: shown to differ.{cut}"
         yield f'<div class="plots">{_figure(spec, caption)}</div>'
 
 
-def _residuals(found: Anova) -> Iterator[str]:
+def _residuals(found: Anova, most_points: int) -> Iterator[str]:
     if found.errors.sum_of_squares <= 0:
         return
     unit = " (logarithm)" if found.logarithm else (f" [{found.unit}]" if found.unit else "")
-    some = f" {diagnostics.MOST_POINTS:,} of {found.n:,}." if found.n > diagnostics.MOST_POINTS else ""
+    some = f" {most_points:,} of {found.n:,}." if found.n > most_points else ""
+    rows = diagnostics.thinned(found.residuals, most_points)
     yield _figure(
-        diagnostics.residuals(found.residuals, unit),
+        diagnostics.residuals(rows, unit),
         f"Residuals against predicted values: equal variances look like a band of one width.{some}",
     )
     yield _figure(
-        diagnostics.normal_quantiles(found.residuals, unit),
+        diagnostics.normal_quantiles(rows, unit),
         f"Normal Q-Q: residuals of normal errors lie along the line.{some}",
     )

@@ -121,11 +121,12 @@ def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
             own += [_Cell(_bounds(each.bootstrap_interval) or NONE, number=True)] if bootstrapped else []
             own += [_Cell(ANSWERS[each.within_rule]), _Cell(ANSWERS[each.intervals_overlap])]
             rows.append([*_estimate_cells(each.testbed, each, each.estimate, shares), *own])
-    missing = [f"{QUANTILES[each.share]} {each.needed}" for each in _missing(estimates, shares)]
-    needs = f" Values that an interval needs: {', '.join(missing)}." if missing else ""
+    missing = [f"{each.needed} values for {QUANTILES[each.share]}" for each in _missing(estimates, shares)]
+    needs = f" An interval needs {', '.join(missing)}." if missing else ""
     caption = (
-        f"Intervals of quantiles hold for any distribution.{needs} The last two columns are the rule of {RULE}, which ignores "
-        f"noise: means differ by no more than {margin}; and their stronger one, that the intervals of the means overlap."
+        "Intervals of quantiles hold for any continuous distribution, those of ratios of medians for values of one mode."
+        f"{needs} The last two columns are the rule of {RULE}, which ignores noise: means differ by no more than {margin}; and "
+        "their stronger one, that the intervals of the means overlap."
     )
     yield '<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>'
     yield _table(heads, rows, caption) + "</details>"

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from twinbed.statistics.shapiro import MOST, shapiro_wilk
+
 Floats = NDArray[np.float64]
-MOST_SHAPIRO = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,10 @@ def normality(residuals: Floats) -> Tested | None:
     """None for fewer than three residuals, or where they do not vary."""
     if len(residuals) < 3 or float(np.ptp(residuals)) <= 0:
         return None
-    if len(residuals) > MOST_SHAPIRO:
+    if len(residuals) > MOST:
         return anderson_darling(residuals)
-    from scipy.stats import shapiro
-
-    # The test is of shape only; rescaled, values of any size are within what it computes with.
-    found = shapiro(residuals / np.max(np.abs(residuals)))
-    return Tested("Shapiro-Wilk", float(found.statistic), (), float(found.pvalue))
+    statistic, p = shapiro_wilk(residuals)
+    return Tested("Shapiro-Wilk", statistic, (), p)
 
 
 def anderson_darling(values: Floats) -> Tested:

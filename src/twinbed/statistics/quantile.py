@@ -4,7 +4,9 @@ One sample: the interval between two order statistics, whose coverage is a binom
 Ann. Math. Stat. 7:122; Conover, Practical Nonparametric Statistics, 3rd ed., 3.2).  Equal tails where the sample allows; where
 its largest or smallest value leaves more than an equal tail but less than both, the other end has what is left.
 Ratio of medians: Price and Bonett (2002, J. Stat. Comput. Simul. 72:119; formulas as Bonett and Price 2020, J. Educ. Behav.
-Stat. 45:750), by the logarithms of order statistics around each median; values are positive.
+Stat. 45:750), by the logarithms of order statistics around each median; values are positive.  Unlike the former it assumes one
+mode: between two modes the density at the median is near 0, and the interval holds the ratio in half to two thirds of samples
+(docs/coverage.md).
 """
 
 from __future__ import annotations

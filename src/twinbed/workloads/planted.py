@@ -2,7 +2,7 @@
 
 Runs ``planted-response`` once on each client; no real host has that program.  Its standard output is one JSON object:
 ``requests`` (1), ``requests_per_second`` (1/s), ``packets`` (1), ``bytes`` (bytes), each a number or null.
-Several clients' answers are summed; where one lacks a number, the sum is missing.
+With several clients the values are each client's, and their sum of the run; where one lacks a number, the sum is missing.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class Planted:
     summary = "a response of known size from the fake testbed, for tests and demonstrations"
     metrics = METRICS
     work = "requests"
+    rate = "requests_per_second"
 
     def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         options = ("--rate", str(params.rate), "--spread", str(params.spread), "--seconds", str(params.seconds))
@@ -84,15 +85,22 @@ class Planted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
         if not files:
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
-        answers = []
+        answers: dict[str, dict[str, float | None]] = {}
         for file in files:
             try:
-                answers.append(parse_response(file.read_bytes()))
+                answers[file.parent.name] = parse_response(file.read_bytes())
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from error
-        return Extracted(
-            [Value(metric.name, total([answer[metric.name] for answer in answers]), metric.unit) for metric in METRICS]
-        )
+        values = [
+            Value(metric.name, total([answer[metric.name] for answer in answers.values()]), metric.unit) for metric in METRICS
+        ]
+        if len(answers) > 1:
+            values += [
+                Value(metric.name, answer[metric.name], metric.unit, client)
+                for client, answer in answers.items()
+                for metric in METRICS
+            ]
+        return Extracted(values)
 
 
 planted = Planted()

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from twinbed.statistics.regression.least_squares import Doubles
-
-MOST_FOR_SHAPIRO = 5000
+from twinbed.statistics.shapiro import MOST, shapiro_wilk
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,8 @@ def normality(residuals: Doubles) -> Normality | None:
     cubes = scaled * scaled * scaled
     skewness = float(cubes.mean())
     excess = float(cubes @ scaled) / n - 3
-    if n > MOST_FOR_SHAPIRO:
+    if n > MOST:
         statistic = n / 6 * (skewness**2 + excess**2 / 4)
         return Normality("jarque-bera", statistic, float(chdtrc(2, statistic)), skewness, excess)
-    from scipy.stats import shapiro
-
-    found = shapiro(residuals)
-    return Normality("shapiro-wilk", float(found.statistic), float(found.pvalue), skewness, excess)
+    statistic, p = shapiro_wilk(residuals)
+    return Normality("shapiro-wilk", statistic, p, skewness, excess)

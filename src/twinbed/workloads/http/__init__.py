@@ -30,6 +30,7 @@ class Http:
     summary = "a web server and clients that ask it for one document (nginx; ApacheBench or wrk)"
     metrics = METRICS
     work = "requests"
+    rate = "requests_per_second"
 
     def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         return workload_plan(params, pairs)
