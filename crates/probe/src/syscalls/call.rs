@@ -57,6 +57,10 @@ impl History {
         History(bits)
     }
 
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     pub fn after(self, number: u16) -> Self {
         History(self.0 << 16 | u64::from(number))
     }
@@ -80,6 +84,10 @@ impl Part {
 
     pub fn from_number(number: u32) -> Self {
         Part(number.min(4))
+    }
+
+    pub fn number(self) -> u32 {
+        self.0
     }
 
     /// Of a thread's call number `index`, counted from 1.

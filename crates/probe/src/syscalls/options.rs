@@ -6,7 +6,7 @@ use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome};
 
 const USAGE: &str = "usage: twinbed-probe syscalls count|trace --out FILE [options]";
-/// Distinct transitions that the kernel holds at once: 18 MB of its memory.
+/// Distinct transitions that the kernel holds at once: 25 MB of its memory.
 const DEFAULT_STATES: u32 = 131_072;
 /// Of the ring in the kernel: a third of a second of 1 million calls/s.
 const DEFAULT_BUFFER_KIB: usize = 8192;

@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod crowds;
 mod edges;
 mod formats;
 mod times;
@@ -138,6 +139,10 @@ impl Probe {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let line = whole.lines().rfind(|line| line.starts_with("@ ")).unwrap();
         line.split(' ').nth(2).unwrap().parse().unwrap()
+    }
+
+    fn ended_streams(&self) -> usize {
+        fs::read_to_string(&self.out).unwrap().lines().filter(|line| line.starts_with("x ")).count()
     }
 
     fn stop(mut self) -> Vec<u8> {

@@ -91,11 +91,51 @@ static void times(void) {
     for (int i = 0; i < 2000; i++) read(zero, bytes, sizeof bytes);
 }
 
+/* 4000 of five calls in no order: most of 625 transitions. */
+static void mix(unsigned seed) {
+    for (int i = 0; i < 4000; i++) {
+        seed = seed * 1664525 + 1013904223;
+        switch ((seed >> 16) % 5) {
+        case 0: syscall(SYS_getppid); break;
+        case 1: syscall(SYS_getuid); break;
+        case 2: syscall(SYS_getgid); break;
+        case 3: close(-1); break;
+        default: write(3, "0123456789", 1 + (seed >> 8) % 10);
+        }
+    }
+}
+
+static void *mix_under_two_names(void *seed) {
+    mix((unsigned)(long)seed);
+    prctl(PR_SET_NAME, "mixed");
+    mix((unsigned)(long)seed + 1);
+    return NULL;
+}
+
+/* Six threads and two children, which become the program of the next argument. */
+static void crowd(void) {
+    pthread_t threads[6];
+    for (long i = 0; i < 2; i++) {
+        if (fork() == 0) {
+            mix(100 + i);
+            execl(arguments[2], arguments[2], "mix", NULL);
+            _exit(1);
+        }
+    }
+    for (long i = 0; i < 6; i++) pthread_create(&threads[i], NULL, mix_under_two_names, (void *)(10 * i));
+    for (long i = 0; i < 6; i++) pthread_join(threads[i], NULL);
+    while (wait(NULL) > 0) continue;
+}
+
 int main(int count, char **given) {
     arguments = given;
     const char *what = given[1];
     if (!strcmp(what, "leave")) {
         syscall(SYS_getegid);
+        _exit(0);
+    }
+    if (!strcmp(what, "mix")) {
+        mix(1000);
         _exit(0);
     }
     open("/dev/null", O_WRONLY);
@@ -108,6 +148,11 @@ int main(int count, char **given) {
     if (!strcmp(what, "rounds"))
         for (int round = 0; round < 3; round++) {
             plain();
+            await();
+        }
+    if (!strcmp(what, "crowds"))
+        for (int round = 0; round < 3; round++) {
+            crowd();
             await();
         }
     _exit(count == 0);

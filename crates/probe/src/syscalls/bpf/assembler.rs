@@ -29,6 +29,7 @@ pub enum Function {
     CurrentPidTgid = 14,
     CurrentComm = 16,
     CurrentTaskUnderCgroup = 37,
+    MapPop = 88,
     NsCurrentPidTgid = 120,
     RingbufOutput = 130,
     RingbufQuery = 134,
@@ -202,8 +203,13 @@ impl Assembler {
 
     /// Looks up the key at `key` on the stack; R0 is the value's address, or 0.
     pub fn look_up(&mut self, map: &Map, key: i16) {
+        self.look_up_at(map, STACK, key);
+    }
+
+    /// The key lies `key` bytes from the address in `from`.
+    pub fn look_up_at(&mut self, map: &Map, from: Register, key: i16) {
         self.map(R1, map);
-        self.address(R2, STACK, key);
+        self.address(R2, from, key);
         self.call(Function::MapLookup);
     }
 

@@ -3,10 +3,11 @@
 //! The kernel's sums only grow; a slice is what they have grown by. Streams that ended are taken out of the
 //! kernel, so that there is room for others.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::cells::Cells;
 use super::kernel::{Map, MapKind};
-use super::layout::{self, about, cell, stream, thread, transition, Identity, Transition};
+use super::layout::{self, about, cell, cell_from_bytes, stream, thread, transition, Identity, Transition};
 use super::programs::Purpose;
 use super::Common;
 use crate::failure::{Failure, Outcome, Tried};
@@ -23,7 +24,9 @@ const ENDED_AT_ONCE: usize = 64;
 
 pub struct Counting {
     common: Common,
-    transitions: Map,
+    numbers_of_cells: Map,
+    cells: Map,
+    free_blocks: Map,
     streams: Map,
     out: String,
     slice_ns: u64,
@@ -39,13 +42,23 @@ impl Counting {
         let Command::Count { slice_ns, skip, states, times } = options.command else {
             return Err(Failure::new("a trace is no count"));
         };
-        let transitions = Map::new(MapKind::Hash, transition::BYTES, cell::BYTES, states)?;
+        let blocks = states.div_ceil(cell::BLOCK);
+        let numbers_of_cells = Map::new(MapKind::Hash, transition::BYTES, 4, blocks.saturating_mul(cell::BLOCK))?;
+        let cells = Map::new(MapKind::Array, 4, cell::BYTES, blocks.saturating_add(1).saturating_mul(cell::BLOCK))?;
+        cells.update(&[0; 4], &[u8::MAX; cell::BYTES]).tried(|| "fill a BPF map")?;
+        let free_blocks = Map::new(MapKind::Stack, 0, 4, blocks)?;
+        for block in (1..=blocks).rev() {
+            free_blocks.update(&[], &(block * cell::BLOCK).to_ne_bytes()).tried(|| "fill a BPF map")?;
+        }
         let streams = Map::new(MapKind::Hash, stream::BYTES, about::BYTES, STREAMS)?;
-        let purpose = Purpose::Count { transitions: &transitions, streams: &streams, skip, times };
+        let places = Cells { numbers: &numbers_of_cells, cells: &cells, free: &free_blocks };
+        let purpose = Purpose::Count { cells: places, streams: &streams, skip, times };
         let common = Common::attach(options, purpose)?;
         Ok(Counting {
             common,
-            transitions,
+            numbers_of_cells,
+            cells,
+            free_blocks,
             streams,
             out: options.out.clone(),
             slice_ns,
@@ -61,14 +74,12 @@ impl Counting {
         let mut ended = HashSet::new();
         let mut fresh = Vec::new();
         self.streams.each(|key, value| {
-            let identity =
-                Identity { began_ns: layout::double(key, stream::STREAM), tid: layout::word(key, stream::TID) };
+            let identity = Identity::from_bytes(key);
             if layout::word(value, about::ENDED) != 0 {
                 ended.insert(identity);
             }
             if !self.numbers.contains_key(&identity) {
-                let tgid = Some(layout::word(value, about::TGID));
-                fresh.push((identity, Stream { tid: identity.tid, tgid, name: layout::name(value, about::NAME) }));
+                fresh.push((identity, stream_about(identity, value)));
             }
         })?;
         fresh.sort_unstable_by_key(|(identity, _)| *identity);
@@ -90,12 +101,17 @@ impl Counting {
     fn take_over(&mut self, file: &mut CountFile, ended: &HashSet<Identity>) -> Outcome<()> {
         let mut grown: Vec<(Transition, Cell)> = Vec::new();
         let mut over = Vec::new();
-        self.transitions.each(|key, value| {
-            let transition = Transition::from_bytes(key);
-            let cell = layout::cell_from_bytes(value);
+        let mut found = Vec::new();
+        self.numbers_of_cells.each(|key, value| found.push((Transition::from_bytes(key), layout::word(value, 0))))?;
+        // Read after their numbers, so that each is its transition's.
+        let highest = found.iter().map(|(_, number)| *number as usize).max();
+        let mut cells = Vec::new();
+        self.cells.first(highest.map_or(0, |number| number + 1), |_, value| cells.push(cell_from_bytes(value)))?;
+        for (transition, number) in found {
+            let cell = cells[number as usize];
             let before = match ended.contains(&transition.stream) {
                 true => {
-                    over.push(key.to_vec());
+                    over.push((transition, number));
                     self.taken.remove(&transition).unwrap_or_default()
                 }
                 false => self.taken.insert(transition, cell).unwrap_or_default(),
@@ -103,17 +119,20 @@ impl Counting {
             if cell != before {
                 grown.push((transition, cell - before));
             }
-        })?;
+        }
         self.write(file, grown)?;
-        for key in over {
-            self.transitions.delete(&key).tried(|| "empty a BPF map")?;
+        let mut free = BTreeSet::new();
+        for (transition, number) in over {
+            self.numbers_of_cells.delete(&transition.to_bytes()).tried(|| "empty a BPF map")?;
+            free.insert(number - number % cell::BLOCK);
+        }
+        // A block is one stream's, of which nothing is left.
+        for block in free {
+            self.free_blocks.update(&[], &block.to_ne_bytes()).tried(|| "empty a BPF map")?;
         }
         let mut gone = Vec::new();
         for identity in ended {
-            let mut key = [0; stream::BYTES];
-            key[..8].copy_from_slice(&identity.began_ns.to_ne_bytes());
-            key[8..12].copy_from_slice(&identity.tid.to_ne_bytes());
-            self.streams.delete(&key).tried(|| "empty a BPF map")?;
+            self.streams.delete(&identity.to_bytes()).tried(|| "empty a BPF map")?;
             gone.extend(self.numbers.remove(identity));
         }
         gone.sort_unstable();
@@ -128,9 +147,14 @@ impl Counting {
         for (Transition { stream: identity, history, part }, cell) in grown {
             let stream = match self.numbers.get(&identity) {
                 Some(number) => *number,
-                // The kernel had no room to keep the stream's name.
+                // It began since the streams were looked at.
                 None => {
-                    let about = Stream { tid: identity.tid, tgid: None, name: Vec::new() };
+                    let mut value = [0; about::BYTES];
+                    let about = match self.streams.get(&identity.to_bytes(), &mut value) {
+                        Ok(()) => stream_about(identity, &value),
+                        // The kernel had no room to keep its name.
+                        Err(_) => Stream { tid: identity.tid, tgid: None, name: Vec::new() },
+                    };
                     self.introduce(file, identity, &about)?
                 }
             };
@@ -185,6 +209,12 @@ impl Attached for Counting {
         self.take_over(&mut file, &ended)?;
         file.end(end_ns)
     }
+}
+
+/// From its value in the map of streams.
+fn stream_about(identity: Identity, value: &[u8]) -> Stream {
+    let tgid = Some(layout::word(value, about::TGID));
+    Stream { tid: identity.tid, tgid, name: layout::name(value, about::NAME) }
 }
 
 /// `slice_ns` 0: one slice without an end.

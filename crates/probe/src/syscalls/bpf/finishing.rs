@@ -1,20 +1,16 @@
 //! Parts of the programs: a call is finished, by adding to its transition (count) or to the thread's chunk (trace).
 
 use super::assembler::{
-    Assembler, Condition, Function, Label, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9, STACK,
+    Assembler, Condition, Function, Label, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9,
 };
-use super::kernel::Map;
-use super::layout::{call, cell, thread, transition};
+use super::cells::Cells;
+use super::layout::{call, cell, thread};
 use super::programs::{Plan, Purpose, KEPT};
 use crate::syscalls::options::Times;
 
-use Condition::{Equal, Greater, NotEqual, SignedGreater, SignedLess};
+use Condition::{Equal, Greater, SignedGreater, SignedLess};
 use Operand::Number;
 use Width::{Double, Word};
-
-// The stack, between what the programs themselves use.
-const TRANSITION: i16 = -64;
-const CELL: i16 = TRANSITION - cell::BYTES as i16;
 
 /// How a call that is finished came to its end.
 #[derive(Clone, Copy)]
@@ -35,35 +31,17 @@ impl Plan<'_> {
 
     pub fn finish_call(&self, code: &mut Assembler, ending: Ending) {
         match self.purpose {
-            Purpose::Count { transitions, skip, .. } => self.count_call(code, transitions, skip, ending),
+            Purpose::Count { cells, skip, .. } => self.count_call(code, cells, skip, ending),
             Purpose::Trace { .. } => self.trace_call(code, ending),
         }
     }
 
-    fn count_call(&self, code: &mut Assembler, transitions: &Map, skip: u64, ending: Ending) {
+    fn count_call(&self, code: &mut Assembler, cells: Cells, skip: u64, ending: Ending) {
         let lost = code.label();
         let found = code.label();
         let done = code.label();
-        code.load(Double, R1, KEPT, thread::HISTORY);
-        code.store(Double, STACK, TRANSITION + transition::HISTORY, R1);
-        code.load(Double, R1, KEPT, thread::STREAM);
-        code.store(Double, STACK, TRANSITION + transition::STREAM, R1);
-        code.load(Word, R1, KEPT, thread::TID);
-        code.store(Word, STACK, TRANSITION + transition::TID, R1);
-        part(code, skip);
-        code.store(Word, STACK, TRANSITION + transition::PART, R1);
-        code.look_up(transitions, TRANSITION);
-        code.jump_if(R0, NotEqual, Number(0), found);
-        for at in (0..cell::BYTES as i16).step_by(8) {
-            code.store_number(Double, STACK, CELL + at, 0);
-        }
-        code.map(R1, transitions);
-        code.address(R2, STACK, TRANSITION);
-        code.address(R3, STACK, CELL);
-        code.set(R4, 0);
-        code.call(Function::MapUpdate);
-        code.look_up(transitions, TRANSITION);
-        code.jump_if(R0, Equal, Number(0), lost);
+        cells.find_next(code, skip, found);
+        cells.find_transition(code, skip, lost);
         code.here(found);
         code.add_number(R0, cell::CALLS, 1);
         if let Ending::Returned { value, time } = ending {
@@ -82,6 +60,7 @@ impl Plan<'_> {
         }
         code.jump(done);
         code.here(lost);
+        code.store_number(Word, KEPT, thread::PREVIOUS, 0);
         self.lose_one(code);
         code.here(done);
     }
@@ -207,27 +186,6 @@ fn add_square(code: &mut Assembler, time: Register) {
     code.operate(Operation::Multiply, a, Operand::Register(a));
     code.operate(Operation::ShiftLeft, a, Number(32));
     add(code, cell::SQUARES_HIGH, a);
-}
-
-/// R1 becomes the part (`Part`) of the thread's current call.
-fn part(code: &mut Assembler, skip: u64) {
-    code.set(R1, 4);
-    if skip == 0 {
-        return;
-    }
-    let known = code.label();
-    let first = code.label();
-    code.load(Double, R3, KEPT, thread::INDEX);
-    code.set_wide(R2, skip);
-    code.operate(Operation::Subtract, R3, Operand::Register(R2));
-    // The difference is as large as it gets where the index is within the first calls.
-    code.jump_if(R3, SignedLess, Number(1), first);
-    code.jump_if(R3, Greater, Number(3), known);
-    code.copy(R1, R3);
-    code.jump(known);
-    code.here(first);
-    code.set(R1, 0);
-    code.here(known);
 }
 
 #[cfg(test)]

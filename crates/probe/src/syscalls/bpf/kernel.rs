@@ -28,6 +28,8 @@ pub enum MapKind {
     Hash = 1,
     Array = 2,
     CgroupArray = 8,
+    /// Without keys: what was put in last comes out first.
+    Stack = 23,
     Ring = 27,
 }
 
@@ -122,7 +124,8 @@ impl Map {
 
     fn element(&self, key: &[u8], value: *const u8) -> Element {
         assert_eq!(key.len(), self.key_bytes);
-        Element { map: self.descriptor() as u32, key: key.as_ptr() as u64, value: value as u64, flags: 0 }
+        let key = if key.is_empty() { 0 } else { key.as_ptr() as u64 };
+        Element { map: self.descriptor() as u32, key, value: value as u64, flags: 0 }
     }
 
     pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
@@ -141,19 +144,24 @@ impl Map {
     }
 
     /// Every entry that is there all the while, once.
-    pub fn each(&self, mut take: impl FnMut(&[u8], &[u8])) -> Outcome<()> {
-        let mut keys = vec![0; BATCH * self.key_bytes];
-        let mut values = vec![0; BATCH * self.value_bytes];
+    pub fn each(&self, take: impl FnMut(&[u8], &[u8])) -> Outcome<()> {
+        self.first(usize::MAX, take)
+    }
+
+    /// So many of `each`: of an array those with the lowest numbers.
+    pub fn first(&self, mut left: usize, mut take: impl FnMut(&[u8], &[u8])) -> Outcome<()> {
+        let mut keys = vec![0; BATCH.min(left) * self.key_bytes];
+        let mut values = vec![0; BATCH.min(left) * self.value_bytes];
         let mut place = 0u64;
         let mut first = true;
-        loop {
+        while left > 0 {
             let mut next = 0u64;
             let mut batch = Batch {
                 from: if first { 0 } else { &place as *const u64 as u64 },
                 next: &mut next as *mut u64 as u64,
                 keys: keys.as_mut_ptr() as u64,
                 values: values.as_mut_ptr() as u64,
-                count: BATCH as u32,
+                count: BATCH.min(left) as u32,
                 map: self.descriptor() as u32,
                 ..Batch::default()
             };
@@ -165,10 +173,12 @@ impl Map {
             let found = keys.chunks_exact(self.key_bytes).zip(values.chunks_exact(self.value_bytes));
             found.take(batch.count as usize).for_each(|(key, value)| take(key, value));
             if done {
-                return Ok(());
+                break;
             }
+            left -= batch.count as usize;
             (place, first) = (next, false);
         }
+        Ok(())
     }
 }
 

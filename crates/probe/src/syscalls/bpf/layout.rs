@@ -23,8 +23,12 @@ pub mod thread {
     pub const TGID: i16 = 68;
     /// How many names had been changed when this thread's was last looked at.
     pub const RENAMES: i16 = 72;
+    /// Count only: the number of the cell of the call before; 0: none.
+    pub const PREVIOUS: i16 = 80;
+    /// Count only: the number of the next cell of the stream's block; 0: the block has none left.
+    pub const FRESH: i16 = 84;
     /// Bytes of a thread that is counted.
-    pub const BYTES: usize = 80;
+    pub const BYTES: usize = 88;
     /// Trace only. Calls lost before those held.
     pub const LOST: i16 = 80;
     pub const HELD: i16 = 88;
@@ -47,7 +51,7 @@ pub mod call {
     pub const NO_DURATION: u64 = (1 << 48) - 1;
 }
 
-/// A key of the map of transitions; the value is a `Cell`'s numbers.
+/// A key of the map of transitions; the value is the number of its cell, as a word.
 pub mod transition {
     pub const HISTORY: i16 = 0;
     pub const STREAM: i16 = 8;
@@ -56,6 +60,7 @@ pub mod transition {
     pub const BYTES: usize = 24;
 }
 
+/// A value of the array of cells: a `Cell`'s numbers, and what came after it last.
 pub mod cell {
     pub const CALLS: i16 = 0;
     pub const RETURNED: i16 = 8;
@@ -67,7 +72,19 @@ pub mod cell {
     pub const TIMED: i16 = 40;
     pub const SQUARES_LOW: i16 = 48;
     pub const SQUARES_HIGH: i16 = 56;
-    pub const BYTES: usize = 64;
+    /// Two transitions that came after this one; first that which the map of transitions was asked for later.
+    pub const NEXT: [i16; 2] = [64, 80];
+    pub const BYTES: usize = 96;
+    /// Cells are given to streams in blocks, which begin at multiples of this power of two; the first is nobody's.
+    pub const BLOCK: u32 = 8;
+}
+
+pub mod next {
+    /// `NO_HISTORY`: none yet.
+    pub const HISTORY: i16 = 0;
+    /// Of its cell.
+    pub const NUMBER: i16 = 8;
+    pub const NO_HISTORY: i32 = -1;
 }
 
 /// A key of the map of streams.
@@ -109,6 +126,20 @@ pub struct Identity {
     pub tid: u32,
 }
 
+impl Identity {
+    /// From a key of the map of streams.
+    pub fn from_bytes(key: &[u8]) -> Self {
+        Identity { began_ns: double(key, stream::STREAM), tid: word(key, stream::TID) }
+    }
+
+    pub fn to_bytes(self) -> [u8; stream::BYTES] {
+        let mut key = [0; stream::BYTES];
+        key[stream::STREAM as usize..][..8].copy_from_slice(&self.began_ns.to_ne_bytes());
+        key[stream::TID as usize..][..4].copy_from_slice(&self.tid.to_ne_bytes());
+        key
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transition {
     pub stream: Identity,
@@ -121,6 +152,15 @@ impl Transition {
         let stream = Identity { began_ns: double(key, transition::STREAM), tid: word(key, transition::TID) };
         let history = History::from_bits(double(key, transition::HISTORY));
         Transition { stream, history, part: Part::from_number(word(key, transition::PART)) }
+    }
+
+    pub fn to_bytes(self) -> [u8; transition::BYTES] {
+        let mut key = [0; transition::BYTES];
+        key[transition::HISTORY as usize..][..8].copy_from_slice(&self.history.bits().to_ne_bytes());
+        key[transition::STREAM as usize..][..8].copy_from_slice(&self.stream.began_ns.to_ne_bytes());
+        key[transition::TID as usize..][..4].copy_from_slice(&self.stream.tid.to_ne_bytes());
+        key[transition::PART as usize..][..4].copy_from_slice(&self.part.number().to_ne_bytes());
+        key
     }
 }
 

@@ -1,6 +1,7 @@
 //! System calls by eBPF: programs assembled here, loaded by bpf(), attached to raw tracepoints (Linux 5.8).
 
 mod assembler;
+mod cells;
 mod counting;
 mod finishing;
 #[cfg(test)]

@@ -3,12 +3,13 @@
 //! A thread is admitted at its first entry in scope, and stays so. At an entry its call is noted, at the exit the call is
 //! finished: added to its transition (count) or to the thread's chunk (trace). A thread runs on one processor at
 //! a time and only its own calls touch what is kept of it, so nothing here is locked. No loops; every program has
-//! at most some two hundred instructions.
+//! at most some three hundred instructions.
 
 use super::assembler::{
     Assembler, Condition, Function, Instruction, Label, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R6,
     R7, R8, STACK,
 };
+use super::cells::Cells;
 use super::finishing::Ending;
 use super::kernel::Map;
 use super::layout::{about, stream, thread};
@@ -47,7 +48,7 @@ pub struct Scope<'a> {
 }
 
 pub enum Purpose<'a> {
-    Count { transitions: &'a Map, streams: &'a Map, skip: u64, times: Times },
+    Count { cells: Cells<'a>, streams: &'a Map, skip: u64, times: Times },
     Trace { ring: &'a Map, wake_bytes: i32 },
 }
 
@@ -303,8 +304,11 @@ impl Plan<'_> {
             code.load(Double, R1, STACK, NAME + half);
             code.store(Double, KEPT, thread::NAME + half, R1);
         }
-        code.set(R1, -1);
-        code.store(Double, KEPT, thread::HISTORY, R1);
+        code.store_number(Double, KEPT, thread::HISTORY, -1);
+        if let Purpose::Count { .. } = self.purpose {
+            code.store_number(Word, KEPT, thread::PREVIOUS, 0);
+            code.store_number(Word, KEPT, thread::FRESH, 0);
+        }
         self.tell_of_stream(code, 0);
         code.here(same);
     }

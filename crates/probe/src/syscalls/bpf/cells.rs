@@ -1,0 +1,161 @@
+//! Parts of the programs of a count: the cell of a call's transition is found.
+//!
+//! Transitions have numbers, which a hash tells, and under these their cells in an array, as good as memory. Hashing
+//! a key costs more than all else that a count does with a call, and programs repeat themselves. So each cell is told
+//! which two came after it, and is asked first: of ten calls of most programs nine or more then need no key. Cells of
+//! ended streams are given to others; only the stream's own thread and its other cells know a cell's number.
+
+use super::assembler::{
+    Assembler, Condition, Function, Label, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK,
+};
+use super::kernel::Map;
+use super::layout::{cell, next, thread, transition};
+use super::programs::KEPT;
+
+use Condition::{Equal, Greater, NotEqual, SignedLess};
+use Operand::Number;
+use Width::{Double, Word};
+
+// The stack, between what the programs themselves use.
+const TRANSITION: i16 = -64;
+const NUMBER: i16 = TRANSITION - 8;
+/// Whatever comes after a call of this part, or of the one before it, is of this part.
+const LAST_PART: i32 = 4;
+
+/// Where calls are counted: a cell for each transition, found by its number.
+#[derive(Clone, Copy)]
+pub struct Cells<'a> {
+    /// Transition to the number of its cell.
+    pub numbers: &'a Map,
+    /// An array; number 0 is no transition's, and nothing comes after it.
+    pub cells: &'a Map,
+    /// A stack of the first numbers of blocks that no stream has.
+    pub free: &'a Map,
+}
+
+impl Cells<'_> {
+    /// Goes to `found` with the cell of the thread's call in R0, if the cell of the call before was told of it.
+    pub fn find_next(&self, code: &mut Assembler, skip: u64, found: Label) {
+        let other = code.label();
+        unless_in_last_part(code, skip, other);
+        code.look_up_at(self.cells, KEPT, thread::PREVIOUS);
+        code.jump_if(R0, Equal, Number(0), other);
+        code.copy(R9, R0);
+        for place in cell::NEXT {
+            let not_this = code.label();
+            code.load(Double, R1, KEPT, thread::HISTORY);
+            code.load(Double, R2, R9, place + next::HISTORY);
+            code.jump_if(R1, NotEqual, Operand::Register(R2), not_this);
+            code.load(Word, R1, R9, place + next::NUMBER);
+            code.store(Word, KEPT, thread::PREVIOUS, R1);
+            code.look_up_at(self.cells, R9, place + next::NUMBER);
+            code.jump_if(R0, NotEqual, Number(0), found);
+            code.here(not_this);
+        }
+        code.here(other);
+    }
+
+    /// R0 becomes the cell of the transition that the thread's call is, a new one where it is the first; where there is no
+    /// room for it, goes to `lost`. The cell of the call before is told what came after it.
+    pub fn find_transition(&self, code: &mut Assembler, skip: u64, lost: Label) {
+        let known = code.label();
+        let fresh = code.label();
+        let kept = code.label();
+        let told = code.label();
+        code.load(Double, R1, KEPT, thread::HISTORY);
+        code.store(Double, STACK, TRANSITION + transition::HISTORY, R1);
+        code.load(Double, R1, KEPT, thread::STREAM);
+        code.store(Double, STACK, TRANSITION + transition::STREAM, R1);
+        code.load(Word, R1, KEPT, thread::TID);
+        code.store(Word, STACK, TRANSITION + transition::TID, R1);
+        part(code, skip);
+        code.store(Word, STACK, TRANSITION + transition::PART, R1);
+        code.look_up(self.numbers, TRANSITION);
+        code.jump_if(R0, NotEqual, Number(0), known);
+
+        code.load(Word, R1, KEPT, thread::FRESH);
+        code.jump_if(R1, NotEqual, Number(0), fresh);
+        code.map(R1, self.free);
+        code.address(R2, KEPT, thread::FRESH);
+        code.call(Function::MapPop);
+        code.jump_if(R0, NotEqual, Number(0), lost);
+        code.here(fresh);
+        code.load(Word, R1, KEPT, thread::FRESH);
+        code.store(Word, STACK, NUMBER, R1);
+        // Before anyone can find it: the cell may have been another transition's.
+        code.look_up(self.cells, NUMBER);
+        code.jump_if(R0, Equal, Number(0), lost);
+        for at in (0..cell::BYTES as i16).step_by(8) {
+            code.store_number(Double, R0, at, 0);
+        }
+        for place in cell::NEXT {
+            code.store_number(Double, R0, place + next::HISTORY, next::NO_HISTORY);
+        }
+        code.map(R1, self.numbers);
+        code.address(R2, STACK, TRANSITION);
+        code.address(R3, STACK, NUMBER);
+        code.set(R4, 0);
+        code.call(Function::MapUpdate);
+        code.jump_if(R0, NotEqual, Number(0), lost);
+        code.load(Word, R1, KEPT, thread::FRESH);
+        code.operate(Operation::Add, R1, Number(1));
+        code.store(Word, KEPT, thread::FRESH, R1);
+        code.operate(Operation::ShiftLeft, R1, Number(64 - cell::BLOCK.trailing_zeros() as i32));
+        code.jump_if(R1, NotEqual, Number(0), kept);
+        code.store_number(Word, KEPT, thread::FRESH, 0);
+        code.jump(kept);
+
+        code.here(known);
+        code.load(Word, R1, R0, 0);
+        code.store(Word, STACK, NUMBER, R1);
+        code.here(kept);
+        unless_in_last_part(code, skip, told);
+        code.load(Word, R1, KEPT, thread::PREVIOUS);
+        code.jump_if(R1, Equal, Number(0), told);
+        code.look_up_at(self.cells, KEPT, thread::PREVIOUS);
+        code.jump_if(R0, Equal, Number(0), told);
+        let [later, earlier] = cell::NEXT;
+        for at in [next::HISTORY, next::NUMBER] {
+            code.load(Double, R1, R0, later + at);
+            code.store(Double, R0, earlier + at, R1);
+        }
+        code.load(Double, R1, KEPT, thread::HISTORY);
+        code.store(Double, R0, later + next::HISTORY, R1);
+        code.load(Word, R1, STACK, NUMBER);
+        code.store(Word, R0, later + next::NUMBER, R1);
+        code.here(told);
+        code.load(Word, R1, STACK, NUMBER);
+        code.store(Word, KEPT, thread::PREVIOUS, R1);
+        code.look_up(self.cells, NUMBER);
+        code.jump_if(R0, Equal, Number(0), lost);
+    }
+}
+
+/// Goes to `otherwise` where the part does not follow from that of the call before, which the history does not tell.
+fn unless_in_last_part(code: &mut Assembler, skip: u64, otherwise: Label) {
+    if skip > 0 {
+        part(code, skip);
+        code.jump_if(R1, NotEqual, Number(LAST_PART), otherwise);
+    }
+}
+
+/// R1 becomes the part (`Part`) of the thread's current call.
+fn part(code: &mut Assembler, skip: u64) {
+    code.set(R1, LAST_PART);
+    if skip == 0 {
+        return;
+    }
+    let known = code.label();
+    let first = code.label();
+    code.load(Double, R3, KEPT, thread::INDEX);
+    code.set_wide(R2, skip);
+    code.operate(Operation::Subtract, R3, Operand::Register(R2));
+    // The difference is as large as it gets where the index is within the first calls.
+    code.jump_if(R3, SignedLess, Number(1), first);
+    code.jump_if(R3, Greater, Number(3), known);
+    code.copy(R1, R3);
+    code.jump(known);
+    code.here(first);
+    code.set(R1, 0);
+    code.here(known);
+}
