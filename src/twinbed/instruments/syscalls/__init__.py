@@ -15,7 +15,7 @@ calls is from entry to exit: with more programs than CPUs it holds the time for 
 calls times how many returned, null where none was timed; everything else stays exact.  Calls of which none was timed are not
 in the metrics' sums; rare calls that are long (a shell's wait for its child) want ``times: all``.
 
-Limits: ``count`` costs about 5 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
+Limits: ``count`` costs 2 to 4 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
 container has a probe, and each sees the others' calls before it puts them aside.  Context switches and block I/O of single
 programs are not here (a process takes its own along when it ends): ``counters`` has those of each kernel, and no kernel counts
 voluntary context switches apart from others but for each process.
