@@ -17,6 +17,7 @@ DIGITS = {
     "norris": 12,
     "pontius": 12,
     "noint1": 14,
+    "noint2": 14,
     "longley": 13,
     "filip": 10,
     "wampler1": 11,
@@ -41,7 +42,7 @@ def data(name: str) -> dict[str, Column]:
 def formula(name: str, count: int) -> str:
     if name == "longley":
         return "y ~ x1 + x2 + x3 + x4 + x5 + x6"
-    if name == "noint1":
+    if name.startswith("noint"):
         return "y ~ 0 + x"
     return " + ".join(["y ~ x", *(f"I(x^{power})" for power in range(2, count))])
 
