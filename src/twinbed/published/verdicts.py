@@ -89,58 +89,50 @@ def _of_table(table: Table, margin: float, alpha: float, doubts: Mapping[tuple[s
         yield _held(table, cell, reference, margin, alpha, cautions)
 
 
-def _others(cell: Cell) -> dict[str, str]:
-    return {name: value for name, value in cell.labels.items() if name != "testbed"}
-
-
-def _relative(table: Table, cell: Cell) -> Held:
-    """A ratio that is itself what is printed."""
+def _untested(table: Table, cell: Cell, printed: str, reference: str, because: str) -> Held:
+    """A cell beside the physical testbed's, with nothing said of them yet."""
     return Held(
         source=table.source,
         table=table.id,
         cell=cell.place,
         metric=cell.metric,
-        labels=_others(cell),
+        labels={name: value for name, value in cell.labels.items() if name != "testbed"},
         testbed=cell.labels["testbed"],
         n=table.n,
-        printed=cell.printed,
-        reference="E0",
+        printed=printed,
+        reference=reference,
         ratio=None,
-        within_rule=False,
+        within_rule=None,
         intervals_overlap=None,
         ratio_low=None,
         ratio_high=None,
         p_equivalent=None,
         p_different=None,
         verdict=None,
-        because=f"printed as a ratio already, of which {cell.printed} is the power of ten; no spread is printed",
+        because=because,
         cautions=(),
     )
+
+
+def _relative(table: Table, cell: Cell) -> Held:
+    """A ratio that is itself what is printed."""
+    because = f"printed as a ratio already, of which {cell.printed} is the power of ten; no spread is printed"
+    return replace(_untested(table, cell, cell.printed, "E0", because), within_rule=False)
 
 
 def _held(table: Table, cell: Cell, reference: Cell, margin: float, alpha: float, cautions: Sequence[str]) -> Held:
     spreads = tuple(_spread(table, each) for each in (cell, reference))
     found = _tested(table, (cell, reference), spreads, margin, alpha)
-    ratio = cell.number / reference.number if reference.number else None
-    return Held(
-        source=table.source,
-        table=table.id,
-        cell=cell.place,
-        metric=cell.metric,
-        labels=_others(cell),
-        testbed=cell.labels["testbed"],
-        n=table.n,
-        printed=_with_spread(cell, spreads[0]),
-        reference=_with_spread(reference, spreads[1]),
-        ratio=None if ratio is None else float(ratio),
+    because = "" if found else _why_not(table, cell, reference, spreads[0])
+    return replace(
+        _untested(table, cell, _with_spread(cell, spreads[0]), _with_spread(reference, spreads[1]), because),
+        ratio=float(cell.number / reference.number) if reference.number else None,
         within_rule=_within(cell, reference, margin),
         intervals_overlap=_overlap(table, (cell, reference), spreads),
         ratio_low=found.low if found else None,
         ratio_high=found.high if found else None,
         p_equivalent=found.p_equivalent if found else None,
         p_different=found.p_different if found else None,
-        verdict=None,
-        because="" if found else _why_not(table, cell, reference, spreads[0]),
         cautions=tuple(cautions),
     )
 
