@@ -147,23 +147,27 @@ def test_what_never_gets_a_verdict_ends_with_the_most(results: Results) -> None:
     assert results.looks.taken[-1].open == 1
 
 
+def interrupt_after(runs: int, patch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes when one run more than so many has its workload started."""
+    original, left = FakeHost.start, [runs]
+
+    def start(self: Any, argv: Any, **rest: Any) -> Any:
+        left[0] -= argv[0] == "planted-response"
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return original(self, argv, **rest)
+
+    patch.setattr(fake.FakeHost, "start", start)
+
+
 @pytest.mark.parametrize("after", [1, 9, 10, 13, 19])
 def test_a_killed_study_decides_as_any_other(
     after: int, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Results(tmp_path / "whole")
     whole.carry(study())
-    original, left = FakeHost.start, [after]
-
-    def start(self: Any, argv: Any, **rest: Any) -> Any:
-        if argv[0] == "planted-response":
-            left[0] -= 1
-            if left[0] < 0:
-                raise KeyboardInterrupt
-        return original(self, argv, **rest)
-
     with monkeypatch.context() as patch:
-        patch.setattr(fake.FakeHost, "start", start)
+        interrupt_after(after, patch)
         with pytest.raises(KeyboardInterrupt):
             results.carry(study())
     results.carry(study())
@@ -173,15 +177,7 @@ def test_a_killed_study_decides_as_any_other(
 
 def test_blocks_after_the_last_look_wait_for_the_next(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """Peeking costs nothing and tells nothing: verdicts are of the last look."""
-    original, left = FakeHost.start, [15]
-
-    def start(self: Any, argv: Any, **rest: Any) -> Any:
-        left[0] -= argv[0] == "planted-response"
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return original(self, argv, **rest)
-
-    monkeypatch.setattr(fake.FakeHost, "start", start)
+    interrupt_after(15, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         results.carry(study())
     found = compare.run(extracted(results.path))
@@ -190,15 +186,7 @@ def test_blocks_after_the_last_look_wait_for_the_next(results: Results, monkeypa
 
 
 def test_before_the_first_look_there_is_no_verdict(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, left = FakeHost.start, [8]
-
-    def start(self: Any, argv: Any, **rest: Any) -> Any:
-        left[0] -= argv[0] == "planted-response"
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return original(self, argv, **rest)
-
-    monkeypatch.setattr(fake.FakeHost, "start", start)
+    interrupt_after(8, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         results.carry(study(STUDY.replace("0.06", "0.001")))
     found = compare.run(extracted(results.path))
