@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.hosts import process
-from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.agent import PROBE, AgentHost, accept, listen
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
 from twinbed.model.plugin import MACHINE
@@ -92,6 +92,23 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
             raise HostError(f"the lab did not start: {error}{': ' if said else ''}{said}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
         yield Lab(identity, machine, scratch, cgroup)
+
+
+@contextlib.contextmanager
+def another_machine(lab: Lab, name: str, artifacts: Path) -> Iterator[AgentHost]:
+    """A second machine beside the lab's own: a network namespace with an agent, which ends with the lab at the latest."""
+    path = lab.scratch / f"{name}.sock"
+    with listen(path) as server:
+        command = ["unshare", "--net", f"{lab.machine.bin}/{PROBE}", "agent", "--connect", str(path)]
+        running = lab.machine.start(command)
+        connection = accept(server, name, running, _START_LIMIT_S)
+    try:
+        connection.hello(_START_LIMIT_S)
+        machine = AgentHost(name, connection, str(artifacts), artifacts, lab.machine.bin)
+        machine.run(["ip", "link", "set", "lo", "up"])
+        yield machine
+    finally:
+        connection.close()
 
 
 def _end(control: socket.socket, wait: Callable[[], object]) -> None:

@@ -122,7 +122,7 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
                 lab,
                 "bridge and veth",
                 ["ip", "-batch", "-"],
-                f"{bridge.switch()}link add v0 type veth peer name v1\n",
+                f"{bridge.switch('trial')}link add v0 type veth peer name v1\n",
                 "bridge veth",
             ),
             _try(lab, "HTB", ["tc", "-batch", "-"], shaping.plan("v0", Link(rate=10**9)), "sch_htb"),

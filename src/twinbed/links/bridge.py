@@ -1,4 +1,4 @@
-"""The Linux bridge as a switch, and the two kinds of link to it: a veth pair to a container, a tap to a guest.
+"""The Linux bridge as a switch, and the two kinds of link to a switch: a veth pair to a container, a tap to a guest.
 
 Plans are iproute2 batch text.  Spanning tree and multicast snooping are off and forwarding is at once, so that the switch
 sends nothing of its own; IPv6 is off for the same reason.
@@ -9,59 +9,60 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.links.device import Device
+from twinbed.links.layout import Nic
 from twinbed.model.plugin import Applied
 
-SWITCH = "switch0"
-HOST_DEVICE = "eth0"
 QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 
 
-def switch() -> str:
-    return f"link add {SWITCH} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\nlink set {SWITCH} up\n"
+def switch(name: str) -> str:
+    return f"link add {name} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\nlink set {name} up\n"
 
 
-def port(host: str) -> str:
-    """The name of the switch's end of a host's link: at most 15 bytes."""
-    return f"p.{host}"[:15]
+def join(port: str, switch: str) -> str:
+    """A port becomes one of the switch."""
+    return f"link set {port} master {switch}\n"
 
 
-def veth(host: str, mtu: int, namespace_pid: int) -> str:
-    """A link to the network namespace of a process, where its end is named eth0."""
-    end = port(host)
-    return (
-        f"link add {end} mtu {mtu} type veth peer name {HOST_DEVICE} mtu {mtu} netns {namespace_pid}\n"
-        f"link set {end} master {SWITCH} up\n"
-    )
+def veth(nic: Nic, mtu: int, namespace_pid: int) -> str:
+    """A link to the network namespace of a process."""
+    pair = f"link add {nic.port} mtu {mtu} type veth peer name {nic.device} mtu {mtu} netns {namespace_pid}\n"
+    return f"{pair}link set {nic.port} up\n"
 
 
-def tap(host: str, mtu: int) -> str:
-    """A link to a guest's NIC; QEMU opens the tap by its name."""
-    end = port(host)
-    return f"tuntap add dev {end} mode tap vnet_hdr\nlink set {end} mtu {mtu} master {SWITCH} up\n"
+def tap(nic: Nic, mtu: int, queues: int = 1) -> str:
+    """A link to a guest's NIC; QEMU opens the tap by its name, once for each queue."""
+    many = " multi_queue" if queues > 1 else ""
+    return f"tuntap add dev {nic.port} mode tap vnet_hdr{many}\nlink set {nic.port} mtu {mtu} up\n"
 
 
-def address(cidr: str, mtu: int, mac: str) -> str:
+def address(nic: Nic, mtu: int) -> str:
     """On the host itself: its NIC's hardware address, MTU and IP address."""
-    return f"link set {HOST_DEVICE} address {mac} mtu {mtu}\naddr add {cidr} dev {HOST_DEVICE}\nlink set {HOST_DEVICE} up\n"
+    device = f"link set {nic.device} address {nic.mac} mtu {mtu}\n"
+    return f"{device}addr add {nic.address} dev {nic.device}\nlink set {nic.device} up\n"
 
 
-def applied_switch(devices: Sequence[Device]) -> list[Applied]:
-    source = f"ip -j -d link show dev {SWITCH}"
-    found = next((device for device in devices if device.name == SWITCH), None)
+def applied_switch(name: str, devices: Sequence[Device]) -> list[Applied]:
+    source = f"ip -j -d link show dev {name}"
+    found = next((device for device in devices if device.name == name), None)
     return [
-        Applied(SWITCH, "kind", "bridge", found and found.kind, source),
-        Applied(SWITCH, "spanning_tree", 0, found and found.details.get("stp_state"), source),
-        Applied(SWITCH, "multicast_snooping", 0, found and found.details.get("mcast_snooping"), source),
+        Applied(name, "kind", "bridge", found and found.kind, source),
+        Applied(name, "spanning_tree", 0, found and found.details.get("stp_state"), source),
+        Applied(name, "multicast_snooping", 0, found and found.details.get("mcast_snooping"), source),
     ]
 
 
-def applied_port(host: str, mtu: int, kind: str, devices: Sequence[Device]) -> list[Applied]:
-    end = port(host)
+def applied_joined(nic: Nic, devices: Sequence[Device]) -> list[Applied]:
+    found = next((device for device in devices if device.name == nic.port), None)
+    return [Applied(nic.port, "master", nic.switch, found and found.master, "ip -j -d link show")]
+
+
+def applied_port(nic: Nic, mtu: int, kind: str, devices: Sequence[Device]) -> list[Applied]:
+    """Of the device, whatever switch it is on."""
     source = "ip -j -d link show"
-    found = next((device for device in devices if device.name == end), None)
+    found = next((device for device in devices if device.name == nic.port), None)
     return [
-        Applied(end, "kind", kind, found and found.kind, source),
-        Applied(end, "master", SWITCH, found and found.master, source),
-        Applied(end, "mtu", mtu, found and found.mtu, source),
-        Applied(end, "up", True, found and found.up, source),
+        Applied(nic.port, "kind", kind, found and found.kind, source),
+        Applied(nic.port, "mtu", mtu, found and found.mtu, source),
+        Applied(nic.port, "up", True, found and found.up, source),
     ]

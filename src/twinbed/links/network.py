@@ -1,125 +1,163 @@
-"""The network of a lab: switch, links, shapers and addresses, each applied and then read back.
-
-Addresses are private to the lab: pair i has 10.77.i.1 (client) and 10.77.i.2 (server), /24.
-"""
+"""What is set on a host itself: addresses, routes, TCP's settings, the NIC's offloads; each applied and then read back."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
-from twinbed.model.hostsettings import HostSettings
+from twinbed.links.layout import Nic
+from twinbed.model.hostsettings import OFFLOADS, HostSettings
 from twinbed.model.plugin import Applied
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link
 
 H = TypeVar("H")
 T = TypeVar("T")
-CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
-CARRIER = f"/sys/class/net/{bridge.HOST_DEVICE}/carrier"
 CARRIER_LIMIT_S = 10.0
-OFFLOAD_FEATURES = ("sg", "tso", "gso", "gro")
+FORWARDING = "/proc/sys/net/ipv4/ip_forward"
+READ_BACK = {
+    "congestion_control": "net/ipv4/tcp_congestion_control",
+    "autocorking": "net/ipv4/tcp_autocorking",
+    "receive_buffer": "net/ipv4/tcp_rmem",
+    "send_buffer": "net/ipv4/tcp_wmem",
+}
+"""Kernel settings that are recorded whether or not they are set: by the settings' names, below /proc/sys."""
 
 
-def addresses(topology: Topology) -> dict[str, str]:
-    """Host -> IPv4 address."""
-    return {
-        host: f"10.77.{pair}.{role}" for pair, names in enumerate(topology.names()) for role, host in enumerate(names, start=1)
-    }
-
-
-def mac(address: str) -> str:
-    """A locally administered hardware address that follows from the IPv4 address."""
-    return "02:00:" + ":".join(f"{int(part):02x}" for part in address.split("."))
-
-
-def make_switch(machine: AgentHost) -> None:
-    for setting in bridge.QUIET:
-        name, _, value = setting.partition("=")
-        machine.write("/proc/sys/" + name.replace(".", "/"), value.encode())
-    machine.run(["ip", "-batch", "-"], stdin=bridge.switch().encode())
-
-
-def shape(machine: AgentHost, hosts: Sequence[str], topology: Topology) -> None:
-    if plan := "".join(shaping.plan(bridge.port(host), topology.link) for host in hosts):
-        machine.run(["tc", "-batch", "-"], stdin=plan.encode())
-
-
-def configure(host: AgentHost, address: str, topology: Topology, settings: HostSettings) -> None:
-    """On the host itself: addresses, congestion control, offloads."""
+def quieten(host: AgentHost) -> None:
+    """IPv6 off: its neighbour discovery would be traffic of the host's own."""
     for setting in bridge.QUIET:
         name, _, value = setting.partition("=")
         host.write("/proc/sys/" + name.replace(".", "/"), value.encode())
-    plan = bridge.address(f"{address}/24", topology.link.mtu, mac(address))
-    host.run(["ip", "-batch", "-"], stdin=plan.encode())
-    if settings.congestion_control:
-        host.write(CONGESTION_CONTROL, settings.congestion_control.encode())
-    if settings.offload:
-        words = (word for name in OFFLOAD_FEATURES for word in (name, settings.offload))
-        host.run(["ethtool", "-K", bridge.HOST_DEVICE, *words])
-    _until_carrier(host)
 
 
-def _until_carrier(host: AgentHost) -> None:
-    """Or until the limit: whether there is one then, ``applied_on_host`` reads back."""
-    deadline = time.monotonic() + CARRIER_LIMIT_S
-    while host.read(CARRIER) != b"1\n" and time.monotonic() < deadline:
-        time.sleep(0.01)
+def configure(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> None:
+    """Addresses, TCP settings, offloads; ends when every NIC has a carrier, or after the limit."""
+    quieten(host)
+    host.run(["ip", "-batch", "-"], stdin="".join(bridge.address(nic, link.mtu) for nic in nics).encode())
+    set_sysctls(host, settings)
+    for nic in nics:
+        set_offloads(host, nic.device, settings)
+        if plan := shaping.plan(nic.device, link.at("hosts")):
+            host.run(["tc", "-batch", "-"], stdin=plan.encode())
+    for nic in nics:
+        until_carrier(host, nic.device)
 
 
-def applied_on_machine(machine: AgentHost, kinds: Mapping[str, str], topology: Topology) -> list[Applied]:
-    """Read the switch, its ports (host -> kind of device) and their shapers back."""
-    devices = _devices(machine)
-    result = bridge.applied_switch(devices)
-    for host, kind in kinds.items():
-        port = bridge.port(host)
-        result += bridge.applied_port(host, topology.link.mtu, kind, devices)
-        ask_qdiscs, ask_classes = shaping.questions(port)
-        qdiscs, classes = machine.run(ask_qdiscs).stdout, machine.run(ask_classes).text
-        with _understood(machine):
-            result += shaping.applied(port, topology.link, qdiscs, classes)
+def applied(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> list[Applied]:
+    """What ``configure`` set, read back."""
+    devices = devices_of(host)
+    result = applied_sysctls(host, settings)
+    for nic in nics:
+        result += _named(nic, nics, applied_address(host, nic, link.mtu, devices))
+        result += _named(nic, nics, applied_offloads(host, nic.device, settings))
+        if shaping.plan(nic.device, link.at("hosts")):
+            result += [replace(item, subject=host.name) for item in applied_shaping(host, nic.device, link.at("hosts"))]
     return result
 
 
-def applied_on_host(host: AgentHost, address: str, topology: Topology, settings: HostSettings) -> list[Applied]:
-    source = " ".join(device.SHOW)
-    found = next((d for d in _devices(host) if d.name == bridge.HOST_DEVICE), None)
-    result = [
+def _named(nic: Nic, nics: Sequence[Nic], items: list[Applied]) -> list[Applied]:
+    """With the device's name where a host has more than one."""
+    if len(nics) == 1:
+        return items
+    return [replace(item, setting=f"{nic.device}.{item.setting}") for item in items]
+
+
+def set_sysctls(host: AgentHost, settings: HostSettings) -> None:
+    for path, value in settings.sysctls().items():
+        host.write(f"/proc/sys/{path}", value.encode())
+
+
+def applied_sysctls(host: AgentHost, settings: HostSettings) -> list[Applied]:
+    asked = settings.sysctls()
+    return [
         Applied(
-            host.name, "address", f"{address}/24", found and found.addresses[0] if found and found.addresses else None, source
-        ),
-        Applied(host.name, "mac", mac(address), found and found.mac, source),
-        Applied(host.name, "mtu", topology.link.mtu, found and found.mtu, source),
+            host.name,
+            name,
+            asked.get(path),
+            host.read(f"/proc/sys/{path}").decode().strip(),
+            f"/proc/sys/{path}",
+        )
+        for name, path in READ_BACK.items()
+    ]
+
+
+def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
+    if asked := settings.offloads():
+        host.run(["ethtool", "-K", nic, *(word for pair in asked.items() for word in pair)])
+
+
+def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
+    ask = ("ethtool", "-k", nic)
+    features, asked = offloads(host.run(ask).text), settings.offloads()
+    return [Applied(host.name, f"offload.{name}", asked.get(name), features[name], " ".join(ask)) for name in OFFLOADS]
+
+
+def applied_address(host: AgentHost, nic: Nic, mtu: int, devices: Sequence[device.Device]) -> list[Applied]:
+    source = " ".join(device.SHOW)
+    found = next((each for each in devices if each.name == nic.device), None)
+    return [
+        Applied(host.name, "address", nic.address, found and found.addresses[0] if found and found.addresses else None, source),
+        Applied(host.name, "mac", nic.mac, found and found.mac, source),
+        Applied(host.name, "mtu", mtu, found and found.mtu, source),
         Applied(host.name, "up", True, found and found.up, source),
         Applied(host.name, "carrier", True, found and found.carrier, source),
     ]
-    congestion_control = host.read(CONGESTION_CONTROL).decode().strip()
-    result.append(Applied(host.name, "congestion_control", settings.congestion_control, congestion_control, CONGESTION_CONTROL))
-    ask = ("ethtool", "-k", bridge.HOST_DEVICE)
-    features = offloads(host.run(ask).text)
-    return result + [
-        Applied(host.name, f"offload.{name}", settings.offload, features[name], " ".join(ask)) for name in OFFLOAD_FEATURES
-    ]
 
 
-def _devices(host: AgentHost) -> tuple[device.Device, ...]:
+def applied_shaping(host: AgentHost, nic: str, link: Link) -> list[Applied]:
+    """What ``shaping.plan`` put on a device."""
+    ask_qdiscs, ask_classes = shaping.questions(nic)
+    qdiscs, classes = host.run(ask_qdiscs).stdout, host.run(ask_classes).text
+    with understood(host):
+        return shaping.applied(nic, link, qdiscs, classes)
+
+
+def set_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwards: bool) -> None:
+    if forwards:
+        host.write(FORWARDING, b"1")
+    if routes:
+        host.run(["ip", "-batch", "-"], stdin="".join(f"route add {to} via {via}\n" for to, via in routes).encode())
+
+
+def applied_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwards: bool) -> list[Applied]:
+    ask = ("ip", "-j", "route", "show")
+    said = host.run(ask).stdout
+    with understood(host):
+        found = {entry["dst"]: entry.get("gateway") for entry in json.loads(said or b"[]")}
+    result = [Applied(host.name, f"route.{to}", via, found.get(to), " ".join(ask)) for to, via in routes]
+    if forwards:
+        result.append(Applied(host.name, "forwarding", "1", host.read(FORWARDING).decode().strip(), FORWARDING))
+    return result
+
+
+def until_carrier(host: AgentHost, nic: str) -> None:
+    """Or until the limit: whether there is one then, is read back."""
+    deadline = time.monotonic() + CARRIER_LIMIT_S
+    while host.read(f"/sys/class/net/{nic}/carrier") != b"1\n" and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def devices_of(host: AgentHost) -> tuple[device.Device, ...]:
     said = host.run(device.SHOW).stdout
-    with _understood(host):
+    with understood(host):
         return device.parse(said)
 
 
 @contextlib.contextmanager
-def _understood(host: AgentHost) -> Iterator[None]:
+def understood(host: AgentHost) -> Iterator[None]:
     """A host whose tools say what cannot be read fails its run."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise HostError(f"{host.name}: {error}") from error
 
 

@@ -1,8 +1,9 @@
-"""The rate of a link: HTB or TBF on the switch's end, towards the host.  With both ends of a path so shaped, each direction
-passes exactly one shaper.
+"""What a device does to the packets that leave by it: a rate by HTB or TBF, and beneath it delay, jitter and loss by netem, or
+a queue of a given length.
 
 Read back from `tc`: the kernel holds a rate in whole bytes a second, and tc cuts what it prints of it to four digits or more;
-a burst is held as the time it takes, which tc cuts to whole microseconds, for HTB on the way in and on the way out.
+a burst is held as the time it takes, which tc cuts to whole microseconds, for HTB on the way in and on the way out; netem holds
+times in ticks of 64 ns and shares as 32-bit fractions.
 """
 
 from __future__ import annotations
@@ -21,20 +22,32 @@ _BYTES = {"b": (1, 0), "Kb": (1024, 16), "Mb": (1024**2, 1024)}
 """What tc prints after a size: its bytes, and within how many bytes of a multiple of it tc prints the multiple."""
 _TIME_CUT_S = {"htb": 2e-6, "tbf": 1.1e-6}
 """Time that may be missing from a burst: two cuts to a microsecond; for TBF one, and one to the kernel's tick of 64 ns."""
+_SHARE_CUT = 1e-6
+"""tc reads and prints shares by way of 32-bit fractions and floats."""
 
 
 def plan(device: str, link: Link) -> str:
-    """`tc` batch text; empty where the link is not shaped."""
-    if link.rate is None:
-        return ""
-    burst = link.burst_bytes
-    if link.shaper == "tbf":
-        return f"qdisc add dev {device} root handle 1: tbf rate {link.rate}bit burst {burst}b latency {QUEUE_LATENCY}\n"
-    return (
-        f"qdisc add dev {device} root handle 1: htb default 1\n"
-        f"class add dev {device} parent 1: classid 1:1 htb rate {link.rate}bit ceil {link.rate}bit"
-        f" burst {burst}b cburst {burst}b quantum 60000\n"
-    )
+    """`tc` batch text; empty where nothing is done to packets."""
+    text, parent = "", "root"
+    if link.rate is not None:
+        burst = link.burst_bytes
+        if link.shaper == "tbf":
+            text = f"qdisc add dev {device} root handle 1: tbf rate {link.rate}bit burst {burst}b latency {QUEUE_LATENCY}\n"
+        else:
+            text = (
+                f"qdisc add dev {device} root handle 1: htb default 1\n"
+                f"class add dev {device} parent 1: classid 1:1 htb rate {link.rate}bit ceil {link.rate}bit"
+                f" burst {burst}b cburst {burst}b quantum 60000\n"
+            )
+        parent = "parent 1:1"
+    if link.emulates:
+        delay = f" delay {_us(link.delay)} {_us(link.jitter)}" if link.jitter else f" delay {_us(link.delay)}"
+        loss = f" loss random {link.loss * 100:.9g}%" if link.loss is not None else ""
+        how = f"netem limit {link.queue_packets}{delay if link.delay is not None else ''}{loss}"
+        return f"{text}qdisc add dev {device} {parent} handle 2: {how}\n"
+    if link.queue is not None:
+        return f"{text}qdisc add dev {device} {parent} handle 2: pfifo limit {link.queue}\n"
+    return text
 
 
 def questions(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -44,13 +57,21 @@ def questions(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applied]:
     """What is on the device. Raises ValueError when tc said something else."""
-    asked_qdisc, asked_class = (" ".join(question) for question in questions(device))
+    source = " ".join(questions(device)[0])
     try:
-        root: dict[str, Any] = next((entry for entry in json.loads(qdiscs or b"[]") if entry.get("root")), {})
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"`{asked_qdisc}` said something else than qdiscs: {error!r}: {qdiscs[:200]!r}") from None
+        found: list[dict[str, Any]] = json.loads(qdiscs or b"[]")
+        root = next((entry for entry in found if entry.get("root")), {})
+        second = next((entry for entry in found if entry.get("handle") == "2:"), {})
+        return [*_applied_rate(device, link, root, classes), *_applied_leaf(device, link, second, source)]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"`{source}` said something else than qdiscs: {error!r}: {qdiscs[:200]!r}") from None
+
+
+def _applied_rate(device: str, link: Link, root: dict[str, Any], classes: str) -> list[Applied]:
+    asked_qdisc, asked_class = (" ".join(question) for question in questions(device))
     if link.rate is None or link.burst_bytes is None:
-        return [Applied(device, "shaper", None, root.get("kind"), asked_qdisc)]
+        wanted = "netem" if link.emulates else ("pfifo" if link.queue is not None else None)
+        return [Applied(device, "shaper", wanted, root.get("kind"), asked_qdisc)]
     result = [Applied(device, "shaper", link.shaper, root.get("kind"), asked_qdisc)]
     carried = link.rate // 8 * 8
     rates: dict[str, int | None]
@@ -71,6 +92,36 @@ def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applie
         cut = _TIME_CUT_S[link.shaper] * link.rate / 8 + 1 + rounded
         result.append(Applied(device, name, link.burst_bytes, value, source, tolerance=cut / link.burst_bytes))
     return result
+
+
+def _applied_leaf(device: str, link: Link, found: dict[str, Any], source: str) -> list[Applied]:
+    """netem, or the queue alone."""
+    options = found.get("options", {})
+    if not link.emulates:
+        if link.queue is None:
+            return []
+        return [
+            Applied(device, "queue_kind", "pfifo", found.get("kind"), source),
+            Applied(device, "queue", link.queue, options.get("limit"), source),
+        ]
+    delays = options.get("delay", {})
+    return [
+        Applied(device, "emulator", "netem", found.get("kind"), source),
+        Applied(device, "queue", link.queue_packets, options.get("limit"), source),
+        Applied(device, "delay", link.delay or 0, delays.get("delay", 0), source, _cut(link.delay)),
+        Applied(device, "jitter", link.jitter or 0, delays.get("jitter", 0), source, _cut(link.jitter)),
+        Applied(device, "loss", link.loss or 0, options.get("loss-random", {}).get("loss", 0), source, _SHARE_CUT),
+    ]
+
+
+def _cut(seconds: float | None) -> float:
+    """What may be missing from a time, relative: a tick, and the rounding to a microsecond or six digits when it is printed."""
+    return 2e-6 / seconds + 1e-6 if seconds else 0.0
+
+
+def _us(seconds: float | None) -> str:
+    """tc knows no shorter unit for netem."""
+    return f"{(seconds or 0.0) * 1e6:.9g}us"
 
 
 def _as_printed(rate: int) -> int:

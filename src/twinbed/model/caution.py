@@ -55,6 +55,10 @@ class Kind(Enum):
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
     )
+    STAND_IN = (
+        "one machine stands in for two",
+        "what two machines do not share (clocks, interrupts, memory bandwidth) is shared here: use two hosts",
+    )
     FEW_REPLICATES = (
         "too few replicates for an interval that means much",
         "raise replicates; `twinbed plan` says what it costs",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MACHINE = "machine"
 """The name of the place where a testbed's switches, taps and shapers are: the machine that carries the lab."""
+MACHINE2 = "machine2"
+"""The other machine, where a trunk joins two."""
 
 
 @dataclass(frozen=True, slots=True)

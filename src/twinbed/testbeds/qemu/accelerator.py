@@ -66,13 +66,13 @@ def _try(image: Image, probe: Path) -> Proof:
                 guest = boot(
                     stack,
                     lab,
+                    lab.machine,
                     "proof",
                     settings,
                     "kvm",
                     image,
                     evidence=evidence,
-                    tap=None,
-                    mac="",
+                    nics=(),
                     cpus=None,
                     limit_s=_LIMIT_S,
                 )

@@ -2,15 +2,17 @@
 
 The guest boots the image's kernel and initial RAM file system directly; its root is the image's disk, read-only and shared
 by all guests through this machine's page cache, with a RAM file system on top.  Its agent talks over a virtio-serial port,
-its console goes to a file, and its one NIC is joined to a tap.
+its console goes to a file, and its NICs are joined to taps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.image import Image
+from twinbed.links.layout import Nic
 from twinbed.testbeds.qemu.settings import QemuSettings
 
 PROGRAM = "qemu-system-x86_64"
@@ -19,6 +21,7 @@ KERNEL_ARGUMENTS = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
 """``panic=-1`` with ``-no-reboot`` ends QEMU when the kernel panics. None of these touches networking."""
 _LINK_AT_ONCE = {"e1000": ",autonegotiation=off"}
 """QEMU's e1000 else negotiates its link for half a second, and Linux's driver that finds none looks again after two."""
+_FIRST_NIC_SLOT = 16
 EMULATED_ARGUMENTS = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
     " rcupdate.rcu_expedited=1 nowatchdog"
@@ -36,15 +39,19 @@ class Sockets:
 
 
 def command_line(
-    name: str, settings: QemuSettings, accelerator: str, image: Image, sockets: Sockets, tap: str | None, mac: str
+    name: str, settings: QemuSettings, accelerator: str, image: Image, sockets: Sockets, nics: Sequence[Nic]
 ) -> tuple[str, ...]:
-    """``tap`` None leaves the guest without a NIC, as for a proof that it boots."""
+    """A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16
+    on, above all others and in turn."""
     hardware = accelerator == "kvm"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS}"
-    network = (
-        *("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no"),
-        *("-device", f"{settings.nic},netdev=net0,mac={mac},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"),
-    )
+    network: list[str] = []
+    for number, nic in enumerate(nics):
+        options = (
+            f"netdev=net{number},mac={nic.mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
+        )
+        network += ["-netdev", f"tap,id=net{number},ifname={nic.port},script=no,downscript=no"]
+        network += ["-device", f"{settings.nic},{options}"]
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # q35 boots quicker than pc: its interrupts need no ACPI links. Nehalem spares TCG what it emulates slowly.
@@ -59,5 +66,5 @@ def command_line(
         *("-device", "virtio-serial-pci", "-device", f"virtserialport,chardev=agent,name={AGENT_PORT}"),
         *("-serial", f"file:{sockets.console}"),
         *("-qmp", f"unix:{sockets.monitor},server=on,wait=off"),
-        *(network if tap else ()),
+        *network,
     )

@@ -1,4 +1,4 @@
-"""Puts up a testbed of guests: switch, taps, QEMU processes side by side, addresses; everything read back."""
+"""Makes guests: taps on the switches, QEMU processes side by side; what QEMU was told is read back through its monitor."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from twinbed.hosts.agent import cpus_allowed
-from twinbed.hosts.lab import Lab, open_lab
-from twinbed.hosts.passport import describe
+from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.site import Site
 from twinbed.image import find, probe_path
-from twinbed.links import bridge, network
+from twinbed.links.lab_bed import Ground, Made, lab_bed
+from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.hostsettings import share_cpus
-from twinbed.model.plugin import MACHINE, Applied, Bed, Check, Target
+from twinbed.model.plugin import Applied, Bed, Check
 from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import monitor
 from twinbed.testbeds.qemu.accelerator import prove
@@ -48,54 +47,47 @@ class Qemu:
             checks.append(Check("KVM", proof.kvm, proof.found, "in the study file: accelerator: auto, which takes TCG here"))
         return checks
 
-    @contextlib.contextmanager
-    def up(self, params: QemuSettings, topology: Topology, site: Site) -> Iterator[Bed]:
-        proof = prove(site.image, site.probe) if params.accelerator == "auto" else None
-        accelerator = params.accelerator if proof is None else ("kvm" if proof.kvm else "tcg")
-        addresses = network.addresses(topology)
-        cpus = (
-            dict(zip(addresses, share_cpus(len(addresses), params.vcpus, site.cpus), strict=True))
-            if params.cpus == "auto"
-            else {}
+    def up(self, params: QemuSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
+        maker = self.maker(params, site)
+        return lab_bed(dict.fromkeys(("client", "server", "router"), maker), topology, site)
+
+    def maker(self, params: QemuSettings, site: Site) -> GuestMaker:
+        return GuestMaker(params, site)
+
+
+class GuestMaker:
+    own_kernel = True
+
+    def __init__(self, settings: QemuSettings, site: Site) -> None:
+        proof = prove(site.image, site.probe) if settings.accelerator == "auto" else None
+        self.settings = settings
+        self.cpus_each = settings.vcpus
+        self.accelerator = settings.accelerator if proof is None else ("kvm" if proof.kvm else "tcg")
+        self._why = proof.found if proof else "as asked"
+
+    def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:
+        for nic in nics:
+            ground.fabric.attach_guest(nic)
+        machine = ground.fabric.machines[nics[0].machine]
+        guest = boot(
+            ground.stack,
+            ground.lab,
+            machine,
+            name,
+            self.settings,
+            self.accelerator,
+            ground.site.image,
+            evidence=ground.site.place(name),
+            nics=nics,
+            cpus=cpus,
+            limit_s=_BOOT_LIMIT_S,
         )
-        with open_lab(site.probe, site.place(MACHINE)) as lab, contextlib.ExitStack() as stack:
-            network.make_switch(lab.machine)
-            plan = "".join(bridge.tap(name, topology.link.mtu) for name in addresses)
-            lab.machine.run(["ip", "-batch", "-"], stdin=plan.encode())
-            network.shape(lab.machine, list(addresses), topology)
+        return Made(guest.host, partial(_read_back, machine, guest, self.settings, self.accelerator, cpus))
 
-            def start(name: str) -> tuple[Guest, list[Applied], dict[str, Any]]:
-                guest = boot(
-                    *(stack, lab, name, params, accelerator, site.image),
-                    evidence=site.place(name),
-                    tap=bridge.port(name),
-                    mac=network.mac(addresses[name]),
-                    cpus=cpus.get(name),
-                    limit_s=_BOOT_LIMIT_S,
-                )
-                network.configure(guest.host, addresses[name], topology, params)
-                applied = network.applied_on_host(guest.host, addresses[name], topology, params)
-                facts = describe(guest.host, bridge.HOST_DEVICE)
-                more, about = _read_back(lab, guest, params, accelerator, cpus.get(name), facts)
-                return guest, applied + more, {**facts, **about}
-
-            answers = network.on_all(list(addresses), start)
-            applied = network.applied_on_machine(lab.machine, dict.fromkeys(addresses, "tun"), topology)
-            yield Bed(
-                hosts={MACHINE: lab.machine, **{guest.host.name: guest.host for guest, _, _ in answers}},
-                addresses=addresses,
-                targets=[
-                    Target(MACHINE, {bridge.port(name): name for name in addresses}),
-                    *(Target(name, {bridge.HOST_DEVICE: name}, own_kernel=True) for name in addresses),
-                ],
-                applied=applied + [item for _, found, _ in answers for item in found],
-                passport={
-                    MACHINE: describe(lab.machine, None),
-                    **{guest.host.name: facts for guest, _, facts in answers},
-                },
-                cautions=_cautions(params, accelerator, proof.found if proof else "as asked", len(addresses), site.cpus),
-                lab=lab.id,
-            )
+    def cautions(self) -> Sequence[Caution]:
+        if self.accelerator == "tcg":
+            return [Caution(Kind.SOFTWARE_CPU, re.sub(r"\s+", " ", self._why))]
+        return []
 
 
 def _taps(sudo: str) -> Check:
@@ -109,13 +101,18 @@ def _taps(sudo: str) -> Check:
 
 
 def _read_back(
-    lab: Lab, guest: Guest, params: QemuSettings, accelerator: str, cpus: Sequence[int] | None, facts: dict[str, Any]
+    machine: AgentHost,
+    guest: Guest,
+    params: QemuSettings,
+    accelerator: str,
+    cpus: Sequence[int] | None,
+    facts: Mapping[str, Any],
 ) -> tuple[list[Applied], dict[str, Any]]:
     name = guest.host.name
     said = monitor.ask(guest.monitor, name)
     version = said["query-version"]["qemu"]
     running_on = {
-        cpus_allowed(lab.machine.read(f"/proc/{guest.process.pid}/task/{cpu['thread-id']}/status").decode())
+        cpus_allowed(machine.read(f"/proc/{guest.process.pid}/task/{cpu['thread-id']}/status").decode())
         for cpu in said["query-cpus-fast"]
     }
     applied = [
@@ -136,17 +133,6 @@ def _read_back(
         "NIC model": params.nic,
         "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode().strip()),
     }
-
-
-def _cautions(params: QemuSettings, accelerator: str, why: str, hosts: int, cpus: tuple[int, ...]) -> list[Caution]:
-    cautions = []
-    if accelerator == "tcg":
-        cautions.append(Caution(Kind.SOFTWARE_CPU, re.sub(r"\s+", " ", why)))
-    if params.cpus == "none":
-        cautions.append(Caution(Kind.UNPINNED))
-    elif hosts * params.vcpus > len(cpus):
-        cautions.append(Caution(Kind.SHARED_CPU, f"{hosts * params.vcpus} virtual CPUs on {len(cpus)} CPUs"))
-    return cautions
 
 
 qemu = Qemu()

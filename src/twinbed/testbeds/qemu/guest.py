@@ -13,6 +13,7 @@ from twinbed.hosts.agent import AgentHost, Running, accept, listen
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.image import Image
+from twinbed.links.layout import Nic
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
 from twinbed.testbeds.qemu.settings import QemuSettings
 
@@ -40,22 +41,24 @@ class Guest:
 def boot(
     stack: contextlib.ExitStack,
     lab: Lab,
+    machine: AgentHost,
     name: str,
     settings: QemuSettings,
     accelerator: str,
     image: Image,
     *,
     evidence: Path,
-    tap: str | None,
-    mac: str,
+    nics: Sequence[Nic],
     cpus: Sequence[int] | None,
     limit_s: float,
 ) -> Guest:
-    """Boot a guest and wait for its agent. Its console and QEMU's words are in ``evidence``. Raises HostError with both."""
+    """Boot a guest on a machine of the lab and wait for its agent.
+
+    Its console and QEMU's words are in ``evidence``. Raises HostError with both."""
     started = time.monotonic()
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     with listen(sockets.agent) as server:
-        process = lab.machine.start(command_line(name, settings, accelerator, image, sockets, tap, mac), cpus=cpus)
+        process = machine.start(command_line(name, settings, accelerator, image, sockets, nics), cpus=cpus)
         stack.callback(_end, process)
         process.started()
         connection = accept(server, name, process, limit_s)

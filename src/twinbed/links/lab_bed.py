@@ -1,0 +1,141 @@
+"""A testbed inside a lab: switches, and hosts of any kinds, each brought up by the maker of its kind, all side by side."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.lab import Lab, open_lab
+from twinbed.hosts.passport import describe
+from twinbed.hosts.site import Site
+from twinbed.links import network, shaping
+from twinbed.links.fabric import Fabric, open_fabric
+from twinbed.links.layout import DEVICES, Nic, layout
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.hostsettings import HostSettings, share_cpus
+from twinbed.model.plugin import MACHINE, Applied, Bed, Target
+from twinbed.model.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a host is made on. What it needs to be ended goes on ``stack``."""
+
+    stack: contextlib.ExitStack
+    lab: Lab
+    fabric: Fabric
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
+    settings of its own kind, and more facts."""
+
+    host: AgentHost
+    read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
+
+
+class Maker(Protocol):
+    """Makes the hosts of one kind. A maker is for one run."""
+
+    own_kernel: bool
+    cpus_each: int
+    """CPUs that one host is pinned to."""
+
+    @property
+    def settings(self) -> HostSettings: ...
+
+    def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:
+        """Bring a host up, with its links on the switches."""
+        ...
+
+    def cautions(self) -> Sequence[Caution]:
+        """About this kind of host here."""
+        ...
+
+
+@contextlib.contextmanager
+def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iterator[Bed]:
+    """``makers`` maps ``client``, ``server`` and ``router`` to the maker of such hosts; makers may be the same."""
+    plan = layout(topology)
+    roles = {host: _role(host) for host in plan.nics}
+    maker_of = {host: makers[role] for host, role in roles.items()}
+    pinned = [host for host in plan.nics if maker_of[host].settings.cpus == "auto"]
+    shares = share_cpus([maker_of[host].cpus_each for host in pinned], site.cpus)
+    cpus = dict(zip(pinned, shares, strict=True))
+    with (
+        open_lab(site.probe, site.place(MACHINE)) as lab,
+        contextlib.ExitStack() as stack,
+        open_fabric(lab, topology, plan, site) as fabric,
+    ):
+        ground = Ground(stack, lab, fabric, site)
+
+        def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
+            maker, nics = maker_of[name], plan.nics[name]
+            made = maker.start(ground, name, nics, cpus.get(name))
+            host, forwards = made.host, name in plan.routers
+            network.configure(host, nics, topology.link, maker.settings)
+            network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
+            if forwards and name == plan.routers[0]:
+                _emulate(host, topology)
+            applied = network.applied(host, nics, topology.link, maker.settings)
+            applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
+            if forwards and name == plan.routers[0]:
+                applied += _emulated(host, topology)
+            facts = describe(host, DEVICES[0])
+            more, about = made.read_back(facts)
+            return host, applied + more, {**facts, **about}
+
+        answers = network.on_all(list(plan.nics), bring_up)
+        fabric.shape()
+        yield Bed(
+            hosts={**fabric.machines, **{host.name: host for host, _, _ in answers}},
+            addresses=plan.addresses,
+            targets=[
+                *fabric.targets(),
+                *(Target(name, {DEVICES[0]: name}, maker_of[name].own_kernel) for name in plan.addresses),
+            ],
+            applied=fabric.applied() + [item for _, found, _ in answers for item in found],
+            passport={
+                **{name: describe(machine, None) for name, machine in fabric.machines.items()},
+                **{host.name: facts for host, _, facts in answers},
+            },
+            cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
+            lab=lab.id,
+        )
+
+
+def _role(host: str) -> str:
+    return host.rstrip("0123456789")
+
+
+def _emulate(router: AgentHost, topology: Topology) -> None:
+    """Delay, jitter and loss on both ways out of the first router: each direction of a path passes one of them."""
+    if plan := "".join(shaping.plan(nic, topology.link.at("routers")) for nic in DEVICES):
+        router.run(["tc", "-batch", "-"], stdin=plan.encode())
+
+
+def _emulated(router: AgentHost, topology: Topology) -> list[Applied]:
+    link = topology.link.at("routers")
+    return [
+        replace(item, subject=router.name, setting=f"{nic}.{item.setting}")
+        for nic in DEVICES
+        if shaping.plan(nic, link)
+        for item in network.applied_shaping(router, nic, link)
+    ]
+
+
+def _cautions(maker_of: Mapping[str, Maker], cpus: Mapping[str, tuple[int, ...]], available: Sequence[int]) -> list[Caution]:
+    found: list[Caution] = []
+    for maker in {id(maker): maker for maker in maker_of.values()}.values():
+        found += maker.cautions()
+    if any(maker.settings.cpus == "none" for maker in maker_of.values()):
+        found.append(Caution(Kind.UNPINNED))
+    wanted = sum(maker_of[host].cpus_each for host in cpus)
+    if wanted > len(available):
+        found.append(Caution(Kind.SHARED_CPU, f"{wanted} CPUs of {len(cpus)} hosts on {len(available)} CPUs"))
+    return found

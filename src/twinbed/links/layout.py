@@ -1,0 +1,107 @@
+"""Which switches a topology has, on which machine; which NICs its hosts have, on which switch, with which addresses.  Pure.
+
+Addresses are private to the lab.  Without routers pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server),
+/24.  With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
+has 10.78.(r - 1).2 towards the clients and 10.78.r.1 towards the servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from twinbed.model.plugin import MACHINE, MACHINE2
+from twinbed.model.topology import Topology
+
+SWITCH = "switch0"
+DEVICES = ("eth0", "eth1")
+"""A host's NICs, by their names there; a router has two."""
+_FIRST_OF_A_ROUTED_NETWORK = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    name: str
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A host's NIC, and the port at the other end of its link."""
+
+    host: str
+    device: str
+    port: str
+    switch: str
+    machine: str
+    address: str
+    """IPv4, with the length of the prefix."""
+
+    @property
+    def mac(self) -> str:
+        """A locally administered hardware address that follows from the IPv4 address."""
+        return "02:00:" + ":".join(f"{int(part):02x}" for part in self.address.partition("/")[0].split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    switches: tuple[Switch, ...]
+    nics: Mapping[str, tuple[Nic, ...]]
+    """Host -> its NICs: one, or a router's two (towards the clients, towards the servers)."""
+    routes: Mapping[str, tuple[tuple[str, str], ...]]
+    """Host -> (network, next hop)."""
+    routers: tuple[str, ...]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Client or server -> IPv4 address."""
+        return {host: nics[0].address.partition("/")[0] for host, nics in self.nics.items() if host not in self.routers}
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(switch.machine for switch in self.switches))
+
+
+def layout(topology: Topology) -> Layout:
+    return _routed(topology) if topology.routers else _switched(topology)
+
+
+def port(host: str, device: str = DEVICES[0]) -> str:
+    """The name of the switch's end of a link: at most 15 bytes."""
+    return f"p.{host}" if device == DEVICES[0] else f"p.{host}.{device[-1]}"
+
+
+def _nic(host: str, switch: Switch, address: str, device: str = DEVICES[0]) -> Nic:
+    return Nic(host, device, port(host, device), switch.name, switch.machine, f"{address}/24")
+
+
+def _switched(topology: Topology) -> Layout:
+    clients = Switch(SWITCH, MACHINE)
+    servers = clients if topology.trunk == "none" else Switch(SWITCH, MACHINE2)
+    nics: dict[str, tuple[Nic, ...]] = {}
+    for pair, (client, server) in enumerate(topology.names()):
+        nics[client] = (_nic(client, clients, f"10.77.{pair}.1"),)
+        nics[server] = (_nic(server, servers, f"10.77.{pair}.2"),)
+    return Layout(tuple(dict.fromkeys((clients, servers))), nics, {}, ())
+
+
+def _routed(topology: Topology) -> Layout:
+    last = topology.routers
+    switches = tuple(Switch(f"switch{number}", MACHINE) for number in range(last + 1))
+    nics: dict[str, tuple[Nic, ...]] = {}
+    routes: dict[str, tuple[tuple[str, str], ...]] = {}
+    near, far = "10.78.0.0/24", f"10.78.{last}.0/24"
+    for pair, (client, server) in enumerate(topology.names()):
+        nics[client] = (_nic(client, switches[0], f"10.78.0.{_FIRST_OF_A_ROUTED_NETWORK + pair}"),)
+        nics[server] = (_nic(server, switches[-1], f"10.78.{last}.{_FIRST_OF_A_ROUTED_NETWORK + pair}"),)
+        routes[client] = ((far, "10.78.0.2"),)
+        routes[server] = ((near, f"10.78.{last}.1"),)
+    for number, router in enumerate(topology.router_names(), start=1):
+        nics[router] = (
+            _nic(router, switches[number - 1], f"10.78.{number - 1}.2"),
+            _nic(router, switches[number], f"10.78.{number}.1", DEVICES[1]),
+        )
+        towards_servers = ((far, f"10.78.{number}.2"),) if number < last else ()
+        towards_clients = ((near, f"10.78.{number - 1}.1"),) if number > 1 else ()
+        routes[router] = towards_clients + towards_servers
+    return Layout(switches, nics, routes, tuple(topology.router_names()))
