@@ -88,6 +88,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
             builds=True,
         ),
         *preflight.study(drivers),
+        *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
         preflight.room(results, expense(to_do).bytes),
     ]
     problems = [check for check in checks if check.required and not check.works]

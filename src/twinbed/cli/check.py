@@ -18,7 +18,7 @@ def command(study_file: Path | None, style: str) -> int:
 
     Exit code 0: all that is required works; 3: something does not.
     """
-    from twinbed import registry
+    from twinbed import design, registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
     from twinbed.lab import preflight
@@ -30,9 +30,11 @@ def command(study_file: Path | None, style: str) -> int:
             for name, choices in study.testbeds.items()
             for choice in choices
         ]
+        beds = [(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in design.runs(study)]
     else:
+        beds = []
         testbeds = [(name, driver, driver.params()) for name, driver in registry.PLUGINS.drivers.items()]
-    checks = preflight.machine() + preflight.study(testbeds)
+    checks = preflight.machine() + preflight.study(testbeds) + preflight.network(beds)
     rows = [
         {
             "": "ok" if check.works else ("MISSING" if check.required else "optional"),

@@ -26,8 +26,11 @@ from twinbed.model.topology import Topology
 
 DATAPATHS = {"openvswitch": "system", "openvswitch-netdev": "netdev"}
 """Kind of switch -> Open vSwitch's name of the datapath."""
+PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
 SEND_BUFFER = "/proc/sys/net/core/wmem_default"
 _LIMIT_S = 10.0
+_REASON = re.compile(r"\|(?:WARN|ERR|INFO(?=.*does not exist))\|(.*)")
+"""In the log of ovs-vswitchd. That the kernel's datapath is not there, it takes for information."""
 
 
 class Unfit(HostError):
@@ -45,9 +48,10 @@ def host_settings(topology: Topology, settings: HostSettings) -> HostSettings:
             " NIC to finish",
             advice="leave tx, tso and offload out, or set them to off; or take switch: bridge or switch: openvswitch",
         )
-    if topology.link.queue is not None and topology.link.emulated_at == "switch":
+    link = topology.link.at("switch")
+    if link.queue is not None and link.delay is None:  # netem lets go of what it delays, the socket then has room
         raise Unfit(
-            f"queue: {topology.link.queue}: with the userspace datapath of Open vSwitch, what waits at all ports together is"
+            f"queue: {link.queue}: with the userspace datapath of Open vSwitch, what waits at all ports together is"
             f" limited by one socket's send buffer ({SEND_BUFFER})",
             advice="leave queue out; or take switch: bridge or switch: openvswitch",
         )
@@ -227,9 +231,14 @@ class OpenVSwitch:
         return program
 
     def vsctl(self, words: Sequence[str]) -> bytes:
-        """Ends when ovs-vswitchd has done what was asked."""
+        """Ends when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
         ask = ["ovs-vsctl", f"--db=unix:{self._folder}/db.sock", f"--timeout={_LIMIT_S:g}", *words]
-        return self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S).stdout
+        done = self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S)
+        if b"Error detected" in done.stderr:  # with exit code 0
+            said = bytes(self._switch.stderr).decode(errors="replace")
+            why = "; ".join(dict.fromkeys(_REASON.findall(said)))
+            raise HostError(f"{self.machine.name}: ovs-vsctl {' '.join(words)}: {why or done.stderr.decode(errors='replace')}")
+        return done.stdout
 
     def appctl(self, words: Sequence[str]) -> str:
         ask = ["ovs-appctl", f"--target={self._folder}/switch.ctl", *words]
