@@ -117,8 +117,8 @@ def test_a_port_that_is_not_as_asked_disagrees(found: Device, wrong: set[str]) -
 
 @pytest.mark.parametrize("master", [None, "switch1"])
 def test_a_port_of_another_switch_disagrees(master: str | None) -> None:
-    assert all(item.agrees for item in bridge.applied_joined(CLIENT, [port_of()]))
-    assert not any(item.agrees for item in bridge.applied_joined(CLIENT, [port_of(master=master)]))
+    assert all(item.agrees for item in bridge.applied_joined(Port(CLIENT.port, CLIENT.switch), [port_of()]))
+    assert not any(item.agrees for item in bridge.applied_joined(Port(CLIENT.port, CLIENT.switch), [port_of(master=master)]))
 
 
 def test_a_switch_that_is_not_as_asked_disagrees() -> None:

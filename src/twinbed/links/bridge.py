@@ -59,18 +59,17 @@ def address(nic: Nic, mtu: int) -> str:
 def applied_switch(name: str, devices: Sequence[Device], *, vlans: bool = False) -> list[Applied]:
     source = f"ip -j -d link show dev {name}"
     found = next((device for device in devices if device.name == name), None)
-    filtering = 1 if vlans else None  # a kernel without it has no such setting
     return [
         Applied(name, "kind", "bridge", found and found.kind, source),
         Applied(name, "spanning_tree", 0, found and found.details.get("stp_state"), source),
         Applied(name, "multicast_snooping", 0, found and found.details.get("mcast_snooping"), source),
-        Applied(name, "vlan_filtering", filtering, found and found.details.get("vlan_filtering"), source),
+        *([Applied(name, "vlan_filtering", 1, found and found.details.get("vlan_filtering"), source)] if vlans else []),
     ]
 
 
-def applied_joined(port: str, switch: str, devices: Sequence[Device]) -> list[Applied]:
-    found = next((device for device in devices if device.name == port), None)
-    return [Applied(port, "master", switch, found and found.master, "ip -j -d link show")]
+def applied_joined(port: Port, devices: Sequence[Device]) -> list[Applied]:
+    found = next((device for device in devices if device.name == port.device), None)
+    return [Applied(port.device, "master", port.switch, found and found.master, "ip -j -d link show")]
 
 
 def applied_vlan(port: Port, shown: Sequence[Mapping[str, Any]]) -> list[Applied]:

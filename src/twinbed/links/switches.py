@@ -68,7 +68,7 @@ class Bridges:
 
     def applied(self, names: Sequence[str], ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
         result = [item for name in names for item in bridge.applied_switch(name, devices, vlans=self.vlans)]
-        result += [item for port in ports for item in bridge.applied_joined(port.device, port.switch, devices)]
+        result += [item for port in ports for item in bridge.applied_joined(port, devices)]
         if self.vlans:
             said = self.machine.run(bridge.VLANS).stdout
             with network.understood(self.machine):
