@@ -18,7 +18,7 @@ from twinbed.cli.carry import PreflightFailed
 from twinbed.cli.run import command
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.links import network, openvswitch, trunk
+from twinbed.links import bridge, network, openvswitch, trunk
 from twinbed.links.abilities import abilities, every
 from twinbed.model.caution import Kind
 from twinbed.model.plugin import MACHINE, MACHINE2, Bed
@@ -263,6 +263,14 @@ def test_a_tunnel_of_the_kernel_that_is_not_as_asked_fails_the_run(
     failure = reason(one_run("bridge", ", trunk: vxlan"), site())
     assert failure.phase == Phase.CONFIGURE
     assert says in failure.reason
+
+
+def test_a_tunnel_of_the_kernel_that_is_on_no_switch_fails_the_run(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+) -> None:
+    original = bridge.join
+    monkeypatch.setattr(bridge, "join", lambda port, switch: "" if port == trunk.TUNNEL else original(port, switch))
+    assert "tunnel0: master should be 'switch0' " in reason(one_run("bridge", ", trunk: vxlan"), site()).reason
 
 
 def test_another_datapath_fails_the_run(

@@ -10,6 +10,7 @@ from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network
 from twinbed.links.device import Device
 from twinbed.links.layout import DEVICES, layout
+from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 
 IFNAMSIZ = 16

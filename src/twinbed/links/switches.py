@@ -68,7 +68,10 @@ class Bridges:
 
     def applied(self, names: Sequence[str], ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
         result = [item for name in names for item in bridge.applied_switch(name, devices, vlans=self.vlans)]
-        result += [item for port in ports for item in bridge.applied_joined(port, devices)]
+        return result + self._joined(ports, devices)
+
+    def _joined(self, ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
+        result = [item for port in ports for item in bridge.applied_joined(port, devices)]
         if self.vlans:
             said = self.machine.run(bridge.VLANS).stdout
             with network.understood(self.machine):
@@ -78,7 +81,11 @@ class Bridges:
 
     def applied_tunnel(self, end: Tunnel, port: Port, mtu: int, devices: Sequence[Device]) -> list[Applied]:
         outer = mtu + trunk.HEADERS[end.kind]
-        return trunk.applied_end(trunk.CABLE, end, outer, devices) + trunk.applied_tunnel_device(end, mtu, devices)
+        return [
+            *trunk.applied_end(trunk.CABLE, end, outer, devices),
+            *trunk.applied_tunnel_device(end, mtu, devices),
+            *self._joined([port], devices),
+        ]
 
     def _ip(self, plan: str) -> None:
         self.machine.run(["ip", "-batch", "-"], stdin=plan.encode())
