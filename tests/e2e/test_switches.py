@@ -27,7 +27,7 @@ from twinbed.model.study import load
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS, catalogue
 
-RATE = 100_000_000
+RATE = 20_000_000
 GOODPUT = RATE * 1448 / 1514
 """TCP with timestamps in frames of 1,514 bytes, as tc counts them."""
 NETDEV = "openvswitch-netdev"
@@ -67,7 +67,7 @@ def goodput(bed: Bed, client: str, server: str, *how: str) -> float:
 def holds(bed: Bed, client: str = "client", server: str = "server") -> None:
     """Both ways at most the rate, and not for want of a way through."""
     for how in ((), ("-R",)):
-        assert 0.5 * GOODPUT < goodput(bed, client, server, *how) < 1.06 * GOODPUT
+        assert 0.2 * GOODPUT < goodput(bed, client, server, *how) < 1.06 * GOODPUT
 
 
 @pytest.mark.parametrize("vlan", [None, 5])
@@ -78,6 +78,7 @@ def test_open_vswitch_joins_containers_at_the_rate(vlan: int | None, site: Calla
         assert said["p.client", "vlan"] == (vlan or "none")
         assert said["client", "offload.tx"] == said["server", "offload.tx"] == "off"
         assert said["switch0", "send_buffer"] > 0
+        assert re.fullmatch(r"\d+\.\d+\.\d+", bed.passport[MACHINE]["Open vSwitch"])
         holds(bed)
     assert "Open vSwitch" in (site().place(MACHINE) / "ovs-vswitchd.log").read_text()
 
@@ -113,7 +114,7 @@ def test_a_trunk_carries_what_it_says(
     if kind in trunk.HEADERS:
         assert inside == [], "nothing but the tunnel's packets on the cable"
         packets = [line for line in outside if "10.79" in line]
-        assert len(packets) > 100
+        assert len(packets) > 50
         assert all(re.search(WIRE[kind], line) for line in packets)
         said = {(item.subject, item.setting): item.found for item in bed.applied}
         assert said["trunk0", "mtu"] == said["machine2.trunk0", "mtu"] == 1500 + trunk.HEADERS[kind]
@@ -123,7 +124,7 @@ def test_a_trunk_carries_what_it_says(
     else:
         assert outside == []
         frames = [re.search(WIRE[kind], line) for line in inside if re.search(TCP, line)]
-        assert len(frames) > 100
+        assert len(frames) > 50
         assert all(frames)
         if kind == "vlan":
             assert {frame[1] for frame in frames if frame} == {str(vlan or trunk.DEFAULT_VLAN)}

@@ -259,7 +259,8 @@ class Machine:
 
     def start(self, argv: list[str], **_: object) -> Any:
         self.asked.append(argv)
-        log = b"2026-11-21T19:56:05Z|00007|bridge|WARN|could not open network device p.x (No such device)\n"
+        log = b"2026-11-21T19:56:03Z|00006|bridge|INFO|ovs-vswitchd (Open vSwitch) 3.1.0\n"
+        log += b"2026-11-21T19:56:05Z|00007|bridge|WARN|could not open network device p.x (No such device)\n"
         return SimpleNamespace(says=lambda *_: None, stderr=log)
 
 
@@ -271,6 +272,7 @@ def test_what_open_vswitch_could_not_do_is_an_error_with_its_reason(tmp_path: An
     machine = Machine()
     servers = OpenVSwitch(machine, tmp_path / "ovs", "netdev")  # type: ignore[arg-type]
     assert [argv[0] for argv in machine.asked] == ["ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-vswitchd"]
+    assert servers.version == "3.1.0"
     assert all("--detach" not in argv for argv in machine.asked), "they die with the lab"
     machine.answers["ovs_vsctl"] = said(stderr=b"ovs-vsctl: Error detected while setting up 'p.x'.  See ovs-vswitchd log")
     with pytest.raises(HostError, match=r"add-port switch0 p\.x: could not open network device p\.x \(No such device\)"):

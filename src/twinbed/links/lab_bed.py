@@ -102,7 +102,10 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
-                **{name: describe(machine, None) for name, machine in fabric.machines.items()},
+                **{
+                    name: {**describe(machine, None), **fabric.switches[name].facts()}
+                    for name, machine in fabric.machines.items()
+                },
                 **{host.name: facts for host, _, facts in answers},
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],

@@ -154,7 +154,6 @@ class Found:
     ports: Mapping[str, Mapping[str, Any]]
     interfaces: Mapping[str, Mapping[str, Any]]
     carried: Mapping[str, Carried]
-    version: str | None = None
 
 
 def applied_switch(name: str, datapath: str, found: Found) -> list[Applied]:
@@ -247,15 +246,18 @@ class OpenVSwitch:
     def found(self) -> Found:
         """Raises HostError when it cannot be understood."""
         try:
-            tables = {
-                table: {row["name"]: row for row in rows(self.vsctl(["--format=json", "list", table]))}
-                for table in ("bridge", "port", "interface")
-            }
-            version = re.search(r"\(Open vSwitch\) (\S+)", self.appctl(["version"]))
+            said = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
+            bridges, ports, interfaces = ({row["name"]: row for row in rows(line)} for line in said.splitlines() if line)
             shown = carried(self.appctl(["dpif/show"]))
         except (KeyError, ValueError) as error:
             raise HostError(f"{self.machine.name}: {error}") from error
-        return Found(tables["bridge"], tables["port"], tables["interface"], shown, version and version[1])
+        return Found(bridges, ports, interfaces, shown)
+
+    @property
+    def version(self) -> str | None:
+        """As ovs-vswitchd said when it was ready."""
+        found = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
+        return found[1].decode() if found else None
 
     def applied_buffer(self, name: str) -> list[Applied]:
         """What bounds the queues of all ports together, with the userspace datapath."""

@@ -41,6 +41,10 @@ class Switches(Protocol):
 
     def applied_tunnel(self, end: Tunnel, port: Port, mtu: int, devices: Sequence[Device]) -> list[Applied]: ...
 
+    def facts(self) -> dict[str, str | None]:
+        """For the machine's passport."""
+        ...
+
 
 def start(machine: AgentHost, topology: Topology, folder: Path) -> Switches:
     """``folder`` is private to the lab, and not there yet."""
@@ -86,6 +90,9 @@ class Bridges:
             *trunk.applied_tunnel_device(end, mtu, devices),
             *self._joined([port], devices),
         ]
+
+    def facts(self) -> dict[str, str | None]:
+        return {}
 
     def _ip(self, plan: str) -> None:
         self.machine.run(["ip", "-batch", "-"], stdin=plan.encode())
@@ -158,3 +165,6 @@ class OpenVSwitches:
                 Applied(port.device, "neighbour", end.remote_mac, neighbours.get(end.remote), "ovs-appctl tnl/neigh/show"),
             ]
         return result
+
+    def facts(self) -> dict[str, str | None]:
+        return {"Open vSwitch": self.servers.version}
