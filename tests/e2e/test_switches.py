@@ -65,9 +65,11 @@ def goodput(bed: Bed, client: str, server: str, *how: str) -> float:
 
 
 def holds(bed: Bed, client: str = "client", server: str = "server") -> None:
-    """Both ways at most the rate, and not for want of a way through."""
+    """Both ways about the rate, and not for want of a way through: without a shaper there is ten times as much and more.
+
+    A guest on an emulated CPU measures a second less exactly than a container."""
     for how in ((), ("-R",)):
-        assert 0.2 * GOODPUT < goodput(bed, client, server, *how) < 1.06 * GOODPUT
+        assert 0.2 * GOODPUT < goodput(bed, client, server, *how) < 1.25 * GOODPUT
 
 
 @pytest.mark.parametrize("vlan", [None, 5])
