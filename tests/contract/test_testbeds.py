@@ -15,12 +15,15 @@ from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 
 TOPOLOGY = Topology(link=Link(rate=10**9))
+MIXED = {"client": {"driver": "container"}, "server": {"driver": "qemu", "nic": "e1000"}}
 BUILT = [name for name in PLUGINS.drivers if name != "fake"]
 
 
 @contextlib.contextmanager
 def bed_of(driver: str, site: Site, topology: Topology = TOPOLOGY, **settings: object) -> Iterator[Bed]:
     plugin = PLUGINS.drivers[driver]
+    if driver == "mixed":
+        settings = {role: {**kind, **settings} for role, kind in MIXED.items()}
     with plugin.up(plugin.params(**settings), topology, site) as bed:
         yield bed
 
