@@ -216,6 +216,12 @@ class AgentHost:
         channel.send(wire.PING, {})
         return {**channel.result(limit_s), "sent_s": before, "received_s": time.time()}
 
+    def monotonic_ahead_s(self) -> float:
+        """How far the host's monotonic clock is ahead of this machine's, known to half of what a ping takes."""
+        before = time.monotonic()
+        there = float(self.ping()["monotonic_s"])
+        return there - (before + time.monotonic()) / 2
+
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
         """Bring everything in ``artifacts`` to ``to``; nothing to do where the folder is shared."""
         if self.shared is not None:

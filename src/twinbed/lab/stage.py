@@ -127,21 +127,27 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
         raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
-def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> None:
-    """Start all clients at once and wait for each; the first that fails is the run's failure."""
+def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
+    """Start all clients at once and wait for each; the first that fails is the run's failure.
+
+    Gives how far apart they started, seconds: by their hosts' own clocks, each held against this machine's.
+    """
     started = [_start(command, bed, site) for command in commands]
     failures: list[HostError] = []
+    starts: list[float] = []
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
+            starts.append(done.started_monotonic_s - bed.hosts[item.command.host].monotonic_ahead_s())
         except HostError as error:
             failures.append(error)
         finally:
             _keep(item)
     if failures:
         raise failures[0]
+    return max(starts, default=0.0) - min(starts, default=0.0)
 
 
 def still_there(programs: Sequence[Started]) -> None:

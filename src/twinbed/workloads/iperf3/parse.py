@@ -155,8 +155,15 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
 
     whole, real = pa.int64(), pa.float64()
     kinds = {
-        "host": pa.string(), "end": pa.string(), "start_s": real, "seconds": real, "bytes": whole,
-        "retransmissions": whole, "datagrams": whole, "lost_datagrams": whole, "jitter_s": real,
+        "host": pa.string(),
+        "end": pa.string(),
+        "start_s": real,
+        "seconds": real,
+        "bytes": whole,
+        "retransmissions": whole,
+        "datagrams": whole,
+        "lost_datagrams": whole,
+        "jitter_s": real,
     }
     return pa.Table.from_pylist(list(rows), schema=pa.schema(list(kinds.items())))
 
