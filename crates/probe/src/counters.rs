@@ -59,7 +59,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let mut kmsg = with_kmsg.then(Kmsg::open);
 
     recorder.begin();
-    recorder.add_ethtool(&devices);
+    recorder.add_programs(&devices, with_net);
     recorder.write()?;
     let mut stdout = io::stdout();
     let told = stdout
@@ -81,7 +81,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         next += interval_ns * (1 + late.max(0) / interval_ns);
     }
     recorder.begin();
-    recorder.add_ethtool(&devices);
+    recorder.add_programs(&devices, with_net);
     if let Some(kmsg) = &mut kmsg {
         recorder.add(KMSG, kmsg.as_mut().ok().map(Kmsg::drain).as_deref());
     }
@@ -128,15 +128,22 @@ impl Recorder {
         append(&mut self.snapshot, name, content);
     }
 
-    fn add_ethtool(&mut self, devices: &[String]) {
+    /// What the kernel tells by netlink alone, in the words of the programs that ask it.
+    fn add_programs(&mut self, devices: &[String], with_net: bool) {
         for device in devices {
             for option in ["-S", "-k"] {
-                let output =
-                    Command::new("ethtool").args([option, device]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-                let content = output.ok().filter(|o| o.status.success()).map(|o| o.stdout);
-                self.add(&format!("ethtool {option} {device}"), content.as_deref());
+                self.add_program(&["ethtool", option, device]);
             }
         }
+        if with_net {
+            self.add_program(&["tc", "-s", "qdisc"]);
+        }
+    }
+
+    fn add_program(&mut self, argv: &[&str]) {
+        let output = Command::new(argv[0]).args(&argv[1..]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let content = output.ok().filter(|o| o.status.success()).map(|o| o.stdout);
+        self.add(&argv.join(" "), content.as_deref());
     }
 
     fn write(&mut self) -> Outcome<()> {
