@@ -10,7 +10,8 @@ about 8 kB each while it writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,20 @@ STOP_LIMIT_S = 120.0
 """Writing the results of 10 minutes takes an emulated CPU half a minute."""
 _WAITED = 3
 _FATES = {
-    "false": (ARRIVED, ARRIVED),
-    "true_up": (LOST, UNKNOWN),
-    "true_down": (ARRIVED, LOST),
-    "true": (UNKNOWN, UNKNOWN),
+    b"false": (ARRIVED, ARRIVED),
+    b"true_up": (LOST, UNKNOWN),
+    b"true_down": (ARRIVED, LOST),
+    b"true": (UNKNOWN, UNKNOWN),
 }
 """irtt's ``lost``, and what became of the probe there and back."""
+_TIMES = rb'\{(?:\s*"wall":\s*(\d+),\s*"monotonic":\s*(\d+)\s*)?\}'
+_BOTH = rb'\{\s*"receive":\s*' + _TIMES + rb',\s*"send":\s*' + _TIMES + rb"\s*\}"
+_TRIP = re.compile(
+    rb'"seqno":\s*(\d+),\s*"lost":\s*"(\w+)",\s*"timestamps":\s*\{\s*"client":\s*' + _BOTH + rb',\s*"server":\s*' + _BOTH
+)
+_WITHOUT_TRIPS = re.compile(rb'("round_trips":\s*)\[.*\](\s*\}\s*)\Z', re.DOTALL)
+"""Probes are by far the most of it: read by an expression they take a third of the time that JSON takes. An expression that
+does not fit is an error, never a probe less."""
 
 
 def server(target: Target) -> Command:
@@ -76,40 +85,37 @@ def artifact(server: str) -> str:
 def read(file: Path) -> Pair:
     """Raises OSError, ValueError or LookupError where the file is not what irtt writes, or was cut off."""
     server = file.name.removeprefix("irtt-").removesuffix(".json")
+    text = file.read_bytes()
     try:
-        said = json.loads(file.read_bytes())
+        said = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
     except ValueError as error:
         raise ValueError(f"{file.name} of {file.parent.name}: not the JSON of a client that ended in order: {error}") from None
     if broken := {name: said[name]["Code"] for name in ("send_err", "receive_err") if said.get(name)}:
         raise ValueError(f"{file.name} of {file.parent.name}: the client broke off: {broken}")
-    trips, stats = said["round_trips"], said["stats"]
-    if not trips:
-        raise ValueError(f"{file.name} of {file.parent.name}: no probe was sent")
-    stamps = [trip["timestamps"] for trip in trips]
-    monotonic = _stamps(stamps, "monotonic")
-    fates = np.array([_FATES[trip["lost"]] for trip in trips], dtype=np.int64)
+    trips = _TRIP.findall(text)
+    there = text.count(b'"seqno"')
+    if not trips or len(trips) != there:
+        raise ValueError(f"{file.name} of {file.parent.name}: {len(trips)} of {there} probes could be read")
+    columns = list(zip(*trips, strict=True))
+    numbers = [np.array([int(each) if each else MISSING for each in column], dtype=np.int64) for column in columns[2:]]
+    monotonic = _stamps(numbers[1::2])
+    fates = np.array([_FATES[each] for each in columns[1]], dtype=np.int64)
     return Pair(
         client=file.parent.name,
         server=server,
-        sequence=np.array([trip["seqno"] for trip in trips], dtype=np.int64),
-        wall=_stamps(stamps, "wall"),
+        sequence=np.array(columns[0], dtype=np.int64),
+        wall=_stamps(numbers[0::2]),
         monotonic=monotonic,
         fate={CLIENT_TO_SERVER: fates[:, 0], SERVER_TO_CLIENT: fates[:, 1]},
-        judged=_judged(monotonic, stats["duration"]),
-        duplicates=stats["duplicates"],
+        judged=_judged(monotonic, said["stats"]["duration"]),
+        duplicates=said["stats"]["duplicates"],
     )
 
 
-def _stamps(stamps: list[Mapping[str, Any]], clock: str) -> Stamps:
-    def column(end: str, what: str) -> Integers:
-        return np.array([stamp[end][what].get(clock, MISSING) for stamp in stamps], dtype=np.int64)
-
-    return Stamps(
-        client_sent=column("client", "send"),
-        server_received=column("server", "receive"),
-        server_sent=column("server", "send"),
-        client_received=column("client", "receive"),
-    )
+def _stamps(columns: Sequence[Integers]) -> Stamps:
+    """In irtt's order."""
+    client_received, client_sent, server_received, server_sent = columns
+    return Stamps(client_sent, server_received, server_sent, client_received)
 
 
 def _judged(stamps: Stamps, duration_ns: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
