@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from twinbed.instruments.latency import LatencyParams, irtt, latency
+from twinbed.instruments.latency import LatencyParams, irtt, latency, owamp
 from twinbed.model.caution import Kind
 from twinbed.model.plugin import Target
 
@@ -275,3 +275,76 @@ def test_probes_sent_are_the_longest_a_run_may_be() -> None:
     command = irtt.client("client", "server", "10.0.0.2", interval_s=0.01, length=0)
     assert command.argv[command.argv.index("-d") + 1] == "10000s"
     assert command.argv[command.argv.index("-i") + 1] == "10000000ns"
+
+
+OWAMP = LatencyParams(tool="owamp")
+EPOCH = 2_208_988_800
+"""Seconds from 1900 to 1970 (RFC 5905, figure 4)."""
+
+
+def record(sequence: int, sent_s: float, received_s: float | None) -> str:
+    """A line of owping -R, by its manual. Times are whole multiples of 2^-32 of a second."""
+    received = 0 if received_s is None else round((EPOCH + received_s) * 2**32)
+    return f"{sequence} {round((EPOCH + sent_s) * 2**32)} 1 1.525879e-05 {received} 1 2.28882e-05 255"
+
+
+def owping(folder: Path, there: list[str], back: list[str]) -> Any:
+    (folder / "client").mkdir(exist_ok=True)
+    for way, lines in ((THERE, there), (BACK, back)):
+        (folder / "client" / owamp.artifact("server", way)).write_text("".join(f"{line}\n" for line in lines))
+    return latency.extract(OWAMP, folder)
+
+
+def test_owping_s_records_are_read(tmp_path: Path) -> None:
+    """Delays of 2^-10 s there, of 2^-11 s back; there one of 100 is lost and one comes twice, back one is overtaken."""
+    begin = 1_700_000_000.0
+    there = [record(n, begin + n / 128, begin + n / 128 + 2**-10) for n in range(100)]
+    there[7] = record(7, begin + 7 / 128, None)
+    there.insert(20, there[19])
+    back = [record(n, begin + n / 128, begin + n / 128 + (2**-11 if n != 50 else 3 / 128)) for n in range(100)]
+    found = owping(tmp_path, there, back)
+    values = of(found)
+    assert values["probe_loss", THERE] == 0.01 and values["probe_loss", BACK] == 0
+    assert values["probes_sent", ""] == 200 and values["probes_received", ""] == 199
+    assert values["probe_duplicates", ""] == 1
+    assert values["probes_reordered", THERE] == 0 and values["probes_reordered", BACK] == 1
+    assert values["jitter", THERE] == 0 and values["delay_variation_p95", THERE] == 0
+    assert values["probe_rtt_mean", ""] is None, "no packet goes there and back"
+    # Half the difference of the delays, with a bound of half their sum.
+    assert values["clock_offset", ""] == pytest.approx((2**-10 - 2**-11) / 2, abs=2 * NS)
+    assert values["clock_offset_bound", ""] == pytest.approx((2**-10 + 2**-11) / 2, abs=2 * NS)
+    assert kinds(found) == {Kind.CLOCKS_APART}
+    row = found.tables["probes"].to_pylist()[1]
+    assert row["client_sent_ns"] == 1_700_000_000_007_812_500
+    assert row["server_received_ns"] - row["client_sent_ns"] in (976_562, 976_563), "976,562.5"
+
+
+def test_of_owping_one_kernel_has_one_way_delays(tmp_path: Path) -> None:
+    for host, clock in zip(("client", "server"), SHARED, strict=True):
+        (tmp_path / host).mkdir()
+        (tmp_path / host / "clock.json").write_text(f"{json.dumps(clock)}\n" * 2)
+    lines = [record(n, 1e9 + n / 128, 1e9 + n / 128 + 2**-9) for n in range(50)]
+    values = of(owping(tmp_path, lines, lines))
+    assert values["one_way_delay_max", BACK] == pytest.approx(2**-9, abs=NS)
+
+
+def test_a_step_between_owping_s_packets_is_seen_by_what_delays_allow(tmp_path: Path) -> None:
+    there = [record(n, 1e9 + n / 64, 1e9 + n / 64 + 2**-10 + (n >= 192) * 0.5) for n in range(384)]
+    back = [record(n, 1e9 + n / 64 + (n >= 192) * 0.5, 1e9 + n / 64 + 2**-10) for n in range(384)]
+    found = owping(tmp_path, there, back)
+    assert kinds(found) == {Kind.CLOCK_STEP}
+    assert "3.0 s after the first probe" in found.cautions[0].detail
+
+
+@pytest.mark.parametrize("lines", [[], ["owping: FATAL: connection refused"], [record(0, 0.0, 1.0)[:-4]]])
+def test_what_is_no_record_of_owping_is_unreadable(lines: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"owping-server\.client_to_server\.txt of client"):
+        owping(tmp_path, lines, [record(0, 0.0, 1.0)])
+
+
+def test_owping_is_planned_once_each_way() -> None:
+    servers = latency.plan(OWAMP, Target("server", {"eth0": "server"}, clients={"client": "10.77.0.1"}))
+    clients = latency.plan(OWAMP, Target("client", {"eth0": "client"}, servers={"server": "10.77.0.2"}))
+    assert [command.argv[0] for command in servers] == ["owampd", "twinbed-probe"]
+    assert [command.argv[:3] for command in clients[:2]] == [("owping", "-t", "-R"), ("owping", "-f", "-R")]
+    assert OWAMP.programs() == ("owampd", "owping") and PARAMS.programs() == ("irtt",)

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from twinbed.instruments.latency import hostclock, irtt
+from twinbed.instruments.latency import hostclock, irtt, owamp
 from twinbed.instruments.latency.metrics import METRICS
+from twinbed.instruments.latency.probes import CLIENT_TO_SERVER
 from twinbed.instruments.latency.windows import LEAST
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import Command, Extracted, Target
@@ -40,8 +41,13 @@ class LatencyParams(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    tool: Literal["irtt", "owamp"] = Field(
+        "irtt", description="irtt: probes there and back; owamp: owping and owampd, where they are installed, one way each"
+    )
     interval: Duration = Field(0.01, ge=0.001, le=1.0, description="time between probes, such as 10ms")
-    length: Size = Field(0, ge=0, le=1_472, description="bytes of UDP payload; 0: as few as the stamps need (60)")
+    length: Size = Field(
+        0, ge=0, le=1_472, description="bytes of UDP payload (owamp: of padding); 0: as few as the stamps need"
+    )
     window: Duration = Field(1.0, ge=0.02, le=3600, description="jitter is of windows of this length, such as 1s")
 
     @model_validator(mode="after")
@@ -49,6 +55,10 @@ class LatencyParams(BaseModel):
         if self.window < LEAST * self.interval * (1 - 1e-9):
             raise ValueError(f"a window of {self.window:g} s holds fewer than {LEAST} probes, one every {self.interval:g} s")
         return self
+
+    def programs(self) -> Sequence[str]:
+        """What hosts must have installed."""
+        return owamp.PROGRAMS if self.tool == "owamp" else ("irtt",)
 
     def estimate_seconds(self) -> float:
         return 0.3
@@ -66,16 +76,16 @@ class Latency:
     metrics = METRICS
 
     def plan(self, params: Any, target: Target) -> Sequence[Command]:
-        commands = [
-            irtt.client(
-                *(target.name, server, address),
-                interval_s=params.interval,
-                length=params.length,
-            )
-            for server, address in target.servers.items()
-        ]
-        if target.clients:
-            commands.append(irtt.server(target))
+        commands: list[Command] = []
+        if params.tool == "owamp":
+            most, each = irtt.MOST_PROBES, {"interval_s": params.interval, "padding": params.length}
+            for server, address in target.servers.items():
+                commands += owamp.clients(target.name, server, address, most=most, **each)
+            commands += [owamp.server(target.name)] if target.clients else []
+        else:
+            for server, address in target.servers.items():
+                commands.append(irtt.client(target.name, server, address, interval_s=params.interval, length=params.length))
+            commands += [irtt.server(target)] if target.clients else []
         return [*commands, hostclock.command(target.name)] if commands else ()
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:
@@ -83,14 +93,17 @@ class Latency:
 
         from twinbed.instruments.latency import clocks, summary
 
-        files = sorted(artifacts.glob("*/irtt-*.json"))
+        pattern, read = ("*/irtt-*.json", irtt.read)
+        if params.tool == "owamp":
+            pattern, read = (f"*/{owamp.artifact('*', CLIENT_TO_SERVER)}", owamp.read)
+        files = sorted(artifacts.glob(pattern))
         if not files:
-            raise FileNotFoundError(f"no irtt-*.json in {artifacts}")
+            raise FileNotFoundError(f"no {pattern} in {artifacts}")
         found: list[summary.Judged] = []
         cautions: list[Caution] = []
         for file in files:
             try:
-                pair = irtt.read(file)
+                pair = read(file)
             except (OSError, ValueError, LookupError) as error:
                 cautions.append(Caution(Kind.UNREADABLE, str(error)))
                 continue

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from twinbed.instruments.latency.probes import (
+    ABSENT,
     ARRIVED,
     CLIENT_TO_SERVER,
     LOST,
@@ -41,7 +42,7 @@ STOP_LIMIT_S = 120.0
 _WAITED = 3
 _FATES = {
     b"false": (ARRIVED, ARRIVED),
-    b"true_up": (LOST, UNKNOWN),
+    b"true_up": (LOST, ABSENT),
     b"true_down": (ARRIVED, LOST),
     b"true": (UNKNOWN, UNKNOWN),
 }

@@ -13,8 +13,9 @@ import numpy as np
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = WAYS = ("client_to_server", "server_to_client")
 MISSING = np.iinfo(np.int64).min
-ARRIVED, LOST, UNKNOWN = 0, 1, -1
-"""What became of a probe on its way; unknown: it did not come back, and nothing says where it was lost."""
+ARRIVED, LOST, UNKNOWN, ABSENT = range(4)
+"""What became of a probe on its way; unknown: it did not come back, and nothing says where it was lost; absent: it was never
+sent that way."""
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
@@ -48,7 +49,7 @@ class Pair:
     monotonic: Stamps | None
     """None where a tool does not say."""
     fate: dict[str, Integers]
-    """Way -> ARRIVED, LOST or UNKNOWN of each probe that is or could have been sent that way."""
+    """Way -> ARRIVED, LOST, UNKNOWN or ABSENT, of each probe."""
     judged: Flags
     """Probes that had the time to come back: of others it is not known whether they were lost."""
     duplicates: int | None
@@ -79,8 +80,7 @@ class Pair:
     def loss(self, way: str) -> tuple[int, int] | None:
         """(lost, sent) of the judged probes that way; None where it is not known of one of them."""
         fate = self.fate[way][self.judged]
-        if way == SERVER_TO_CLIENT:
-            fate = fate[self.fate[CLIENT_TO_SERVER][self.judged] != LOST]
+        fate = fate[fate != ABSENT]
         if (fate == UNKNOWN).any():
             return None
         return int((fate == LOST).sum()), len(fate)
@@ -91,13 +91,18 @@ class Pair:
 
     @property
     def received(self) -> int:
-        return int((~np.isnan(self.rtt_s)).sum())
+        return int((~self._lost).sum())
 
     @property
-    def round_trip_loss(self) -> tuple[int, int] | None:
+    def whole_loss(self) -> tuple[int, int]:
         """(lost, sent) of the judged probes, wherever they were lost."""
-        back = self.fate[SERVER_TO_CLIENT][self.judged] == ARRIVED
-        return int((~back).sum()), len(back)
+        lost = self._lost[self.judged]
+        return int(lost.sum()), len(lost)
+
+    @property
+    def _lost(self) -> Flags:
+        lost: Flags = np.any([np.isin(fate, (LOST, UNKNOWN)) for fate in self.fate.values()], axis=0)
+        return lost
 
     def reordered(self, way: str) -> int:
         """Probes that were overtaken by one that was sent later."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from twinbed.instruments.latency.clocks import Clocks, absolute_s, unskewed_s
 from twinbed.instruments.latency.metrics import METRICS, value
-from twinbed.instruments.latency.probes import LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
+from twinbed.instruments.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
 from twinbed.instruments.latency.windows import Windows, windows
 from twinbed.model.metric import Value
 
@@ -51,7 +51,7 @@ def values(found: Sequence[Judged], host: str) -> Iterator[Value]:
         yield value("probes_reordered", sum(each.pair.reordered(way) for each in found), host, way)
     yield value("probes_sent", sum(each.pair.sent for each in found), host)
     yield value("probes_received", sum(each.pair.received for each in found), host)
-    yield value("probe_loss", _ratio([each.pair.round_trip_loss for each in found]), host)
+    yield value("probe_loss", _ratio([each.pair.whole_loss for each in found]), host)
     duplicates = [each.pair.duplicates for each in found]
     yield value("probe_duplicates", _sum(duplicates), host)
 
@@ -147,7 +147,7 @@ def probes_table(found: Judged) -> pa.Table:
         least = found.unskewed[way] - _least(found.unskewed[way])
         columns[f"{way}_variation_s"] = _seconds(least)
         fate = pair.fate[way]
-        columns[f"lost_{way}"] = pa.array(fate == LOST, mask=(fate == UNKNOWN) | ~pair.judged)
+        columns[f"lost_{way}"] = pa.array(fate == LOST, mask=np.isin(fate, (UNKNOWN, ABSENT)) | ~pair.judged)
     return pa.table(columns)
 
 
