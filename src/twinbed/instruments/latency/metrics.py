@@ -20,7 +20,7 @@ ONE_WAY: Mapping[str, tuple[str, str]] = {
     "one_way_delay_max": ("s", "longest of the same"),
 }
 VARIATION: Mapping[str, tuple[str, str]] = {
-    "jitter": ("s", "95th percentile less median of one-way delay, as owping's; mean over windows"),
+    "jitter": ("s", "95th percentile less median of one-way delay, as owping's; mean over windows, each way and of both"),
     "jitter_max": ("s", "the same of the window where it is largest"),
     "delay_variation_p95": ("s", "95th percentile of one-way delay less the shortest (PDV, RFC 5481), over the run"),
     "ipdv": ("s", "difference between successive probes' one-way delays (RFC 3393), mean of the absolute values"),

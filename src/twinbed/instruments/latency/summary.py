@@ -44,7 +44,9 @@ def judge(pair: Pair, clocks: Clocks, window_s: float) -> Judged:
 def values(found: Sequence[Judged], host: str) -> Iterator[Value]:
     """Of several pairs together, or of one. Means over windows are over all pairs' windows."""
     yield from _round_trip(np.concatenate([each.pair.rtt_s for each in found]), host)
+    yield from _jitter(found, host, WAYS, "")
     for way in WAYS:
+        yield from _jitter(found, host, (way,), way)
         yield from _one_way([each.absolute[way] for each in found], host, way)
         yield from _variation(found, host, way)
         yield value("probe_loss", _ratio([each.pair.loss(way) for each in found]), host, way)
@@ -89,14 +91,16 @@ def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[
     yield value("one_way_delay_max", _of(there, np.max), host, way)
 
 
-def _variation(found: Sequence[Judged], host: str, way: str) -> Iterator[Value]:
-    jitter = np.concatenate([each.windows[way].jitter_s for each in found])
+def _jitter(found: Sequence[Judged], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
+    jitter = np.concatenate([each.windows[way].jitter_s for each in found for way in ways])
     jitter = jitter[~np.isnan(jitter)]
-    yield value("jitter", _of(jitter, np.mean), host, way)
-    yield value("jitter_max", _of(jitter, np.max), host, way)
-    yield value(
-        "delay_variation_p95", _quantile(np.concatenate([_above_least(each.unskewed[way]) for each in found]), 0.95), host, way
-    )
+    yield value("jitter", _of(jitter, np.mean), host, direction)
+    yield value("jitter_max", _of(jitter, np.max), host, direction)
+
+
+def _variation(found: Sequence[Judged], host: str, way: str) -> Iterator[Value]:
+    above = np.concatenate([_above_least(each.unskewed[way]) for each in found])
+    yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
     successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in found])
     yield value("ipdv", _of(successive[~np.isnan(successive)], np.mean), host, way)
 
