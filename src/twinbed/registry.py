@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed.instruments.counters import counters
+from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.model.study import Catalogue
@@ -31,7 +32,7 @@ class Plugins:
 PLUGINS = Plugins(
     drivers={driver.name: driver for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), fake)},
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, syscalls)},
+    instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
 )
 
 

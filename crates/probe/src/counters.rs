@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::{Command, Stdio};
 
 use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome, Tried};
+use crate::stop::Stop;
 use crate::sys;
 
 const ALWAYS: [&str; 9] = [
@@ -233,41 +233,6 @@ impl Kmsg {
 fn sequence(record: &[u8]) -> Option<u64> {
     let field = record.split(|byte| *byte == b',').nth(1)?;
     std::str::from_utf8(field).ok()?.parse().ok()
-}
-
-/// SIGTERM and SIGINT, taken by waiting for them.
-struct Stop(libc::sigset_t);
-
-impl Stop {
-    fn block() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            let mut set = set.assume_init();
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::sigaddset(&mut set, libc::SIGINT);
-            sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
-            Ok(Stop(set))
-        }
-    }
-
-    /// Waits until the monotonic clock shows `at`, in nanoseconds; true if told to stop before.
-    fn wait_until(&self, at: i64) -> bool {
-        loop {
-            let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-            let left = (at - s * NS_PER_S - ns).max(0);
-            let limit = libc::timespec { tv_sec: left / NS_PER_S, tv_nsec: left % NS_PER_S };
-            // SAFETY: set and limit are valid; no information is asked for.
-            let taken = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &limit) };
-            if taken > 0 {
-                return true;
-            }
-            if io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN) {
-                return false;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod clock;
 mod command;
 mod container;
 mod counters;
@@ -17,6 +18,7 @@ mod mounts;
 mod port;
 mod reap;
 mod request;
+mod stop;
 mod sys;
 mod syscalls;
 
@@ -26,7 +28,7 @@ use std::process::ExitCode;
 use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
-const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|syscalls|version [arguments]";
+const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|clock|counters|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -51,6 +53,7 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "lab" => lab::main(arguments),
         "container" => container::main(arguments),
         "init" => init::main(),
+        "clock" => clock::main(arguments),
         "counters" => counters::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {

@@ -30,13 +30,15 @@ def command(study_file: Path | None, style: str) -> int:
             for name, choices in study.testbeds.items()
             for choice in choices
         ]
+        instruments = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.instruments.values())
     else:
         testbeds = [
             (name, driver, driver.params())
             for name, driver in registry.PLUGINS.drivers.items()
             if not any(field.is_required() for field in driver.params.model_fields.values())
         ]
-    checks = preflight.machine() + preflight.study(testbeds)
+        instruments = {}
+    checks = preflight.machine() + preflight.study(testbeds) + preflight.programs(list(instruments))
     rows = [
         {
             "": "ok" if check.works else ("MISSING" if check.required else "optional"),
