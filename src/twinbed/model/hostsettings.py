@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from twinbed.model.units import Size
 
 OnOff = Literal["on", "off"]
+TOGETHER = ("sg", "tso", "gso", "gro")
+"""What ``offload`` sets."""
+OFFLOADS = (*TOGETHER, "rx", "tx")
+"""Each by ethtool's short name."""
 
 
 class HostSettings(BaseModel):
@@ -20,11 +26,48 @@ class HostSettings(BaseModel):
     offload: OnOff | None = Field(
         None, description="sg, tso, gso and gro of the hosts' NICs, together; null leaves what the driver sets"
     )
+    sg: OnOff | None = Field(None, description="scatter-gather alone")
+    tso: OnOff | None = Field(None, description="TCP segmentation offload alone")
+    gso: OnOff | None = Field(None, description="generic segmentation offload alone")
+    gro: OnOff | None = Field(None, description="generic receive offload alone")
+    rx: OnOff | None = Field(None, description="checksums of received packets checked by the NIC")
+    tx: OnOff | None = Field(None, description="checksums of sent packets made by the NIC")
     congestion_control: str | None = Field(
         None,
         pattern="^[a-z_0-9]+$",
         description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
     )
+    autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
+    receive_buffer: Size | None = Field(
+        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: the kernel's own"
+    )
+    send_buffer: Size | None = Field(
+        None, ge=4096, le=2**30, description="of every TCP socket, fixed: no tuning by the kernel; null: the kernel's own"
+    )
+
+    @model_validator(mode="after")
+    def _once(self) -> HostSettings:
+        alone = [name for name in TOGETHER if getattr(self, name) is not None]
+        if self.offload is not None and alone:
+            raise ValueError(f"offload sets {', '.join(alone)} too: give offload, or each of them, but not both")
+        return self
+
+    def offloads(self) -> dict[str, OnOff]:
+        """What is asked of the NIC, by ethtool's short names; what is left as it is found is not in it."""
+        asked = {name: getattr(self, name) or (self.offload if name in TOGETHER else None) for name in OFFLOADS}
+        return {name: value for name, value in asked.items() if value is not None}
+
+    def sysctls(self) -> dict[str, str]:
+        """What is asked of the kernel's TCP, by path below /proc/sys."""
+        asked: dict[str, str] = {}
+        if self.congestion_control:
+            asked["net/ipv4/tcp_congestion_control"] = self.congestion_control
+        if self.autocorking:
+            asked["net/ipv4/tcp_autocorking"] = str(int(self.autocorking == "on"))
+        for name, size in (("tcp_rmem", self.receive_buffer), ("tcp_wmem", self.send_buffer)):
+            if size is not None:
+                asked[f"net/ipv4/{name}"] = f"{size}\t{size}\t{size}"
+        return asked
 
 
 def share_cpus(hosts: int, each: int, available: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -1,45 +1,120 @@
-"""The network between hosts: which hosts there are, the switch, and what each link carries."""
+"""The network between hosts: which hosts there are, the switches, what joins them, and what each link carries."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from twinbed.model.units import Rate, Size
+from twinbed.model.units import Duration, Rate, Share, Size
+
+Place = Literal["switch", "hosts", "routers"]
+
+_LEAST_BURST_BYTES = 65536 + 1024
+"""A 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
+_LEAST_QUEUE_PACKETS = 1000
 
 
 class Link(BaseModel):
-    """A host's link to the switch. Its rate is enforced in both directions, at the switch's end of the two links."""
+    """A host's link to its switch. Each direction of a path from one host to another meets each setting exactly once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rate: Rate | None = Field(None, description="bits per second each way, such as 1gbit; null leaves the link unshaped")
+    rate: Rate | None = Field(None, gt=0, description="bits per second each way, such as 1gbit; null leaves the link unshaped")
     shaper: Literal["htb", "tbf"] = Field("htb", description="queueing discipline that enforces the rate")
-    burst: Size | None = Field(None, description="bytes that may pass at once; null: 1 ms at the rate, at least 64 KiB")
+    burst: Size | None = Field(None, description="bytes that may pass at once; null: 1 ms at the rate, at least 65 KiB")
+    delay: Duration | None = Field(None, ge=0, le=60, description="one-way delay added to each direction of a path (netem)")
+    jitter: Duration | None = Field(None, gt=0, le=60, description="the delay varies evenly within this much of it (netem)")
+    loss: Share | None = Field(None, gt=0, lt=1, description="share of packets lost at random in each direction (netem)")
+    queue: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000,
+        description="packets that may wait at the shaper; null: the kernel's own, or what the delay needs",
+    )
+    emulated_at: Place = Field(
+        "switch",
+        description="where delay, jitter and loss are made: at the switch's ports, in the hosts, or in the first router",
+    )
     mtu: int = Field(1500, ge=576, le=9000, description="largest IP packet, bytes")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Link:
+        if self.jitter is not None and (self.delay is None or self.jitter > self.delay):
+            raise ValueError("jitter is how far the delay varies both ways, so it needs a delay that is at least as long")
+        return self
 
     @property
     def burst_bytes(self) -> int | None:
-        """The burst in force: a 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
+        """The burst in force."""
         if self.rate is None:
             return None
-        return self.burst if self.burst is not None else max(self.rate // 8 // 1000, 65536 + 1024)
+        return self.burst if self.burst is not None else max(self.rate // 8 // 1000, _LEAST_BURST_BYTES)
+
+    @property
+    def emulates(self) -> bool:
+        """Whether netem is needed."""
+        return self.delay is not None or self.loss is not None
+
+    @property
+    def queue_packets(self) -> int | None:
+        """The queue in force: twice what is on its way at the rate, so that a delay alone loses nothing."""
+        if self.queue is not None or not self.emulates:
+            return self.queue
+        rate = self.rate or 10**10
+        on_its_way = rate * (self.delay or 0.0) / 8 / self.mtu
+        return max(_LEAST_QUEUE_PACKETS, math.ceil(2 * on_its_way))
+
+    def at(self, place: Place) -> Link:
+        """What of the link is made at ``place``: the rate at the switch, the rest where it is emulated."""
+        nothing: dict[str, object] = {}
+        if place != "switch":
+            nothing |= {"rate": None, "burst": None}
+        if place != self.emulated_at or not self.emulates:
+            nothing |= {"delay": None, "jitter": None, "loss": None}
+            if place != "switch":
+                nothing |= {"queue": None}
+        return self.model_copy(update=nothing)
 
 
 class Topology(BaseModel):
-    """``pairs`` isolated client/server pairs, all on one switch."""
+    """``pairs`` client/server pairs on one switch, on the switches of two machines, or at the ends of a chain of routers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["pairs"] = Field("pairs", description="pairs: clients and servers, one to one")
     pairs: int = Field(1, ge=1, le=80, description="number of client/server pairs")
-    switch: Literal["bridge"] = Field("bridge", description="what joins the links: bridge, the Linux bridge")
+    switch: Literal["bridge", "openvswitch", "openvswitch-netdev"] = Field(
+        "bridge",
+        description="what joins the links: bridge, the Linux bridge; openvswitch, with the kernel's datapath;"
+        " openvswitch-netdev, with the userspace datapath",
+    )
+    vlan: int | None = Field(
+        None, ge=1, le=4094, description="VLAN that the hosts' ports are in; null: the switch tags nothing"
+    )
+    trunk: Literal["none", "plain", "vlan", "gre", "vxlan"] = Field(
+        "none",
+        description="none: one switch; else clients and servers are on two machines, and this joins their switches",
+    )
+    routers: int = Field(0, ge=0, le=16, description="routers in a chain between clients and servers")
     link: Link = Field(Link(), description="every host's link to the switch")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Topology:
+        if self.trunk != "none" and self.routers:
+            raise ValueError("a trunk joins two switches of one network; with routers there are several: leave one of them out")
+        if self.link.emulates and self.link.emulated_at == "routers" and not self.routers:
+            raise ValueError("emulated_at: routers needs at least one router")
+        return self
 
     def names(self) -> Sequence[tuple[str, str]]:
         """(client, server) of each pair; without a number where there is only one."""
         if self.pairs == 1:
             return (("client", "server"),)
         return tuple((f"client{i}", f"server{i}") for i in range(1, self.pairs + 1))
+
+    def router_names(self) -> Sequence[str]:
+        """From the clients' side to the servers'."""
+        return ("router",) if self.routers == 1 else tuple(f"router{i}" for i in range(1, self.routers + 1))
