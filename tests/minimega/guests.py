@@ -7,7 +7,7 @@ import socket
 import threading
 from pathlib import Path
 
-from twinbed.hosts.agent import AgentHost, accept, listen
+from twinbed.hosts.agent import AgentHost, Running, accept, listen
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
@@ -23,6 +23,7 @@ class Containers:
         self._lab, self._probe, self._rootfs = lab, probe, rootfs
         self._hosts: dict[str, AgentHost] = {}
         self._folders: dict[str, Path] = {}
+        self._captures: dict[str, Running] = {}
         self._lock = threading.Lock()
         lab.machine.run(["ip", "link", "add", SWITCH, "type", "bridge"])
         lab.machine.run(["ip", "link", "set", SWITCH, "up"])
@@ -73,6 +74,17 @@ class Containers:
             host = self._hosts.pop(name, None)
         if host is not None:
             host.close()
+
+    def capture(self, name: str, to: Path) -> None:
+        tap = f"mega_tap{self._folders[name].name}"
+        program = self._lab.machine.start(["tcpdump", "-i", tap, "--immediate-mode", "-U", "-Z", "root", "-s", "1600", "-w", str(to)])
+        program.says(b"listening on", _LIMIT_S)
+        self._captures[name] = program
+
+    def end_capture(self, name: str) -> None:
+        program = self._captures.pop(name)
+        program.signal(2)
+        program.wait(_LIMIT_S)
 
 
 def _splice(near: Path, far: Path) -> None:

@@ -34,6 +34,8 @@ class GuestMaker(Protocol):
     def read(self, name: str, path: str) -> bytes: ...
     def write(self, name: str, path: str, content: bytes) -> None: ...
     def end(self, name: str) -> None: ...
+    def capture(self, name: str, to: Path) -> None: ...
+    def end_capture(self, name: str) -> None: ...
 
 
 @dataclass
@@ -347,10 +349,14 @@ class StandIn:
         return {"Header": recording.header("namespace lab1 capture"), "Tabular": rows}
 
     def _do_capture_pcap_vm(self, space: Namespace, name: str, nic: str, file: str) -> None:
-        (self.files / file).write_bytes(b"pcap")
+        if self.guests is not None:
+            self.guests.capture(name, self.files / file)
         space.captures[f"{name}:{nic}"] = str(self.files / file)
 
     def _do_clear_capture(self, space: Namespace) -> None:
+        for nic in space.captures:
+            if self.guests is not None:
+                self.guests.end_capture(nic.partition(":")[0])
         space.captures.clear()
 
     # Command and control

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::agent::{in_thread, serve_both, Ending};
 use crate::arguments::{number, Arguments};
@@ -23,6 +23,8 @@ const ANSWER_BYTES: usize = 512 * 1024;
 const KEPT_BYTES: usize = 4 << 20;
 const REQUEST_BYTES: usize = 1 << 20;
 const CHUNK_BYTES: usize = 64 * 1024;
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_STEP: Duration = Duration::from_millis(5);
 
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let word = |arguments: &mut Arguments, what: &str| {
@@ -137,7 +139,7 @@ impl Desk {
 }
 
 fn exchange(socket: &str, sequence: u64, wait_ms: u32, bytes: &[u8]) -> Outcome<Vec<u8>> {
-    let mut stream = UnixStream::connect(socket).tried(|| format!("connect to {socket}"))?;
+    let mut stream = reach(socket).tried(|| format!("connect to {socket}"))?;
     let mut request = sequence.to_le_bytes().to_vec();
     request.extend(wait_ms.to_le_bytes());
     request.extend((bytes.len() as u32).to_le_bytes());
@@ -151,6 +153,18 @@ fn exchange(socket: &str, sequence: u64, wait_ms: u32, bytes: &[u8]) -> Outcome<
         Ok(answer)
     };
     answered().tried(|| format!("make exchange {sequence} over {socket}"))
+}
+
+/// Whoever serves may only just have been started.
+fn reach(socket: &str) -> io::Result<UnixStream> {
+    let start = Instant::now();
+    loop {
+        match UnixStream::connect(socket) {
+            Err(error) if start.elapsed() > CONNECT_LIMIT => return Err(error),
+            Err(_) => std::thread::sleep(CONNECT_STEP),
+            Ok(stream) => return Ok(stream),
+        }
+    }
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
