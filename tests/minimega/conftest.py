@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from minimega.guests import Containers
-from minimega.standin import StandIn, standing_in
 
+from minimega.guests import Containers, Machines
+from minimega.standin import StandIn, standing_in
 from twinbed.hosts.lab import open_lab
 from twinbed.image import Image
 
@@ -30,5 +30,13 @@ def server(base: Path) -> Iterator[StandIn]:
 def real(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[StandIn]:
     """With containers as guests."""
     (tmp_path / "lab").mkdir()
-    with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Containers(lab, probe, image.rootfs)) as server:
+    with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Containers(lab, probe, image)) as server:
+        yield server
+
+
+@pytest.fixture
+def machines(base: Path, image: Image, probe: Path, tmp_path: Path) -> Iterator[StandIn]:
+    """With virtual machines as guests."""
+    (tmp_path / "lab").mkdir()
+    with open_lab(probe, tmp_path / "lab") as lab, standing_in(base, Machines(lab, probe, image)) as server:
         yield server

@@ -1,26 +1,32 @@
-"""Guests that are real: containers of a lab, with real packets between them. What reaches them is what the stand-in carries."""
+"""Guests that are real, containers or virtual machines of a lab, with real packets between them.
+
+An agent of ours is in the place of minimega's client (miniccc): what reaches it is what the stand-in carries.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from twinbed.hosts.agent import AgentHost, Running, accept, listen
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
+from twinbed.image import Image
 
 SWITCH = "mega_bridge"
-_LIMIT_S = 10.0
+_LIMIT_S = 40.0
 
 
-class Containers:
-    """One lab holds them all; a guest's client is an agent of ours, and its virtio-serial port a socket beside it."""
+class Guests:
+    """One lab holds them all."""
 
-    def __init__(self, lab: Lab, probe: Path, rootfs: Path) -> None:
-        self._lab, self._probe, self._rootfs = lab, probe, rootfs
+    def __init__(self, lab: Lab, probe: Path, image: Image) -> None:
+        self._lab, self._probe, self._image = lab, probe, image
         self._hosts: dict[str, AgentHost] = {}
         self._folders: dict[str, Path] = {}
         self._captures: dict[str, Running] = {}
@@ -28,27 +34,22 @@ class Containers:
         lab.machine.run(["ip", "link", "add", SWITCH, "type", "bridge"])
         lab.machine.run(["ip", "link", "set", SWITCH, "up"])
 
-    def boot(self, name: str, mac: str, folder: Path) -> None:
-        inside = folder / "miniccc"
-        (inside / "files").mkdir(parents=True)
-        scratch = self._lab.scratch / f"{name}.{folder.name}"
-        scratch.mkdir()
-        with listen(scratch / "sock") as server:
-            command = [
-                *("twinbed-probe", "container", "--root", str(self._rootfs), "--scratch", str(scratch), "--hostname", name),
-                *("--connect", str(scratch / "sock"), "--bind", f"{inside}:/tmp/miniccc"),
-            ]
-            running = self._lab.machine.start(command)
-            pid = running.started()
+    def boot(self, name: str, data: Mapping[str, Any], folder: Path) -> None:
+        with listen(self._lab.scratch / f"{folder.name}.sock") as server:
+            running = self._start(name, data, folder, self._lab.scratch / f"{folder.name}.sock")
+            running.started()
             connection: Connection = accept(server, name, running, _LIMIT_S)
         connection.hello(_LIMIT_S)
-        tap = f"mega_tap{folder.name}"
-        batch = f"link add {tap} type veth peer name eth0 address {mac} netns {pid}\nlink set {tap} master {SWITCH} up\n"
-        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
-        _splice(folder / "virtio-serial0", inside / "port")
+        self._joined(folder, data, running)
         with self._lock:
             self._hosts[name] = AgentHost(name, connection, "/run/twinbed")
             self._folders[name] = folder
+
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
+        raise NotImplementedError
+
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
+        raise NotImplementedError
 
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
         try:
@@ -58,8 +59,6 @@ class Containers:
         return done.stdout, done.stderr
 
     def background(self, name: str, argv: list[str]) -> None:
-        if argv[1:3] == ["agent", "--port"]:
-            argv = [argv[0], "agent", "--connect", "/tmp/miniccc/port"]
         with contextlib.suppress(HostError):
             self._hosts[name].start(argv).started()
 
@@ -77,7 +76,9 @@ class Containers:
 
     def capture(self, name: str, to: Path) -> None:
         tap = f"mega_tap{self._folders[name].name}"
-        program = self._lab.machine.start(["tcpdump", "-i", tap, "--immediate-mode", "-U", "-Z", "root", "-s", "1600", "-w", str(to)])
+        program = self._lab.machine.start(
+            ["tcpdump", "-i", tap, "--immediate-mode", "-U", "-Z", "root", "-s", "1600", "-w", str(to)]
+        )
         program.says(b"listening on", _LIMIT_S)
         self._captures[name] = program
 
@@ -85,6 +86,63 @@ class Containers:
         program = self._captures.pop(name)
         program.signal(2)
         program.wait(_LIMIT_S)
+
+
+class Containers(Guests):
+    """A container has no virtio-serial port: a socket beside it stands for one."""
+
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
+        inside = folder / "miniccc"
+        (inside / "files").mkdir(parents=True)
+        scratch = self._lab.scratch / f"{name}.{folder.name}"
+        scratch.mkdir()
+        _splice(folder / "virtio-serial0", inside / "port")
+        return self._lab.machine.start(
+            [
+                *("twinbed-probe", "container", "--root", str(self._image.rootfs), "--scratch", str(scratch)),
+                *("--hostname", name, "--connect", str(agent), "--bind", f"{inside}:/tmp/miniccc"),
+            ]
+        )
+
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
+        tap, mac = f"mega_tap{folder.name}", data["Networks"][0]["MAC"]
+        peer = f"peer name eth0 address {mac} netns {running.pid}"
+        batch = f"link add {tap} type veth {peer}\nlink set {tap} master {SWITCH} up\n"
+        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
+
+    def background(self, name: str, argv: list[str]) -> None:
+        if argv[1:3] == ["agent", "--port"]:
+            argv = [argv[0], "agent", "--connect", "/tmp/miniccc/port"]
+        super().background(name, argv)
+
+
+class Machines(Guests):
+    """QEMU without hardware virtualisation, with the port that minimega was asked for beside the client's."""
+
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
+        tap, network = f"mega_tap{folder.name}", data["Networks"][0]
+        batch = f"tuntap add dev {tap} mode tap vnet_hdr\nlink set {tap} master {SWITCH} up\n"
+        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
+        kernel = "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off random.trust_cpu=on rcupdate.rcu_expedited=1"
+        drive = f"file={self._image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"
+        port = f"socket,id=asked,path={folder}/virtio-serial0,server=on,wait=off"
+        return self._lab.machine.start(
+            [
+                *("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+                *("-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand"),
+                *("-smp", str(data["VCPUs"]), "-m", f"{data['Memory']}M"),
+                *("-kernel", str(self._image.kernel), "-initrd", str(self._image.initramfs)),
+                *("-append", f"{kernel} twinbed.port=cc twinbed.host={name}"),
+                *("-drive", drive, "-device", "virtio-blk-pci,drive=disk0", "-device", "virtio-serial-pci"),
+                *("-chardev", f"socket,id=cc,path={agent},server=off", "-device", "virtserialport,chardev=cc,name=cc"),
+                *("-chardev", port, "-device", f"virtserialport,chardev=asked,name={data['VirtioPorts']}"),
+                *("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no"),
+                *("-device", f"{network['Driver']},netdev=net0,mac={network['MAC']},romfile="),
+            ]
+        )
+
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
+        """QEMU has opened the tap."""
 
 
 def _splice(near: Path, far: Path) -> None:

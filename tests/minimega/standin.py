@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +28,7 @@ NODE = "node1"
 class GuestMaker(Protocol):
     """Makes what is inside a guest. ``run`` gives what a program said; a file is its bytes."""
 
-    def boot(self, name: str, mac: str, folder: Path) -> None: ...
+    def boot(self, name: str, data: Mapping[str, Any], folder: Path) -> None: ...
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]: ...
     def background(self, name: str, argv: list[str]) -> None: ...
     def read(self, name: str, path: str) -> bytes: ...
@@ -66,7 +66,6 @@ class Queued:
     kind: str
     words: list[str]
     filter: str
-    responses: int = 0
     files: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
@@ -81,6 +80,7 @@ class Namespace:
     numbers: int = 0
     captures: dict[str, str] = field(default_factory=dict)
     affinity: str = "disabled"
+    bridges: dict[str, str] = field(default_factory=dict)
 
 
 class Refused(Exception):
@@ -101,10 +101,11 @@ class StandIn:
         self.chunk_bytes = 1 << 16
         self.pieces = 1
         self.boots = True
+        self.nodes = [NODE]
         self.lock = threading.RLock()
         self._numbers = iter(range(10**9))
         self._vlans = iter(range(101, 4096))
-        self._turns: dict[str, threading.Lock] = {}
+        self._tickets: dict[str, list[threading.Event]] = {}
         self._server = socket.socket(socket.AF_UNIX)
         self._server.bind(str(base / "minimega"))
         self._server.listen(64)
@@ -153,15 +154,17 @@ class StandIn:
             time.sleep(float(fault.detail if fault else 0))
         if kind == "silent":
             return
-        entry = {"Host": NODE, "Response": "", "Header": None, "Tabular": None, "Error": "", "Data": None}
+        empty = {"Response": "", "Header": None, "Tabular": None, "Error": "", "Data": None}
         try:
             if kind == "error":
                 raise Refused(fault.detail if fault else "")
             with self.lock:
-                entry |= self._command(line)
+                result = self._command(line)
         except Refused as refusal:
-            entry["Error"] = str(refusal)
-        parts = [{"Resp": [entry], "Rendered": entry["Response"], "More": False, "Status": False}]
+            result = {"Error": str(refusal)}
+        each = result.pop("Nodes", None) or {NODE: result}
+        entries = [{**empty, **answered, "Host": node} for node, answered in each.items()]
+        parts = [{"Resp": entries, "Rendered": "", "More": False, "Status": False}]
         for _ in range(self.pieces - 1):
             parts.insert(0, {"Resp": [], "Rendered": "", "More": True, "Status": False})
         sent = b"".join(json.dumps(part).encode() for part in parts)
@@ -207,7 +210,17 @@ class StandIn:
         return recording.answer("host")
 
     def _do_mesh_status(self, _: Namespace) -> dict[str, Any]:
-        return recording.answer("mesh status")
+        return {"Header": recording.header("mesh status"), "Tabular": [[str(len(self.nodes)), "0", "0", "minimega", "9000"]]}
+
+    def _do_ns_add_hosts(self, _: Namespace, hosts: str) -> None:
+        if unknown := set(hosts.split(",")) - set(self.nodes):
+            raise Refused(f"not in the mesh: {unknown}")
+
+    def _do_ns_bridge(self, space: Namespace, bridge: str, kind: str) -> None:
+        space.bridges[bridge] = kind
+
+    def _do_ns_run_bridge(self, space: Namespace) -> dict[str, Any]:
+        return {"Nodes": {node: self._do_bridge(space) for node in self.nodes}}
 
     def _do_namespace(self, _: Namespace, name: str | None = None) -> dict[str, Any] | None:
         if name is not None:
@@ -244,8 +257,9 @@ class StandIn:
 
     def _do_bridge(self, space: Namespace) -> dict[str, Any]:
         vlans = " ".join(f"{alias} ({vlan})" for alias, vlan in space.vlans.items())
-        row = ["mega_bridge", "true", f"[{vlans}]", "[]", "[]", "[]", "{}"]
-        return {"Header": recording.header("namespace lab1 bridge"), "Tabular": [row]}
+        rows = [["mega_bridge", "true", f"[{vlans}]", "[]", "[]", "[]", "{}"]]
+        rows += [[bridge, "false", "[]", "[]", "[mega_tap9]", "[]", "{}"] for bridge in space.bridges]
+        return {"Header": recording.header("namespace lab1 bridge"), "Tabular": rows}
 
     # Guests
 
@@ -268,18 +282,34 @@ class StandIn:
         vlan = space.vlans.get(alias) or next(self._vlans)
         space.vlans[alias] = vlan
         number = next(self._numbers)
-        failed = bridge != "mega_bridge"
+        failed = bridge not in ("mega_bridge", *space.bridges)
         network = data["Networks"][0] | {
-            "Alias": alias, "VLAN": vlan, "Bridge": bridge, "Tap": "" if failed else f"mega_tap{number}",
-            "MAC": mac, "Driver": driver, "Raw": config["net"],
-        }  # fmt: skip
+            "Alias": alias,
+            "VLAN": vlan,
+            "Bridge": bridge,
+            "Tap": "" if failed else f"mega_tap{number}",
+            "MAC": mac,
+            "Driver": driver,
+            "Raw": config["net"],
+        }
         data |= {
-            "UUID": str(uuid.uuid4()), "ID": number, "Name": name, "Namespace": space.name, "Host": NODE, "Networks": [network],
-            "VCPUs": int(config.get("vcpus", 1)), "Memory": int(config.get("memory", 2048)), "QemuPath": config.get("qemu", "kvm"),
-            "KernelPath": config.get("kernel", ""), "InitrdPath": config.get("initrd", ""), "CPU": config.get("cpu", "host"),
-            "Machine": config.get("machine", ""), "Append": config.get("append", "").split(), "Tags": {},
+            "UUID": str(uuid.uuid4()),
+            "ID": number,
+            "Name": name,
+            "Namespace": space.name,
+            "Host": self._place(config),
+            "Networks": [network],
+            "VCPUs": int(config.get("vcpus", 1)),
+            "Memory": int(config.get("memory", 2048)),
+            "QemuPath": config.get("qemu", "kvm"),
+            "KernelPath": config.get("kernel", ""),
+            "InitrdPath": config.get("initrd", ""),
+            "CPU": config.get("cpu", "host"),
+            "Machine": config.get("machine", ""),
+            "Append": config.get("append", "").split(),
+            "Tags": {},
             "VirtioPorts": config.get("virtio-ports", ""),
-        }  # fmt: skip
+        }
         if failed:
             data["Tags"] = {"error": recording.machine("broken")[1]["Tags"]["error"].replace("LAN", bridge)}
         row |= {"id": str(number), "name": name, "type": kind, "uuid": data["UUID"], "state": "ERROR" if failed else "BUILDING"}
@@ -287,6 +317,11 @@ class StandIn:
         row |= {"qos": "[]", "tags": json.dumps(data["Tags"])}
         space.vms[name] = Vm(row, data)
         (self.base / str(number)).mkdir()
+
+    def _place(self, config: dict[str, str]) -> str:
+        if scheduled := config.get("schedule"):
+            return scheduled
+        return self.nodes[0] if "colocate" in config or len(self.nodes) == 1 else self.nodes[-1]
 
     def _do_vm_start_all(self, space: Namespace) -> None:
         for vm in space.vms.values():
@@ -296,7 +331,7 @@ class StandIn:
 
     def _boot(self, vm: Vm) -> None:
         if self.guests is not None:
-            self.guests.boot(vm.name, vm.data["Networks"][0]["MAC"], self.base / str(vm.data["ID"]))
+            self.guests.boot(vm.name, vm.data, self.base / str(vm.data["ID"]))
         vm.connected = self.boots
 
     def _end(self, vm: Vm) -> None:
@@ -318,8 +353,12 @@ class StandIn:
 
     def _do_vm_info(self, space: Namespace) -> dict[str, Any]:
         columns = recording.header("namespace lab1 vm info")
-        rows = [[vm.row[column] for column in columns] for vm in reversed(list(space.vms.values()))]
-        return {"Header": columns, "Tabular": rows or None, "Data": [vm.data for vm in reversed(list(space.vms.values()))]}
+        each = {}
+        for node in self.nodes:
+            here = [vm for vm in reversed(list(space.vms.values())) if vm.data["Host"] == node]
+            rows = [[vm.row[column] for column in columns] for vm in here]
+            each[node] = {"Header": columns, "Tabular": rows or None, "Data": [vm.data for vm in here]}
+        return {"Nodes": each}
 
     def _do_qos_add(self, space: Namespace, name: str, nic: str, kind: str, *values: str) -> None:
         if kind == "delay" and self.netem is False:
@@ -393,21 +432,15 @@ class StandIn:
         space.queue.append(queued)
         for vm in space.vms.values():
             if vm.connected and space.filter in ("", f"name={vm.name}", f"uuid={vm.data['UUID']}"):
-                turn = self._turns.setdefault(vm.data["UUID"], threading.Lock())
-                before = threading.Event()
-                threading.Thread(target=self._carry_out, args=(space, vm, queued, turn, before), daemon=True).start()
-                before.wait()
-        return {"Data": queued.number}
+                tickets = self._tickets.setdefault(vm.data["UUID"], [threading.Event()])
+                tickets[0].set()
+                tickets.append(threading.Event())
+                threading.Thread(target=self._carry_out, args=(space, vm, queued, *tickets[-2:]), daemon=True).start()
+        return {"Nodes": {node: {"Data": queued.number} for node in self.nodes}}
 
-    def _carry_out(self, space: Namespace, vm: Vm, queued: Queued, turn: threading.Lock, before: threading.Event) -> None:
+    def _carry_out(self, space: Namespace, vm: Vm, queued: Queued, ahead: threading.Event, mine: threading.Event) -> None:
         """A client takes its commands one after another, in their order."""
-        tickets = self._tickets.setdefault(vm.data["UUID"], [])
-        mine = threading.Event()
-        tickets.append(mine)
-        ahead = tickets[-2] if len(tickets) > 1 else None
-        before.set()
-        if ahead is not None:
-            ahead.wait()
+        ahead.wait()
         try:
             files = self._done(vm, queued)
         finally:
@@ -415,13 +448,10 @@ class StandIn:
         time.sleep(self.lag(queued))
         with self.lock:
             queued.files[vm.data["UUID"]] = {name: content.decode(errors="replace") for name, content in files.items()}
-            queued.responses += 1
             for name, content in files.items():
                 path = self.files / space.name / "miniccc_responses" / str(queued.number) / vm.data["UUID"] / name.lstrip("/")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-
-    _tickets: dict[str, list[threading.Event]] = {}  # noqa: RUF012
 
     def _done(self, vm: Vm, queued: Queued) -> dict[str, bytes]:
         if self.guests is None:
@@ -439,25 +469,29 @@ class StandIn:
         return {}
 
     def _do_cc_commands(self, space: Namespace) -> dict[str, Any]:
+        return {"Nodes": {node: self._commands(space, node) for node in self.nodes}}
+
+    def _commands(self, space: Namespace, node: str) -> dict[str, Any]:
+        here = {vm.data["UUID"] for vm in space.vms.values() if vm.data["Host"] == node}
         rows = []
         for each in space.queue:
+            count = len(here & set(each.files))
             words = f"[{' '.join(each.words)}]"
             program = words if each.kind in ("exec", "background") else "[]"
             sent, received = (words if each.kind == kind else "[]" for kind in ("send", "recv"))
             background = str(each.kind == "background").lower()
-            row = [str(each.number), "", program, str(each.responses), background, "false", sent, received, "", "", each.filter]
+            row = [str(each.number), "", program, str(count), background, "false", sent, received, "", "", each.filter]
             rows.append(row)
         return {"Header": recording.header("namespace lab1 cc commands"), "Tabular": rows or None}
 
     def _do_cc_responses(self, space: Namespace, which: str) -> dict[str, Any]:
-        text = "".join(
-            f"{each.number}/{client}/{name.lstrip('/')}:\n{content}\n"
-            for each in sorted(space.queue, key=lambda each: str(each.number))
-            if which in ("all", str(each.number))
-            for client, files in each.files.items()
-            for name, content in files.items()
-        )
-        return {"Response": text}
+        texts = dict.fromkeys(self.nodes, "")
+        nodes = {vm.data["UUID"]: vm.data["Host"] for vm in space.vms.values()}
+        for each in sorted(space.queue, key=lambda each: str(each.number)):
+            for client, files in each.files.items() if which in ("all", str(each.number)) else ():
+                for name, content in files.items():
+                    texts[nodes[client]] += f"{each.number}/{client}/{name.lstrip('/')}:\n{content}\n"
+        return {"Nodes": {node: {"Response": text} for node, text in texts.items()}}
 
     def _do_cc_delete_command(self, space: Namespace, which: str) -> None:
         space.queue = [each for each in space.queue if str(each.number) != which]

@@ -80,7 +80,7 @@ class Minimega:
                 inside = contextlib.ExitStack()
                 stack.enter_context(inside)
                 machine = found[guest.name]
-                way = inside.enter_context(entered(own, control, machine, params.control, params.guest_files, site.probe))
+                way = inside.enter_context(entered(own, control, machine, params.control, params.guest_files))
                 device = configure.device_of(way.host, guest.mac)
                 configure.configure(way.host, device, guest.address, topology.link.mtu, params)
                 items = configure.applied(way.host, device, guest.address, guest.mac, topology.link.mtu, params)

@@ -26,7 +26,6 @@ from twinbed.testbeds.minimega.space import Space
 PORT = "twinbed.minimega"
 ARTIFACTS = "/run/twinbed"
 PROGRAMS = "/run/twinbed-programs"
-_PRELOAD = "libtwinbed_preload.so"
 _COMMAND_LIMIT_S = 60.0
 _GREETING_LIMIT_S = 20.0
 
@@ -63,7 +62,7 @@ class MailboxHost(AgentHost):
 
 
 @contextlib.contextmanager
-def entered(space: Space, control: Control, machine: Machine, how: str, guest_files: str, probe: Path) -> Iterator[Entered]:
+def entered(space: Space, control: Control, machine: Machine, how: str, guest_files: str) -> Iterator[Entered]:
     """The guest as a host, while the block runs. ``how``: auto, virtio-serial or cc."""
     guest = Guest(machine.name, machine.uuid, machine.node)
     program = f"{guest_files}/{space.probe}"
@@ -93,17 +92,14 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
                 guest=guest,
                 responses=responses if near else Path(),
             )
-        _furnish(host, program, probe)
+        _furnish(host, program)
         yield Entered(host, way)
 
 
-def _furnish(host: AgentHost, program: str, probe: Path) -> None:
+def _furnish(host: AgentHost, program: str) -> None:
     """The folders that programs of a run are promised."""
     host.run(["mkdir", "-p", ARTIFACTS, PROGRAMS])
     host.run(["ln", "-sf", program, f"{PROGRAMS}/{PROBE}"])
-    preload = probe.parent / _PRELOAD
-    if preload.is_file():
-        host.write(f"{PROGRAMS}/{_PRELOAD}", preload.read_bytes(), mode=0o755)
 
 
 @contextlib.contextmanager
