@@ -17,6 +17,7 @@ from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
 from twinbed.image import Image
+from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUMENTS
 
 SWITCH = "mega_bridge"
 _LIMIT_S = 40.0
@@ -123,7 +124,7 @@ class Machines(Guests):
         tap, network = f"mega_tap{folder.name}", data["Networks"][0]
         batch = f"tuntap add dev {tap} mode tap vnet_hdr\nlink set {tap} master {SWITCH} up\n"
         self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
-        kernel = "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off random.trust_cpu=on rcupdate.rcu_expedited=1"
+        kernel = f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS}"
         drive = f"file={self._image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"
         port = f"socket,id=asked,path={folder}/virtio-serial0,server=on,wait=off"
         return self._lab.machine.start(

@@ -28,7 +28,7 @@ _SYSCTLS = {
 
 def device_of(host: AgentHost, mac: str) -> str:
     """The guest's name for its NIC: found by its hardware address."""
-    found = {entry["name"]: _read(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
+    found = {entry["name"]: read(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
     for name, address in found.items():
         if address is not None and address.lower() == mac.lower():
             return str(name)
@@ -41,7 +41,7 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     for setting in QUIET:
         name, _, value = setting.partition("=")
         path = "/proc/sys/" + name.replace(".", "/")
-        if _read(host, path) is not None:  # a kernel without IPv6 is quiet already
+        if read(host, path) is not None:  # a kernel without IPv6 is quiet already
             host.write(path, value.encode())
     host.run(["ip", "link", "set", "dev", "lo", "up"])
     host.run(["ip", "addr", "flush", "dev", device])
@@ -53,7 +53,7 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     if asked := settings.offloads():
         host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
     deadline = time.monotonic() + _CARRIER_LIMIT_S
-    while _read(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
+    while read(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
         time.sleep(_STEP_S)
 
 
@@ -61,24 +61,25 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
     nic = f"{_NICS}/{device}"
     ask = ("ip", "addr", "show", "dev", device)
     addresses = re.findall(r"^\s*inet (\S+)", host.run(ask).text, re.MULTILINE)
-    flags, size = _read(host, f"{nic}/flags"), _read(host, f"{nic}/mtu")
+    flags, size = read(host, f"{nic}/flags"), read(host, f"{nic}/mtu")
     result = [
         Applied(host.name, "address", address, addresses[0] if len(addresses) == 1 else addresses, " ".join(ask)),
-        Applied(host.name, "mac", mac, _read(host, f"{nic}/address"), f"{nic}/address"),
+        Applied(host.name, "mac", mac, read(host, f"{nic}/address"), f"{nic}/address"),
         Applied(host.name, "mtu", mtu, int(size) if size else None, f"{nic}/mtu"),
         Applied(host.name, "up", True, bool(int(flags, 16) & 1) if flags else None, f"{nic}/flags"),
-        Applied(host.name, "carrier", True, _read(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
+        Applied(host.name, "carrier", True, read(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
     ]
     sysctls, features, said = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
     for name, path in _SYSCTLS.items():
-        result.append(Applied(host.name, name, sysctls.get(path), _read(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
+        result.append(Applied(host.name, name, sysctls.get(path), read(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
     found = offloads(_said(host, said))
     return result + [
         Applied(host.name, f"offload.{name}", features.get(name), found[name], " ".join(said)) for name in OFFLOADS
     ]
 
 
-def _read(host: AgentHost, path: str) -> str | None:
+def read(host: AgentHost, path: str) -> str | None:
+    """A file's text; None where it cannot be read."""
     try:
         return host.read(path).decode(errors="replace").strip()
     except HostError:

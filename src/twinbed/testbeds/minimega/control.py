@@ -14,7 +14,7 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from twinbed.hosts.error import HostError, LimitExceeded
@@ -63,32 +63,26 @@ class Control:
         the next waits for this one."""
         return self._answered(guest, ("exec", *argv), limit_s)
 
-    def run_quietly(self, guest: Guest, *argv: str, limit_s: float) -> None:
-        """A program that says nothing where all is well. Raises HostError with what it said."""
-        said = "".join(self.run(guest, *argv, limit_s=limit_s).get(stream, "") for stream in ("stdout", "stderr")).strip()
-        if said:
-            raise HostError(f"{guest.name}: {' '.join(argv)}: {said}")
-
     def background(self, guest: Guest, *argv: str, limit_s: float) -> None:
         """Start a program that stays."""
         self._answered(guest, ("background", *argv), limit_s)
 
-    def send(self, guest: Guest, file: str, then: tuple[str, ...], limit_s: float) -> None:
-        """Bring a file of minimega's files folder into the guest's, under the same name, and run a program there that says
-        nothing where all is well: a client takes commands in their order, so its response is the file's too."""
+    def send(self, guest: Guest, file: str, then: tuple[str, ...], limit_s: float) -> Mapping[str, str]:
+        """Bring a file of minimega's files folder into the guest's, under the same name, and run a program there: a client
+        takes commands in their order, so when that has responded the file is there. Gives what the program said."""
         number = self._queued(guest, ("send", file))
         try:
-            self.run_quietly(guest, *then, limit_s=limit_s)
+            return self.run(guest, *then, limit_s=limit_s)
         finally:
             self._forget(number)
 
     @contextlib.contextmanager
-    def received(self, guest: Guest, path: str, limit_s: float) -> Iterator[int]:
+    def received(self, guest: Guest, path: str, arrived: Callable[[int], bool], limit_s: float) -> Iterator[int]:
         """Bring a file of the guest into minimega's folder of responses; gives the number that it is under while the block
-        runs."""
+        runs. ``arrived`` says whether it is there: the recorded server had a file before it counted its response."""
         number = self._queued(guest, ("recv", path))
         try:
-            self._until_responded(guest, number, f"cc recv {path}", limit_s)
+            self._until_responded(guest, number, f"cc recv {path}", limit_s, arrived)
             yield number
         finally:
             self._forget(number)
@@ -120,9 +114,11 @@ class Control:
         found = parts(entry.text if entry else "")
         return {file: text for (command, uuid, file), text in found.items() if (command, uuid) == (number, guest.uuid.lower())}
 
-    def _until_responded(self, guest: Guest, number: int, what: str, limit_s: float) -> None:
+    def _until_responded(
+        self, guest: Guest, number: int, what: str, limit_s: float, arrived: Callable[[int], bool] = lambda _: False
+    ) -> None:
         deadline, step = time.monotonic() + limit_s, _FIRST_STEP_S
-        while True:
+        while not arrived(number):
             answer = self._socket.ask("cc", "commands").of(guest.node)
             row = next((row for row in (answer.rows if answer else ()) if row["id"] == str(number)), None)
             if row is not None and row["responses"] not in ("", "0"):

@@ -193,7 +193,7 @@ def _cautions(params: MinimegaSettings, hosts: Mapping[str, AgentHost]) -> list[
         found.append(Caution(Kind.UNPINNED))
     if params.type == "kvm":
         for host in hosts.values():
-            if "kvm-clock" not in host.read(_CLOCKS).decode(errors="replace").split():
+            if "kvm-clock" not in (configure.read(host, _CLOCKS) or "").split():
                 found.append(Caution(Kind.SOFTWARE_CPU, f"{host.name} has no kvm-clock, which hardware virtualisation gives"))
     return found
 

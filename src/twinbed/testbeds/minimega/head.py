@@ -37,6 +37,7 @@ class Head:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+            path.chmod(0o755)
         except OSError as error:
             raise HostError(
                 f"minimega: {path} cannot be written: {error.strerror}; run as the user that minimega runs as"

@@ -48,17 +48,24 @@ class MailboxHost(AgentHost):
     def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
         if self.control is None or self.guest is None or not self.responses.is_dir():
             return super().fetch(path, to, limit_s=limit_s)
-        expected = self.run(["wc", "-c", path]).text.split()
-        with self.control.received(self.guest, path, limit_s) as number:
-            received = self.responses / str(number) / self.guest.uuid / path.lstrip("/")
-            try:
-                shutil.copyfile(received, to)
-            except OSError as error:
-                raise HostError(f"{self.name}: {path}: cc recv brought no such file: {error.strerror}: {received}") from None
-        size = to.stat().st_size
-        if str(size) not in expected:
-            raise HostError(f"{self.name}: {path}: cc recv brought {size} bytes of {expected[0] if expected else 'none'}")
-        return size
+        folder, uuid = self.responses, self.guest.uuid
+
+        def received(number: int) -> Path:
+            return folder / str(number) / uuid / path.lstrip("/")
+
+        size = int(self.run(["wc", "-c", path]).text.split()[0])
+        with self.control.received(self.guest, path, lambda number: _size(received(number)) == size, limit_s) as number:
+            if _size(received(number)) == size:
+                shutil.copyfile(received(number), to)
+                return size
+        return super().fetch(path, to, limit_s=limit_s)
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 @contextlib.contextmanager
@@ -66,7 +73,7 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
     """The guest as a host, while the block runs. ``how``: auto, virtio-serial or cc."""
     guest = Guest(machine.name, machine.uuid, machine.node)
     program = f"{guest_files}/{space.probe}"
-    control.send(guest, space.probe, ("chmod", "755", program), _COMMAND_LIMIT_S)
+    _brought(control, guest, space.probe, program)
     with contextlib.ExitStack() as stack:
         way, connection = "cc", None
         if how != "cc":
@@ -96,6 +103,20 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
         yield Entered(host, way)
 
 
+def _brought(control: Control, guest: Guest, file: str, program: str) -> None:
+    """twinbed's program is in the guest, and runs there."""
+    version = (program, "version")
+    said = control.send(guest, file, version, _COMMAND_LIMIT_S)
+    if not said.get("stdout", "").strip():
+        control.run(guest, "chmod", "755", program, limit_s=_COMMAND_LIMIT_S)
+        said = control.run(guest, *version, limit_s=_COMMAND_LIMIT_S)
+    if not said.get("stdout", "").strip():
+        why = said.get("stderr", "").strip() or "it says nothing"
+        raise HostError(
+            f"{guest.name}: {program} does not run there: {why}; is guest_files where its client puts what it is sent?"
+        )
+
+
 def _furnish(host: AgentHost, program: str) -> None:
     """The folders that programs of a run are promised."""
     host.run(["mkdir", "-p", ARTIFACTS, PROGRAMS])
@@ -105,7 +126,7 @@ def _furnish(host: AgentHost, program: str) -> None:
 @contextlib.contextmanager
 def _over_port(head: Head, control: Control, guest: Guest, machine: Machine, program: str) -> Iterator[Connection]:
     """minimega gives each port of a guest a Unix socket in the guest's folder on its node."""
-    if machine.data.get("VirtioPorts") != PORT:
+    if PORT not in str(machine.data.get("VirtioPorts")):
         raise HostError(f"{guest.name}: it has no port {PORT}")
     folder = f"{head.base}/{machine.data['ID']}"
     with contextlib.ExitStack() as stack:
