@@ -84,6 +84,8 @@ class Minimega:
                 device = configure.device_of(way.host, guest.mac)
                 configure.configure(way.host, device, guest.address, topology.link.mtu, params)
                 items = configure.applied(way.host, device, guest.address, guest.mac, topology.link.mtu, params)
+                asked = None if params.control == "auto" else params.control
+                items.append(Applied(guest.name, "control", asked, way.control, way.why))
                 facts = {**describe(way.host, device), **_facts(machine), "control": way.control}
                 return way.host, device, items, facts
 
@@ -97,6 +99,7 @@ class Minimega:
                 applied += shaping.applied(found[guest.name], topology.link)
             if topology.trunk == "none":
                 applied.append(launch.on_one_node(found))
+            applied += _beside(own.socket)
             yield Bed(
                 hosts=hosts,
                 addresses={guest.name: guest.address.partition("/")[0] for guest in guests},
@@ -174,17 +177,22 @@ def _facts(machine: Machine) -> dict[str, Any]:
 def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Mapping[str, Any]:
     """What the guests' machines are made of."""
     facts: dict[str, Any] = {"minimega": head.socket.ask("version").entries[0].text}
+    facts["switch"] = "Open vSwitch"
     for row in socket.ask("host").rows:
-        facts[f"node {row['host']}"] = ", ".join(f"{name} {row[name]}" for name in ("cpus", "memtotal", "load") if name in row)
-    for row in socket.ask("bridge").rows:
-        facts[f"bridge {row['bridge']}"] = (
-            f"Open vSwitch, VLANs {row['vlans']}, trunks {row['trunks']}, tunnels {row['tunnels']}"
-        )
+        facts[f"node {row['host']}"] = ", ".join(f"{name} {row[name]}" for name in ("cpus", "memtotal") if name in row)
     for name, path in params.files().items():
         facts[name] = path
         if path.startswith("/") and name != "filesystem":
             facts[f"{name} sha256"] = head.digest(path)
     return facts
+
+
+def _beside(socket: CommandSocket) -> list[Applied]:
+    """How busy the nodes are, and what is on their bridges: it is not asked for, and differs from run to run."""
+    found = [Applied(row["host"], "load", None, row.get("load"), "host") for row in socket.ask("host").rows]
+    for row in socket.ask("bridge").rows:
+        found += [Applied(row["bridge"], name, None, row.get(name), "bridge") for name in ("vlans", "trunks", "tunnels")]
+    return found
 
 
 def _cautions(params: MinimegaSettings, hosts: Mapping[str, AgentHost]) -> list[Caution]:

@@ -34,7 +34,9 @@ _GREETING_LIMIT_S = 20.0
 class Entered:
     host: AgentHost
     control: str
-    """``virtio-serial`` or ``cc``, and why where the first was tried in vain."""
+    """``virtio-serial`` or ``cc``."""
+    why: str
+    """What said so: for cc, why it is not the other."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,15 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
     program = f"{guest_files}/{space.probe}"
     _brought(control, guest, space.probe, program)
     with contextlib.ExitStack() as stack:
-        way, connection = "cc", None
+        way, why, connection = "cc", "as asked", None
         if how != "cc":
             try:
                 connection = stack.enter_context(_over_port(space.head, control, guest, machine, program))
-                way = "virtio-serial"
+                way, why = "virtio-serial", "the agent's greeting"
             except HostError as error:
                 if how == "virtio-serial":
                     raise
-                way = f"cc; no virtio-serial: {error}"
+                why = f"no virtio-serial: {error}"
         if connection is not None:
             host = AgentHost(guest.name, connection, ARTIFACTS, bin=PROGRAMS)
         else:
@@ -100,7 +102,7 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
                 responses=responses if near else Path(),
             )
         _furnish(host, program)
-        yield Entered(host, way)
+        yield Entered(host, way, why)
 
 
 def _brought(control: Control, guest: Guest, file: str, program: str) -> None:
