@@ -101,6 +101,7 @@ class StandIn:
         self.chunk_bytes = 1 << 16
         self.pieces = 1
         self.boots = True
+        self.prefix_makes = True
         self.nodes = [NODE]
         self.lock = threading.RLock()
         self._numbers = iter(range(10**9))
@@ -185,6 +186,8 @@ class StandIn:
                 literal = words[1] == "false"
             else:
                 name = words[1]
+                if name not in self.spaces and not self.prefix_makes:
+                    raise Refused(f"no such namespace: {name}")
                 self.spaces.setdefault(name, Namespace(name))
             words = words[2:]
         if not literal:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from minimega.standin import StandIn
+from twinbed.hosts.error import HostError
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 from twinbed.testbeds.minimega import driver, launch
+from twinbed.testbeds.minimega.capture import captured
 from twinbed.testbeds.minimega.control import Control, Guest
 from twinbed.testbeds.minimega.head import open_head
 from twinbed.testbeds.minimega.machine import machines
@@ -45,3 +47,15 @@ def test_guests_that_may_be_anywhere_are_put_on_one_node(server: StandIn) -> Non
         launch.launch(own.socket, params, guests, None, 2)
         assert any(line.endswith("vm config colocate client1") for line in server.heard)
         assert not launch.on_one_node(machines(own.socket)).agrees, "the stand-in puts the first elsewhere: it is noticed"
+
+
+def test_a_capture_on_another_node_is_refused(server: StandIn, tmp_path: Path) -> None:
+    server.nodes = ["node1", "node2"]
+    params = DRIVER.params(base=str(server.base), kernel="/opt/k", nodes=["node2"])
+    with open_head(str(server.base), None) as head, own_space(head, "twinbed") as own:
+        launch.launch(own.socket, params, launch.wanted(params, Topology()), None, 2)
+        with (
+            pytest.raises(HostError, match=r"head node \(node1\) only, but .*server on node2"),
+            captured(own, machines(own.socket), tmp_path),
+        ):
+            pass

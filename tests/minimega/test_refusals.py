@@ -85,7 +85,7 @@ def test_affinity_that_cannot_be_set(server: StandIn, site: Callable[..., Site])
 @pytest.mark.parametrize("text", ["vm config memory", "vm launch kvm client", "vm start", "vm info", "cc clients", "cc filter"])
 @pytest.mark.parametrize("kind", ["error", "half", "garbage"])
 def test_a_fault_anywhere_ends_in_its_own_text(server: StandIn, site: Callable[..., Site], text: str, kind: str) -> None:
-    server.faults.append(Fault(text, kind, "planted"))
+    server.faults.append(Fault(text, kind, "planted", times=2))
     assert re.search(r"planted|closed before|cannot be understood", fails(server, site))
 
 

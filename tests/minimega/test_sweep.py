@@ -84,10 +84,14 @@ def test_a_namespace_that_cannot_be_cleared_is_left_for_the_sweep(server: StandI
     assert DRIVER.leftovers() == []
 
 
-def test_the_active_namespace_stays(server: StandIn) -> None:
+@pytest.mark.parametrize("prefix_makes", [True, False])
+def test_the_active_namespace_stays(server: StandIn, prefix_makes: bool) -> None:
     """It is everybody's who speaks to this minimega."""
-    server.active = "minimega"
+    somebody_elses(server)
+    server.active, server.prefix_makes = "twinbed_of_others", prefix_makes
     head = Head(str(server.base), None, CommandSocket(server.base / "minimega"))
-    with own_space(head, "twinbed"):
-        assert server.active == "minimega"
-    assert "namespace" not in {line.split(" ")[0] for line in server.heard if len(line.split()) == 2}
+    with own_space(head, "twinbed") as own:
+        assert own.name in server.spaces
+        assert server.active == "twinbed_of_others"
+    assert set(server.spaces) == {"minimega", "twinbed_of_others"}
+    assert server.active == "twinbed_of_others"

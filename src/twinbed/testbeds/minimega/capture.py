@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from twinbed.hosts.error import HostError
 from twinbed.model.plugin import Applied
+from twinbed.testbeds.minimega.machine import Machine
 from twinbed.testbeds.minimega.space import Space
 
 
 @contextlib.contextmanager
-def captured(own: Space, guests: Sequence[str], to: Path) -> Iterator[list[Applied]]:
-    """Capture while the block runs. minimega keeps 1600 bytes of a packet."""
+def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[list[Applied]]:
+    """Capture while the block runs. minimega keeps 1600 bytes of a packet, on the node that runs the guest."""
+    here = own.head.socket.ask("version").entries[0].host
+    if elsewhere := [f"{name} on {machine.node}" for name, machine in guests.items() if machine.node != here]:
+        raise HostError(
+            f"minimega: captures are fetched from the head node ({here}) only, but {', '.join(elsewhere)}: capture: off"
+        )
     files = {guest: f"{own.name}-{guest}.pcap" for guest in guests}
     for guest, file in files.items():
         own.socket.ask("capture", "pcap", "vm", guest, "0", file)

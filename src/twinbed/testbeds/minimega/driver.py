@@ -92,7 +92,7 @@ class Minimega:
             answers = network.on_all(guests, enter)
             hosts = {host.name: host for host, _, _, _ in answers}
             if params.capture == "on":
-                applied += stack.enter_context(captured(own, list(hosts), site.place(MACHINE)))
+                applied += stack.enter_context(captured(own, found, site.place(MACHINE)))
             found = machines(own.socket)
             for guest in guests:
                 applied += launch.applied(found[guest.name], params, guest, bridge)

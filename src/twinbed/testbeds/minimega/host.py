@@ -110,10 +110,10 @@ def _brought(control: Control, guest: Guest, file: str, program: str) -> None:
     version = (program, "version")
     said = control.send(guest, file, version, _COMMAND_LIMIT_S)
     if not said.get("stdout", "").strip():
-        control.run(guest, "chmod", "755", program, limit_s=_COMMAND_LIMIT_S)
-        said = control.run(guest, *version, limit_s=_COMMAND_LIMIT_S)
+        changed = control.run(guest, "chmod", "755", program, limit_s=_COMMAND_LIMIT_S)
+        said = {**control.run(guest, *version, limit_s=_COMMAND_LIMIT_S), "chmod": changed.get("stderr", "")}
     if not said.get("stdout", "").strip():
-        why = said.get("stderr", "").strip() or "it says nothing"
+        why = " ".join(said.values()).strip() or "it says nothing"
         raise HostError(
             f"{guest.name}: {program} does not run there: {why}; is guest_files where its client puts what it is sent?"
         )

@@ -71,7 +71,8 @@ def own_space(head: Head, prefix: str) -> Iterator[Space]:
 
 def make(head: Head, name: str) -> None:
     """Without making it the active one, where minimega allows: that is everybody's. Else the one that was active is again."""
-    head.socket.within(name).ask("vm", "info")
+    with contextlib.suppress(MinimegaError):  # where a prefix makes none
+        head.socket.within(name).ask("vm", "info")
     if name in names(head):
         return
     active = next((row["namespace"] for row in head.socket.ask("namespace").rows if row["active"] == "true"), None)
