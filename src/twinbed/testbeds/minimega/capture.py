@@ -17,9 +17,8 @@ def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[li
     """Capture while the block runs. minimega keeps 1600 bytes of a packet, on the node that runs the guest."""
     here = own.head.socket.ask("version").entries[0].host
     if elsewhere := [f"{name} on {machine.node}" for name, machine in guests.items() if machine.node != here]:
-        raise HostError(
-            f"minimega: captures are fetched from the head node ({here}) only, but {', '.join(elsewhere)}: capture: off"
-        )
+        where = ", ".join(elsewhere)
+        raise HostError(f"minimega: captures are fetched from the head node ({here}) only, not of {where}; use capture: off")
     files = {guest: f"{own.name}-{guest}.pcap" for guest in guests}
     for guest, file in files.items():
         own.socket.ask("capture", "pcap", "vm", guest, "0", file)
