@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from minimega import recording
-from minimega.standin import Fault, Queued, StandIn, standing_in
+from minimega.standin import Fault, StandIn, standing_in
+from minimega.state import Queued
 from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.testbeds.minimega.control import Control, Guest, parts
 from twinbed.testbeds.minimega.machine import machines

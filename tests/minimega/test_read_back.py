@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from minimega.standin import StandIn, Vm
+from minimega.standin import StandIn
+from minimega.state import Vm
 from twinbed import design
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
