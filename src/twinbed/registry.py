@@ -13,6 +13,7 @@ from twinbed.instruments.syscalls import syscalls
 from twinbed.model.study import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
+from twinbed.testbeds.minimega import minimega
 from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.workloads.http import http
@@ -30,7 +31,9 @@ class Plugins:
 
 
 PLUGINS = Plugins(
-    drivers={driver.name: driver for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), fake)},
+    drivers={
+        driver.name: driver for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), minimega, fake)
+    },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
 )
