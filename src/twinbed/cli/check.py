@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,12 +14,12 @@ from twinbed.cli import exit as codes
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(study_file: Path | None, style: str) -> int:
-    """Try what STUDY (or, without one, every driver) needs of this machine. Nothing is changed: what is tried happens in a
-    trial lab that is gone afterwards.
+    """Try what STUDY (or, without one, every driver that needs no settings) asks of this machine. Nothing is changed: what is
+    tried happens in a trial lab that is gone afterwards.
 
     Exit code 0: all that is required works; 3: something does not.
     """
-    from twinbed import design, registry
+    from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
     from twinbed.lab import preflight
@@ -30,11 +31,16 @@ def command(study_file: Path | None, style: str) -> int:
             for name, choices in study.testbeds.items()
             for choice in choices
         ]
-        beds = [(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in design.runs(study)]
+        beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
+        instruments = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.instruments.values())
     else:
-        beds = []
-        testbeds = [(name, driver, driver.params()) for name, driver in registry.PLUGINS.drivers.items()]
-    checks = preflight.machine() + preflight.study(testbeds) + preflight.network(beds)
+        testbeds = [
+            (name, driver, params)
+            for name, driver in registry.PLUGINS.drivers.items()
+            if (params := _defaults(driver)) is not None
+        ]
+        instruments, beds = {}, []
+    checks = preflight.machine() + preflight.study(testbeds) + preflight.network(beds) + preflight.programs(list(instruments))
     rows = [
         {
             "": "ok" if check.works else ("MISSING" if check.required else "optional"),
@@ -51,3 +57,13 @@ def command(study_file: Path | None, style: str) -> int:
             f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here."
         )
     return codes.PREFLIGHT if broken else codes.DONE
+
+
+def _defaults(driver: Any) -> Any:
+    """A driver's settings where none are given; None where a study must give some."""
+    from pydantic import ValidationError
+
+    try:
+        return driver.params()
+    except ValidationError:
+        return None
