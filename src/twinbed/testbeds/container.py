@@ -92,7 +92,7 @@ class ContainerMaker:
             found = cpus_allowed(host.read("/proc/self/status").decode())
             return [Applied(name, "cpus", cpus, found, "/proc/self/status")], {}
 
-        return Made(host, read_back)
+        return Made(host, read_back, lambda: None)
 
     def cautions(self) -> Sequence[Caution]:
         return []
