@@ -16,10 +16,10 @@ def command(dry_run: bool) -> None:
     from twinbed.hosts.lab import leftovers, remove
 
     found = leftovers()
-    for scratch, cgroup in found:
-        what = ", ".join(str(path) for path in (scratch, cgroup) if path is not None and path.exists())
+    for scratch, groups in found:
+        what = ", ".join(str(path) for path in (scratch, *groups) if path.exists())
         click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
-            remove(scratch, cgroup)
+            remove(scratch, groups)
     if not found:
         click.echo("Nothing to remove.")
