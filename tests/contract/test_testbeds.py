@@ -15,12 +15,15 @@ from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 
 TOPOLOGY = Topology(link=Link(rate=10**9))
+MIXED = {"client": {"driver": "container"}, "server": {"driver": "qemu", "nic": "e1000"}}
 BUILT = [name for name in PLUGINS.drivers if name != "fake"]
 
 
 @contextlib.contextmanager
 def bed_of(driver: str, site: Site, topology: Topology = TOPOLOGY, **settings: object) -> Iterator[Bed]:
     plugin = PLUGINS.drivers[driver]
+    if driver == "mixed":
+        settings = {role: {**kind, **settings} for role, kind in MIXED.items()}
     with plugin.up(plugin.params(**settings), topology, site) as bed:
         yield bed
 
@@ -80,7 +83,7 @@ def test_hosts_reach_each_other_through_the_switch_only(driver: str, site: Calla
         listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
         server.listening(5000, 5.0)
         sent = json.loads(client.run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", "1M", "-J"]).stdout)
-        assert sent["end"]["sum_received"]["bytes"] >= 150_000
+        assert sent["end"]["sum_received"]["bytes"] >= 100_000
         assert listener.wait(5.0).code == 0
         routes = client.run(["ip", "route"]).text.splitlines()
         assert [line.split()[0] for line in routes] == ["10.77.0.0/24"], "a host has no way out of the lab"

@@ -13,7 +13,7 @@ from twinbed import design
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.links import bridge, network, shaping
+from twinbed.links import bridge, shaping
 from twinbed.model.run import Phase, Run
 from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
@@ -26,9 +26,9 @@ def one_run(driver: str, shaper: str = "htb") -> Run:
     text = f"""
 study: read-back
 testbeds:
-  bed: {{driver: {driver}, offload: off, congestion_control: reno}}
+  bed: {{driver: {driver}, offload: off, congestion_control: reno, autocorking: off, receive_buffer: 1MiB, send_buffer: 2MiB}}
 workload: {{kind: http, duration: 1s, max_requests: 5}}
-topology: {{link: {{rate: 1gbit, shaper: {shaper}}}}}
+topology: {{link: {{rate: 1gbit, shaper: {shaper}, queue: 500}}}}
 instruments: []
 replicates: 1
 """
@@ -41,9 +41,9 @@ def replace_in(module: Any, function: str, old: str, new: str) -> Sabotage:
     def sabotage(patch: pytest.MonkeyPatch) -> None:
         original = getattr(module, function)
 
-        def other(*arguments: Any) -> str:
-            text = original(*arguments)
-            assert old in text, text
+        def other(*arguments: Any, **rest: Any) -> str:
+            text = original(*arguments, **rest)
+            assert not text or old in text, text
             return text.replace(old, new)
 
         patch.setattr(module, function, other)
@@ -118,8 +118,8 @@ CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "bridge": (replace_in(bridge, "switch", "stp_state 0", "stp_state 1"), "spanning_tree"),
     "snooping": (replace_in(bridge, "switch", "mcast_snooping 0", "mcast_snooping 1"), "multicast_snooping"),
     "port-mtu": (replace_in(bridge, "veth", "mtu 1500 type veth", "mtu 1400 type veth"), "mtu"),
-    "port-master": (replace_in(bridge, "veth", "master switch0 ", ""), "master"),
-    "port-down": (replace_in(bridge, "veth", "master switch0 up", "master switch0"), "up"),
+    "port-master": (lambda patch: patch.setattr(bridge, "join", lambda *_: ""), "master"),
+    "port-down": (replace_in(bridge, "veth", " up\n", " down\n"), "up"),
     "host-address": (replace_in(bridge, "address", "addr add 10.77", "addr add 10.78"), "address"),
     "host-mac": (replace_in(bridge, "address", "02:00:0a:4d", "02:00:0a:4e"), "mac"),
     "host-mtu": (replace_in(bridge, "address", "mtu 1500", "mtu 1300"), "mtu"),
@@ -131,7 +131,11 @@ CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "cburst": (replace_in(shaping, "plan", "cburst 125000b", "cburst 250000b"), "cburst"),
     "no-shaper": (lambda patch: patch.setattr(shaping, "plan", lambda *_: ""), "shaper"),
     "offload": (swap_program("ethtool -K", ["true"]), "offload.tso"),
-    "congestion-control": (drop_write(network.CONGESTION_CONTROL), "congestion_control"),
+    "congestion-control": (drop_write("/proc/sys/net/ipv4/tcp_congestion_control"), "congestion_control"),
+    "autocorking": (drop_write("/proc/sys/net/ipv4/tcp_autocorking"), "autocorking"),
+    "receive-buffer": (drop_write("/proc/sys/net/ipv4/tcp_rmem"), "receive_buffer"),
+    "send-buffer": (drop_write("/proc/sys/net/ipv4/tcp_wmem"), "send_buffer"),
+    "queue": (replace_in(shaping, "plan", "pfifo limit 500", "pfifo limit 400"), "queue"),
     "cpus": (pin_elsewhere, "cpus"),
 }
 QEMU: dict[str, tuple[Sabotage, str]] = {
@@ -140,7 +144,7 @@ QEMU: dict[str, tuple[Sabotage, str]] = {
     "memory": (other_guest(memory=256 * 2**20), "memory"),
     "cpus": (pin_elsewhere, "cpus"),
     "accelerator": (other_accelerator, "accelerator"),
-    "port-master": (replace_in(bridge, "tap", "master switch0 up", "up"), "master"),
+    "port-down": (replace_in(bridge, "tap", " up\n", " down\n"), "up"),
 }
 
 

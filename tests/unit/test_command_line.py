@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from twinbed.image import Image
+from twinbed.links.layout import Nic, layout
+from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import accelerator, driver, qemu
 from twinbed.testbeds.qemu.accelerator import Proof, prove
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
@@ -53,8 +56,12 @@ TCG = ["-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand"]
 KVM = ["-accel", "kvm", "-cpu", "host"]
 
 
-def planned(settings: QemuSettings, chosen: str, tap: str | None = "p.client") -> list[str]:
-    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, tap, "02:00:0a:4d:00:01"))
+NIC = layout(Topology()).nics["client"]
+ROUTER = layout(Topology(routers=1)).nics["router"]
+
+
+def planned(settings: QemuSettings, chosen: str, nics: Sequence[Nic] = NIC) -> list[str]:
+    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, nics))
 
 
 @pytest.mark.parametrize("nic", ["e1000", "e1000e", "virtio-net-pci", "vmxnet3", "rtl8139"])
@@ -69,7 +76,8 @@ def test_every_nic_and_accelerator(nic: str, chosen: str) -> None:
         arguments,
         *TAIL,
         *("-netdev", "tap,id=net0,ifname=p.client,script=no,downscript=no"),
-        *("-device", f"{nic},netdev=net0,mac=02:00:0a:4d:00:01,romfile={',autonegotiation=off' if nic == 'e1000' else ''}"),
+        "-device",
+        f"{nic},netdev=net0,mac=02:00:0a:4d:00:01,addr=0x10,romfile={',autonegotiation=off' if nic == 'e1000' else ''}",
     ]
 
 
@@ -80,8 +88,17 @@ def test_processors_and_memory() -> None:
     assert line[at : at + 4] == ["-smp", "3", "-m", "954M"]
 
 
+def test_a_router_has_two_nics_in_order() -> None:
+    assert planned(QemuSettings(), "kvm", ROUTER)[-8:] == [
+        *("-netdev", "tap,id=net0,ifname=p.router,script=no,downscript=no"),
+        *("-device", "virtio-net-pci,netdev=net0,mac=02:00:0a:4e:00:02,addr=0x10,romfile="),
+        *("-netdev", "tap,id=net1,ifname=p.router.1,script=no,downscript=no"),
+        *("-device", "virtio-net-pci,netdev=net1,mac=02:00:0a:4e:01:01,addr=0x11,romfile="),
+    ]
+
+
 def test_a_proof_has_no_nic() -> None:
-    line = planned(QemuSettings(), "kvm", tap=None)
+    line = planned(QemuSettings(), "kvm", nics=())
     assert line[-len(TAIL) :] == TAIL
     assert "-netdev" not in line
 

@@ -9,58 +9,89 @@ import pytest
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network
 from twinbed.links.device import Device
-from twinbed.model.hostsettings import HostSettings
+from twinbed.links.layout import DEVICES, layout
 from twinbed.model.topology import Link, Topology
 
 IFNAMSIZ = 16
 """linux/if.h, with the closing zero byte."""
 
 
+CLIENT, SERVER = (layout(Topology()).nics[host][0] for host in ("client", "server"))
+
+
 def test_the_switch() -> None:
-    assert bridge.switch() == (
+    assert bridge.switch("switch0") == (
         "link add switch0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\nlink set switch0 up\n"
     )
+    assert bridge.join("p.client", "switch0") == "link set p.client master switch0\n"
 
 
 def test_a_container_gets_a_veth_pair() -> None:
-    assert bridge.veth("client", 1400, 4711) == (
-        "link add p.client mtu 1400 type veth peer name eth0 mtu 1400 netns 4711\nlink set p.client master switch0 up\n"
+    assert bridge.veth(CLIENT, 1400, 4711) == (
+        "link add p.client mtu 1400 type veth peer name eth0 mtu 1400 netns 4711\nlink set p.client up\n"
     )
 
 
 def test_a_guest_gets_a_tap() -> None:
-    assert bridge.tap("server", 1500) == (
-        "tuntap add dev p.server mode tap vnet_hdr\nlink set p.server mtu 1500 master switch0 up\n"
-    )
+    assert bridge.tap(SERVER, 1500) == "tuntap add dev p.server mode tap vnet_hdr\nlink set p.server mtu 1500 up\n"
+    assert "mode tap vnet_hdr multi_queue\n" in bridge.tap(SERVER, 1500, queues=2)
 
 
 def test_the_hosts_own_end() -> None:
-    assert bridge.address("10.77.3.2/24", 1500, "02:00:0a:4d:03:02") == (
+    nic = layout(Topology(pairs=4)).nics["server4"][0]
+    assert bridge.address(nic, 1500) == (
         "link set eth0 address 02:00:0a:4d:03:02 mtu 1500\naddr add 10.77.3.2/24 dev eth0\nlink set eth0 up\n"
     )
 
 
-@pytest.mark.parametrize("pairs", [1, 2, 10, 80])
-def test_names_and_addresses_are_distinct_and_fit(pairs: int) -> None:
-    topology = Topology(pairs=pairs)
-    addresses = network.addresses(topology)
-    assert len(addresses) == 2 * pairs
-    ports = [bridge.port(host) for host in addresses]
-    assert len({*ports, bridge.SWITCH, bridge.HOST_DEVICE}) == 2 * pairs + 2
-    assert all(len(port.encode()) < IFNAMSIZ for port in ports)
-    macs = [network.mac(address) for address in addresses.values()]
-    assert len(set(macs)) == 2 * pairs
-    assert all(int(mac[:2], 16) & 0b11 == 0b10 for mac in macs), "locally administered, not multicast (IEEE 802)"
-    for client, server in topology.names():
-        assert ipaddress.ip_interface(f"{addresses[client]}/24").network == ipaddress.ip_network(
-            f"{addresses[server]}/24", False
-        )
-    assert len({ipaddress.ip_interface(f"{address}/24").network for address in addresses.values()}) == pairs
-    assert all(ipaddress.ip_address(address).is_private for address in addresses.values())
+TOPOLOGIES = [
+    *(Topology(pairs=pairs) for pairs in (1, 2, 10, 80)),
+    Topology(pairs=80, trunk="vxlan"),
+    *(Topology(pairs=pairs, routers=routers) for pairs in (1, 80) for routers in (1, 2, 16)),
+]
 
 
-def test_a_hardware_address_follows_from_the_address() -> None:
-    assert network.mac("10.77.79.2") == "02:00:0a:4d:4f:02"
+@pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
+def test_names_and_addresses_are_distinct_and_fit(topology: Topology) -> None:
+    plan = layout(topology)
+    nics = [nic for each in plan.nics.values() for nic in each]
+    assert len(nics) == 2 * topology.pairs + 2 * topology.routers
+    names = [*(nic.port for nic in nics), *(switch.name for switch in plan.switches)]
+    assert len({*names, *DEVICES}) == len(nics) + len({switch.name for switch in plan.switches}) + 2
+    assert all(len(name.encode()) < IFNAMSIZ for name in names)
+    assert len({nic.address for nic in nics}) == len({nic.mac for nic in nics}) == len(nics)
+    assert all(int(nic.mac[:2], 16) & 0b11 == 0b10 for nic in nics), "locally administered, not multicast (IEEE 802)"
+    assert all(ipaddress.ip_interface(nic.address).is_private for nic in nics)
+    assert {nic.switch for nic in nics} == {switch.name for switch in plan.switches}
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES, ids=str)
+def test_every_client_finds_its_server_and_back(topology: Topology) -> None:
+    """Walk from host to host by the routes alone."""
+    plan = layout(topology)
+    owner = {ipaddress.ip_interface(nic.address).ip: host for host, nics in plan.nics.items() for nic in nics}
+
+    def next_hop(host: str, to: ipaddress.IPv4Address) -> ipaddress.IPv4Address:
+        if any(to in ipaddress.ip_interface(nic.address).network for nic in plan.nics[host]):
+            return to
+        via = next(hop for network, hop in plan.routes[host] if to in ipaddress.ip_network(network))
+        gateway = ipaddress.IPv4Address(via)
+        assert any(gateway in ipaddress.ip_interface(nic.address).network for nic in plan.nics[host]), "on a link of its own"
+        return gateway
+
+    for pair in topology.names():
+        for here, there in (pair, pair[::-1]):
+            path, to = [here], ipaddress.IPv4Address(plan.addresses[there])
+            while path[-1] != there:
+                path.append(owner[next_hop(path[-1], to)])
+                assert len(path) <= topology.routers + 2
+            assert len(path) == topology.routers + 2, "through every router"
+
+
+def test_two_machines_have_a_switch_each() -> None:
+    plan = layout(Topology(trunk="plain"))
+    assert plan.machines == ("machine", "machine2")
+    assert [(host, nics[0].machine) for host, nics in plan.nics.items()] == [("client", "machine"), ("server", "machine2")]
 
 
 def port_of(**changes: object) -> Device:
@@ -74,27 +105,32 @@ def port_of(**changes: object) -> Device:
     [
         (port_of(), set()),
         (port_of(kind="tun"), {"kind"}),
-        (port_of(master=None), {"master"}),
         (port_of(mtu=1499), {"mtu"}),
         (port_of(up=False), {"up"}),
-        (port_of(name="p.server"), {"kind", "master", "mtu", "up"}),
+        (port_of(name="p.server"), {"kind", "mtu", "up"}),
     ],
 )
 def test_a_port_that_is_not_as_asked_disagrees(found: Device, wrong: set[str]) -> None:
-    applied = bridge.applied_port("client", 1500, "veth", [found])
+    applied = bridge.applied_port(CLIENT, 1500, "veth", [found])
     assert {item.setting for item in applied if not item.agrees} == wrong
+
+
+@pytest.mark.parametrize("master", [None, "switch1"])
+def test_a_port_of_another_switch_disagrees(master: str | None) -> None:
+    assert all(item.agrees for item in bridge.applied_joined(CLIENT, [port_of()]))
+    assert not any(item.agrees for item in bridge.applied_joined(CLIENT, [port_of(master=master)]))
 
 
 def test_a_switch_that_is_not_as_asked_disagrees() -> None:
     quiet = {"stp_state": 0, "mcast_snooping": 0}
     good = port_of(name="switch0", kind="bridge", details=quiet)
-    assert all(item.agrees for item in bridge.applied_switch([good]))
+    assert all(item.agrees for item in bridge.applied_switch("switch0", [good]))
     noisy = port_of(name="switch0", kind="bridge", details={"stp_state": 1, "mcast_snooping": 1})
-    assert [item.setting for item in bridge.applied_switch([noisy]) if not item.agrees] == [
+    assert [item.setting for item in bridge.applied_switch("switch0", [noisy]) if not item.agrees] == [
         "spanning_tree",
         "multicast_snooping",
     ]
-    assert not any(item.agrees for item in bridge.applied_switch([]))
+    assert not any(item.agrees for item in bridge.applied_switch("switch0", []))
 
 
 class Babbler:
@@ -107,9 +143,11 @@ class Babbler:
 
 
 def test_a_tool_that_cannot_be_understood_fails_the_run_with_its_text() -> None:
+    with pytest.raises(HostError, match=r"client: .*something else than devices.*RTNETLINK answers"):
+        network.devices_of(Babbler())  # type: ignore[arg-type]
     for call in (
-        lambda: network.applied_on_machine(Babbler(), {"client": "veth"}, Topology(link=Link())),  # type: ignore[arg-type]
-        lambda: network.applied_on_host(Babbler(), "10.77.0.1", Topology(), HostSettings()),  # type: ignore[arg-type]
+        lambda: network.applied_shaping(Babbler(), "eth0", Link()),  # type: ignore[arg-type]
+        lambda: network.applied_routes(Babbler(), (), forwards=False),  # type: ignore[arg-type]
     ):
-        with pytest.raises(HostError, match=r"client: .*something else than devices.*RTNETLINK answers"):
+        with pytest.raises(HostError, match=r"client: "):
             call()

