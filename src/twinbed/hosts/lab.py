@@ -14,7 +14,6 @@ import secrets
 import shutil
 import socket
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

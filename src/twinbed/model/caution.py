@@ -47,6 +47,10 @@ class Kind(Enum):
         "the kernel log shows a NIC reset or transmit timeout",
         "distrust this run; see the kernel log in its folder",
     )
+    CLOCK_STEP = (
+        "a clock was set while the run was on",
+        "distrust times of the day and one-way delays of this run; stop what sets the clock (ntpd, chronyd, the hypervisor)",
+    )
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",

@@ -110,7 +110,9 @@ class ContainerMaker:
         def trouble() -> str | None:
             killed = groups.out_of_memory()
             limit = format_size(limits.memory_bytes or 0)
-            return f"{name}: out of memory: the kernel killed {killed} of its programs at its limit of {limit}" if killed else None
+            return (
+                f"{name}: out of memory: the kernel killed {killed} of its programs at its limit of {limit}" if killed else None
+            )
 
         return Made(host, read_back, trouble)
 

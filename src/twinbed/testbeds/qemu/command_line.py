@@ -46,7 +46,6 @@ def command_line(
     image: Image,
     sockets: Sockets,
     nics: Sequence[Nic],
-    *,
     vhost: bool = False,
 ) -> tuple[str, ...]:
     """A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16
@@ -73,7 +72,9 @@ def command_line(
 
 def _nic(number: int, nic: Nic, settings: QemuSettings, vhost: bool) -> tuple[str, ...]:
     tap = f"tap,id=net{number},ifname={nic.port},script=no,downscript=no"
-    options = f"netdev=net{number},mac={nic.mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
+    options = (
+        f"netdev=net{number},mac={nic.mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
+    )
     if settings.queues > 1:
         tap += f",queues={settings.queues}"
         # An interrupt for each queue in each direction, one for control, one for changes of the configuration.

@@ -139,7 +139,9 @@ def _kernel(params: QemuSettings, sudo: str) -> Check:
         return Check(what, False, "no image with it", f"{sudo}twinbed image build --kernel {params.kernel}")
     driver = DRIVERS[params.nic]
     if not drives(image.rootfs / "usr/lib/modules" / image.kernel_version, driver):
-        return Check(what, False, f"it has no driver {driver} for {params.nic}", "another nic, or a kernel that is no cloud kernel")
+        return Check(
+            what, False, f"it has no driver {driver} for {params.nic}", "another nic, or a kernel that is no cloud kernel"
+        )
     return Check(what, True, f"{image.digest}, kernel {image.kernel_version}")
 
 

@@ -67,7 +67,7 @@ def boot(
     started = time.monotonic()
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     with listen(sockets.agent) as server:
-        process = machine.start(command_line(name, settings, accelerator, image, sockets, nics, vhost=vhost), cpus=cpus)
+        process = machine.start(command_line(name, settings, accelerator, image, sockets, nics, vhost), cpus=cpus)
         stack.callback(_end, process)
         pid = process.started()
         connection = accept(server, name, process, limit_s)

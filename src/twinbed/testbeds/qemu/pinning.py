@@ -63,4 +63,5 @@ def _allowed(machine: AgentHost, pid: int, thread: int) -> tuple[int, ...]:
 
 
 def _name(machine: AgentHost, pid: int, thread: int) -> str:
-    return machine.read(f"/proc/{pid}/task/{thread}/comm").decode(errors="replace").strip()
+    """Without the process's number that vhost's threads carry."""
+    return machine.read(f"/proc/{pid}/task/{thread}/comm").decode(errors="replace").strip().removesuffix(f"-{pid}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinbed.hosts.agent import AgentHost
-from twinbed.links.layout import DEVICES, Nic
+from twinbed.links.layout import Nic
 from twinbed.model.plugin import Applied
 from twinbed.testbeds.qemu import monitor, pinning, vhost
 from twinbed.testbeds.qemu.command_line import EMULATED_CPU
@@ -92,9 +92,12 @@ def negotiated(bits: str) -> dict[str, str]:
 
 def _computer(name: str, settings: QemuSettings, accelerator: str, said: Mapping[str, Any]) -> list[Applied]:
     kind = re.fullmatch(r"pc-(q35|i440fx)-.*-machine", said["machine"])
+    found = _MACHINES[kind[1]] if kind else said["machine"]
     model = (settings.cpu or ("host" if accelerator == "kvm" else EMULATED_CPU)).partition(",")[0]
     return [
-        Applied(name, "machine", settings.machine, _MACHINES[kind[1]] if kind else said["machine"], "QMP qom-get /machine type"),
+        Applied(
+            name, "machine", settings.machine, _MACHINES[kind[1]] if kind else said["machine"], "QMP qom-get /machine type"
+        ),
         Applied(name, "cpu", model, said["cpu"].removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
         *(
             Applied(name, f"cpu.{flag}", asked, said["cpu flags"][flag], f"QMP qom-get CPU {flag}")

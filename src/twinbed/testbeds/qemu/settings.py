@@ -44,7 +44,7 @@ Source: Virtual I/O Device (VIRTIO) Version 1.2, 5.1.3 and 6."""
 
 class QemuSettings(HostSettings):
     nic: Literal["e1000", "e1000e", "igb", "virtio-net-pci", "vmxnet3", "rtl8139", "pcnet", "ne2k_pci"] = Field(
-        VIRTIO, description="QEMU's model of the guests' network card"
+        "virtio-net-pci", description="QEMU's model of the guests' network card"
     )
     queues: int = Field(
         1, ge=1, le=64, description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus"
