@@ -1,5 +1,7 @@
 """What is looked at around a workload on every host with a kernel of its own, whatever the instruments: the kernel's log, for
-NICs that stall, and the clocks, for steps.  Both are looked at before the instruments begin and after they have ended.
+NICs that stall; the clocks, for steps; at the end, whether there was room for all that programs wrote.
+
+All is looked at before the instruments begin or after they have ended.
 """
 
 from __future__ import annotations
@@ -42,20 +44,25 @@ class Watch:
         on_all(self._own_kernel, self._put_mark)
 
     def end(self, *, limit_s: float, complete: bool = True) -> list[Caution]:
-        """What has happened since ``begin``. Where the run is not complete, hosts that do not answer are passed over."""
-        found: list[Caution] = []
+        """What has happened since ``begin``. Raises HostError for a host that does not answer or has no room left; where the run
+        is not ``complete`` anyway, such hosts are passed over."""
+        every: list[Caution] = []
 
         def look(name: str) -> list[Caution]:
             try:
-                return [*self._steps(name, limit_s), *(self._log(name, limit_s) if name in self._own_kernel else [])]
+                found = self._steps(name, limit_s)
+                if name in self._own_kernel:
+                    found += self._log(name, limit_s)
+                    self._room(name, limit_s)
+                return found
             except HostError:
                 if complete:
                     raise
                 return []
 
         for cautions in on_all(list(self._ahead_s), look):
-            found += cautions
-        return found
+            every += cautions
+        return every
 
     def _ahead(self, name: str, limit_s: float = 5.0) -> float:
         """How far the clock of the day is ahead of the one that is never set, seconds."""
@@ -87,3 +94,10 @@ class Watch:
         (self._site.place(name) / KERNEL_LOG).write_text(since)
         trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
         return [trouble] if trouble else []
+
+    def _room(self, name: str, limit_s: float) -> None:
+        """Many programs do not notice when what they write is cut off."""
+        host = self._bed.hosts[name]
+        said = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
+        if said.strip() == "0":
+            raise HostError(f"{name}: no space left at {host.artifacts}: what its programs wrote may be cut off")
