@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +27,7 @@ from twinbed.workloads.http import plan as http_plan
 STUDY = """
 study: faults
 testbeds: {{bed: {{driver: {driver}}}}}
-workload: {{kind: http, duration: 3s, threads: 2}}
+workload: {{kind: http, duration: {seconds}s, threads: 2}}
 instruments: []
 replicates: {replicates}
 """
@@ -42,8 +45,10 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
-    def carried(driver: str, harm: Harm, *, replicates: int = 1) -> Carried:
-        return carry(STUDY.format(driver=driver, replicates=replicates), tmp_path / "results", image, probe, harm)
+    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 3) -> Carried:
+        return carry(
+            STUDY.format(driver=driver, replicates=replicates, seconds=seconds), tmp_path / "results", image, probe, harm
+        )
 
     return carried
 
@@ -152,5 +157,29 @@ def test_a_nic_whose_link_goes_down(study: Study, monkeypatch: pytest.MonkeyPatc
             time.sleep(0.05)
         asyncio.run(set_link(monitor, True))
 
-    said = cautioned(study("qemu, nic: e1000", stall), "nic_reset")
+    said = cautioned(study("qemu, nic: e1000", stall, seconds=6), "nic_reset")
     assert said.startswith("server: e1000: eth0 NIC Link is Down")
+
+
+def test_a_stalled_nic_is_shown_with_every_comparison(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
+    """Its run is kept and counted, so whoever reads the numbers is told."""
+    text = """
+study: stalls
+testbeds: {container: {driver: container}, e1000: {driver: qemu, nic: e1000}}
+reference: container
+workload: {kind: http, duration: 2s}
+instruments: []
+replicates: 2
+"""
+
+    def hang(bed: Bed) -> None:
+        bed.hosts["server"].write("/dev/kmsg", f"<3>{E1000_HANGS[1]}\n".encode())
+
+    carried = carry(text, tmp_path / "results", image, probe, hang, testbed="e1000")
+    assert carried.ending.failed == 0
+    command = [sys.executable, "-m", "twinbed.cli.main", "compare", str(carried.results), "--format", "json"]
+    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout)
+    headlines = [each for each in said["comparisons"] if each["headline"]]
+    assert headlines
+    for each in headlines:
+        assert f"nic_reset(e1000: 1 of 2 runs: server: {E1000_HANGS[1]})" in each["cautions"]

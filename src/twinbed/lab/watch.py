@@ -44,8 +44,8 @@ class Watch:
         on_all(self._own_kernel, self._put_mark)
 
     def end(self, *, limit_s: float, complete: bool = True) -> list[Caution]:
-        """What has happened since ``begin``. Raises HostError for a host that does not answer or has no room left; where the run
-        is not ``complete`` anyway, such hosts are passed over."""
+        """What has happened since ``begin``. Raises HostError for a host that does not answer or has no room left; where the
+        run is not ``complete`` anyway, such hosts are passed over."""
         every: list[Caution] = []
 
         def look(name: str) -> list[Caution]:

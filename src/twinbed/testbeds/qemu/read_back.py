@@ -95,9 +95,7 @@ def _computer(name: str, settings: QemuSettings, accelerator: str, said: Mapping
     found = _MACHINES[kind[1]] if kind else said["machine"]
     model = (settings.cpu or ("host" if accelerator == "kvm" else EMULATED_CPU)).partition(",")[0]
     return [
-        Applied(
-            name, "machine", settings.machine, _MACHINES[kind[1]] if kind else said["machine"], "QMP qom-get /machine type"
-        ),
+        Applied(name, "machine", settings.machine, found, "QMP qom-get /machine type"),
         Applied(name, "cpu", model, said["cpu"].removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
         *(
             Applied(name, f"cpu.{flag}", asked, said["cpu flags"][flag], f"QMP qom-get CPU {flag}")
