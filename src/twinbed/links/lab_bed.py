@@ -38,7 +38,7 @@ class Made:
 
     host: AgentHost
     read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
-    trouble: Callable[[], str | None]
+    trouble: Callable[[], str | None] = lambda: None
 
 
 class Maker(Protocol):
