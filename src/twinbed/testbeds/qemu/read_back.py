@@ -8,6 +8,7 @@ from typing import Any
 
 from twinbed.hosts.agent import AgentHost
 from twinbed.links.layout import Nic
+from twinbed.links.network import understood
 from twinbed.model.plugin import Applied
 from twinbed.testbeds.qemu import monitor, pinning, vhost
 from twinbed.testbeds.qemu.command_line import EMULATED_CPU
@@ -49,7 +50,7 @@ def read_back(
         *pinned,
     ]
     about: dict[str, Any] = {}
-    if settings.nic == VIRTIO:
+    if settings.nic == VIRTIO and facts["NIC driver"] == DRIVERS[VIRTIO]:
         for number, nic in enumerate(nics):
             prefix = "" if len(nics) == 1 else f"{nic.device}."
             more, features = _virtio(guest.host, nic.device, settings, prefix)
@@ -106,7 +107,9 @@ def _computer(name: str, settings: QemuSettings, accelerator: str, said: Mapping
 
 def _virtio(host: AgentHost, device: str, settings: QemuSettings, prefix: str) -> tuple[list[Applied], str]:
     source = f"/sys/class/net/{device}/device/features"
-    found = negotiated(host.read(source).decode().strip())
+    bits = host.read(source).decode().strip()
+    with understood(host):
+        found = negotiated(bits)
     asked = settings.features()
     features = [
         Applied(host.name, f"{prefix}nic_features.{name}", asked.get(name), value, f"{source}, in the guest")
