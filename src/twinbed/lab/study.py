@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import twinbed
+from twinbed.hosts.processors import own_cpus
 from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
@@ -94,7 +94,7 @@ def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: boo
 
 def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
     unfinished = folder.begin(run.id)
-    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus())
     outcome = Outcome()
     started_s, started = time.time(), time.monotonic()
     failed_phase: Phase | None = None

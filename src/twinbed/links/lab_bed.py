@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
+from twinbed.hosts.processors import processors
 from twinbed.hosts.site import Site
 from twinbed.links import network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
@@ -33,10 +34,11 @@ class Ground:
 @dataclass(frozen=True, slots=True)
 class Made:
     """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
-    settings of its own kind, and more facts."""
+    settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None."""
 
     host: AgentHost
     read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
+    trouble: Callable[[], str | None] = lambda: None
 
 
 class Maker(Protocol):
@@ -74,10 +76,13 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
     ):
         ground = Ground(stack, lab, fabric, site)
 
+        troubles: dict[str, Callable[[], str | None]] = {}
+
         def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
             maker, nics = maker_of[name], plan.nics[name]
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))
+            troubles[name] = made.trouble
             host, forwards = made.host, name in plan.routers
             network.configure(host, nics, topology.link, settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
@@ -103,13 +108,14 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
                 **{
-                    name: {**describe(machine, None), **fabric.switches[name].facts()}
+                    name: {**describe(machine, None), **processors(machine), **fabric.switches[name].facts()}
                     for name, machine in fabric.machines.items()
                 },
                 **{host.name: facts for host, _, facts in answers},
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
             lab=lab.id,
+            troubles=lambda: [said for name in plan.nics if (said := troubles[name]()) is not None],
         )
 
 

@@ -56,8 +56,8 @@ class Kind(Enum):
         "distrust this run; see the kernel log in its folder",
     )
     CLOCK_STEP = (
-        "a host's clock was stepped during the run",
-        "one-way delays of the run are missing where they need it; stop what sets the clock (ntpdate, date -s) while measuring",
+        "a clock was set while the run was on",
+        "distrust times of the day and one-way delays of this run; stop what sets the clock (ntpd, chronyd, the hypervisor)",
     )
     CLOCKS_APART = (
         "the hosts' clocks are neither shared nor synchronised well enough for one-way delays",
