@@ -78,14 +78,16 @@ def kendall(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
 
 def _exact(n: int, discordant: int) -> float:
     """Chance of at most so few discordant pairs, or so few concordant ones, every order being as likely."""
-    chances = [1.0]
+    return min(1.0, 2 * float(_inversions(n)[: discordant + 1].sum()))
+
+
+@cache
+def _inversions(n: int) -> Floats:
+    """Chance of each number of discordant pairs."""
+    chances = np.ones(1)
     for length in range(2, n + 1):
-        wider = [0.0] * (len(chances) + length - 1)
-        for at, chance in enumerate(chances):
-            for more in range(length):
-                wider[at + more] += chance / length
-        chances = wider
-    return min(1.0, 2 * math.fsum(chances[: discordant + 1]))
+        chances = np.convolve(chances, np.full(length, 1 / length))
+    return chances
 
 
 def _variance(n: int, one: Sequence[int], two: Sequence[int]) -> float:

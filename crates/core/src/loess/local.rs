@@ -44,22 +44,49 @@ pub fn local(sample: &Sample, weights: &[f64], at: f64, span: f64, degree: usize
             column.iter_mut().for_each(|one| *one /= found);
         }
     }
-    let turned = orthogonalise(&mut columns);
-    let squares: Vec<f64> = columns.iter().map(|column| dot(column, column)).collect();
+    let mut upper = reduce(&mut columns);
+    let turned = orthogonalise(&mut upper);
+    let squares: Vec<f64> = upper.iter().map(|column| dot(column, column)).collect();
     let largest = squares.iter().copied().fold(0.0, f64::max).sqrt();
     let row = |term: usize| -> Vec<f64> {
+        let kept = |at: &usize| squares[*at].sqrt() > SINGULAR * largest;
+        let share = |at: usize| turned[term][at] / (squares[at] * lengths[term]);
         let mut found = vec![0.0; roots.len()];
-        for (at, column) in columns.iter().enumerate() {
-            if squares[at].sqrt() > SINGULAR * largest {
-                let share = turned[term][at] / (squares[at] * lengths[term]);
-                found.iter_mut().zip(column).for_each(|(sum, one)| *sum += share * one);
-            }
+        for (place, column) in columns.iter().enumerate() {
+            let times: f64 = (0..upper.len()).filter(kept).map(|at| share(at) * upper[at][place]).sum();
+            found.iter_mut().zip(column).for_each(|(sum, one)| *sum += times * one);
         }
         found.iter_mut().zip(&roots).for_each(|(sum, root)| *sum *= root);
         found
     };
     let slope = if degree > 0 { row(1) } else { vec![0.0; roots.len()] };
     Ok(Local { start, value: row(0), slope })
+}
+
+/// Makes columns orthonormal in their order, and gives the columns of the upper triangle that turns them back (Gram and Schmidt,
+/// twice, which is enough). A column that lies in those before it becomes 0.
+fn reduce(columns: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut upper = vec![vec![0.0; columns.len()]; columns.len()];
+    for place in 0..columns.len() {
+        let (before, rest) = columns.split_at_mut(place);
+        let column = &mut rest[0];
+        let whole = dot(column, column).sqrt();
+        for _ in 0..2 {
+            for (at, other) in before.iter().enumerate() {
+                let share = dot(other, column);
+                column.iter_mut().zip(other).for_each(|(one, other)| *one -= share * other);
+                upper[place][at] += share;
+            }
+        }
+        let length = dot(column, column).sqrt();
+        if length > f64::EPSILON * whole {
+            column.iter_mut().for_each(|one| *one /= length);
+            upper[place][place] = length;
+        } else {
+            column.fill(0.0);
+        }
+    }
+    upper
 }
 
 /// Makes columns orthogonal by rotations of pairs (one-sided Jacobi), and gives the product of the rotations: with the columns'
