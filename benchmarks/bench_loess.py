@@ -1,8 +1,8 @@
 """LOESS of 100,000 points, curve and standard errors at each, in at most 1 s; statsmodels' lowess and R's loess beside.
 
-The points are drawn, with x at random and, once, rounded to whole numbers so that there are ties.  lowess gives a curve without
-standard errors, by lines between points 1 % of the range apart.  R is asked for the curve alone, with approximate statistics and
-trace: exact ones it cannot do for so many.  Neither counts where it is not installed.
+The points are drawn, with x at random and, once, rounded to whole numbers so that there are ties. lowess gives a curve
+without standard errors, by lines between points 1 % of the range apart. R is asked for the curve alone, with approximate
+statistics and trace: exact ones it cannot do for so many. Neither counts where it is not installed.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def study(seed: int, *, contention: bool, replicates: int = 16) -> Runs:
             of_n.append(n)
             replicate.append(each)
             rate.append(1000 * math.exp(-1.2 * load + chance.normal(0, 0.02)))
-            machine.append([90 - 60 * early, 5e3 + 4e4 * early, 2 * load, 0.0] + chance.normal(0, [3, 2e3, 0.1, 1]))
+            machine.append(np.array([90 - 60 * early, 5e3 + 4e4 * early, 2 * load, 0]) + chance.normal(0, [3, 2e3, 0.1, 1]))
     return Runs(of_n, replicate, rate, np.array(machine))
 
 
