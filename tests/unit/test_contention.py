@@ -11,7 +11,7 @@ from twinbed.statistics.anomaly import faster, moving
 from twinbed.statistics.contention import Detection, Runs, detect
 from twinbed.statistics.curvature import Inflection, inflections, order, scaled, second_difference
 
-TESTED = (1, 2, 4, 8, 16, 24, 32, 40)
+TESTED = (1, 2, 4, 8, 14, 16, 24, 32, 40)
 
 
 def test_second_difference_of_a_parabola_is_its_second_derivative_whatever_the_steps() -> None:
@@ -76,8 +76,8 @@ def test_a_planted_contention_is_detected_before_the_rate_has_fallen() -> None:
     assert not set(found.train) & set(found.test)
     assert found.area.value >= 0.95
     assert found.detected >= 0.9
-    assert found.lead.fallen == 16
-    assert found.lead.alarmed is not None and found.lead.alarmed <= 16
+    # At 14 pairs the rate is 8 % lower: contended, and not yet fallen by 10 %.
+    assert (found.lead.alarmed, found.lead.fallen) == (14, 16)
 
 
 def test_without_contention_it_alarms_in_at_most_five_percent() -> None:

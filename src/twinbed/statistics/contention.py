@@ -1,10 +1,10 @@
 """Was a run contended?  A detector that is told only what its machine measured, trained and tested on separate runs.
 
-A run is contended where its rate is at least ``drop`` below the mean rate at the least N. The detector is a logistic
-regression on the machine's metrics; its runs are split by replicate, so that no test run was made beside a training run of
-its replicate. It alarms above a threshold that at most ``false_alarms`` of runs without contention exceed: the conformal
-quantile of such runs' scores, each from a detector that has not seen its replicate. Of fewer than 1/false_alarms - 1 it is
-their greatest, and says less than it is asked for.
+A run is contended where its rate is at least ``drop`` below the mean rate at the least N: less than matters (``fallen``), so
+that it may be told before. The detector is a logistic regression on the machine's metrics; its runs are split by replicate,
+so that no test run was made beside a training run of its replicate. It alarms above a threshold that at most ``false_alarms``
+of runs without contention exceed: the conformal quantile of such runs' scores, each from a detector that has not seen its
+replicate. Of fewer than 1/false_alarms - 1 it is their greatest, and says less than it is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from twinbed.statistics.logistic import Logistic, logistic
 from twinbed.statistics.roc import Area, Operating, area, curve
 
 Floats = NDArray[np.float64]
-DROP, FALSE_ALARMS, MOST = 0.10, 0.05, 0.5
+DROP, FALLEN, FALSE_ALARMS, MOST = 0.05, 0.10, 0.05, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Lead:
     alarmed: int | None
     """The least N from which on more than half of the test runs at each N alarm."""
     fallen: int | None
-    """The least N from which on the mean rate is ``drop`` lower than at the least N."""
+    """The least N from which on the mean rate is ``fallen`` lower than at the least N."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def contended(runs: Runs, drop: float = DROP) -> NDArray[np.bool_]:
     return found
 
 
-def detect(runs: Runs, drop: float = DROP, false_alarms: float = FALSE_ALARMS) -> Detection:
+def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms: float = FALSE_ALARMS) -> Detection:
     """Trains on every other replicate, in their order, and tests on the rest.
 
     Raises ValueError for fewer than four replicates, and where training or test runs are of one kind only.
@@ -106,7 +106,7 @@ def detect(runs: Runs, drop: float = DROP, false_alarms: float = FALSE_ALARMS) -
         curve(positives, negatives),
         float(alarms[second & ~kinds].mean()),
         float(alarms[second & kinds].mean()),
-        _lead(runs, alarms, second, drop),
+        _lead(runs, alarms, second, fallen),
     )
 
 
@@ -124,12 +124,12 @@ def _threshold(runs: Runs, kinds: NDArray[np.bool_], train: Sequence[int], false
     return sorted(scores)[rank - 1]
 
 
-def _lead(runs: Runs, alarms: NDArray[np.bool_], second: NDArray[np.bool_], drop: float) -> Lead:
+def _lead(runs: Runs, alarms: NDArray[np.bool_], second: NDArray[np.bool_], share: float) -> Lead:
     of_n, rates = np.asarray(runs.n), np.asarray(runs.rate)
     tested = sorted(set(runs.n))
     single = rates[of_n == tested[0]].mean()
     alarmed = [bool(alarms[second & (of_n == n)].mean() > MOST) for n in tested if (second & (of_n == n)).any()]
-    fallen = [bool(rates[of_n == n].mean() <= (1 - drop) * single) for n in tested]
+    fallen = [bool(rates[of_n == n].mean() <= (1 - share) * single) for n in tested]
     with_test = [n for n in tested if (second & (of_n == n)).any()]
     return Lead(_from_on(with_test, alarmed), _from_on(tested, fallen))
 

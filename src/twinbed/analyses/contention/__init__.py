@@ -49,7 +49,8 @@ class ContentionParams(BaseModel):
     metrics: tuple[str, ...] = Field(default=(), description="of the machine; by default all that vary and no run lacks")
     span: float = Field(default=0.75, gt=0, description="of LOESS")
     degree: int = Field(default=2, ge=1, le=2, description="of LOESS")
-    drop: float = Field(default=0.10, gt=0, lt=1, description="a run is contended where its rate has fallen by this share")
+    drop: float = Field(default=0.05, gt=0, lt=1, description="a run is contended where its rate has fallen by this share")
+    fallen: float = Field(default=0.10, gt=0, lt=1, description="a fall that matters, before which it should be told")
 
 
 class ContentionAnalysis:
@@ -141,7 +142,7 @@ def _detector(
     else:
         runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
         try:
-            found = detect(runs, params.drop)
+            found = detect(runs, params.drop, params.fallen)
         except ValueError as error:
             reason = str(error)
     return _said(found, reason), _roc(found)

@@ -18,7 +18,14 @@ from twinbed.model.result import Result
 @click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Of the machine; may be repeated. Default: all.")
 @click.option("--span", type=click.FloatRange(0, min_open=True), default=0.75, show_default=True, help="Of LOESS.")
 @click.option("--degree", type=click.IntRange(1, 2), default=2, show_default=True, help="Of LOESS.")
-@click.option("--drop", type=click.FloatRange(0, 1, True, True), default=0.1, show_default=True, help="That makes contention.")
+@click.option(
+    "--drop",
+    type=click.FloatRange(0, 1, True, True),
+    default=0.05,
+    show_default=True,
+    help="Share of the rate lost: contended.",
+)
+@click.option("--fallen", type=click.FloatRange(0, 1, True, True), default=0.1, show_default=True, help="Lost: too much.")
 @options(("inflections", "curves", "detectors", "roc"), whole=False)
 def command(
     source: Path,
@@ -26,6 +33,7 @@ def command(
     span: float,
     degree: int,
     drop: float,
+    fallen: float,
     response: str | None,
     over: str,
     per_pair: bool,
@@ -36,8 +44,8 @@ def command(
     output: Path | None,
 ) -> int:
     """Where the rate of a pair and the machine's metrics bend as N grows, in what order, and whether the machine's metrics
-    alone tell a contended run: one whose rate has fallen by a tenth. The detector is tested on replicates that it was not
-    trained on.
+    alone tell a contended run: one whose rate has begun to fall (--drop), before it has fallen too far (--fallen). The
+    detector is tested on replicates that it was not trained on.
 
     \b
     twinbed analyse contention results/
@@ -57,6 +65,7 @@ def command(
         span=span,
         degree=degree,
         drop=drop,
+        fallen=fallen,
         host=host,
         direction=direction,
     )
