@@ -67,7 +67,7 @@ pub fn local(sample: &Sample, weights: &[f64], at: f64, span: f64, degree: usize
 /// twice, which is enough). A column that lies in those before it becomes 0.
 fn reduce(columns: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
     let mut upper = vec![vec![0.0; columns.len()]; columns.len()];
-    for place in 0..columns.len() {
+    for (place, turned) in upper.iter_mut().enumerate() {
         let (before, rest) = columns.split_at_mut(place);
         let column = &mut rest[0];
         let whole = dot(column, column).sqrt();
@@ -75,13 +75,13 @@ fn reduce(columns: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
             for (at, other) in before.iter().enumerate() {
                 let share = dot(other, column);
                 column.iter_mut().zip(other).for_each(|(one, other)| *one -= share * other);
-                upper[place][at] += share;
+                turned[at] += share;
             }
         }
         let length = dot(column, column).sqrt();
         if length > f64::EPSILON * whole {
             column.iter_mut().for_each(|one| *one /= length);
-            upper[place][place] = length;
+            turned[place] = length;
         } else {
             column.fill(0.0);
         }

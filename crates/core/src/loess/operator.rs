@@ -81,7 +81,7 @@ fn of_cells(cells: &Cells, weights: &[f64], points: &[f64]) -> Vec<f64> {
 fn rows(pair: &[Local]) -> [(usize, &[f64]); 4] {
     let row = |at: usize| {
         let local = &pair[at / 2];
-        (local.start, if at % 2 == 0 { &local.value[..] } else { &local.slope[..] })
+        (local.start, if at.is_multiple_of(2) { &local.value[..] } else { &local.slope[..] })
     };
     [row(0), row(1), row(2), row(3)]
 }

@@ -33,7 +33,7 @@ fn six_medians(mut values: Vec<f64>) -> f64 {
     let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     let upper = *upper;
     let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if values.len() % 2 == 0 {
+    if values.len().is_multiple_of(2) {
         3.0 * (lower + upper)
     } else {
         6.0 * upper
