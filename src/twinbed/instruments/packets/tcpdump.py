@@ -17,6 +17,11 @@ from dataclasses import dataclass
 from twinbed.model.plugin import MACHINE, PROBE_PORT, Command, Ready
 
 SIGINT = 2
+WITHOUT_PROBES = (
+    f"not udp port {PROBE_PORT}"
+    f" and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == {PROBE_PORT} or icmp[30:2] == {PROBE_PORT}))"
+)
+"""Nor what says that nobody took the last probe: an ICMP error quotes the datagram's ports."""
 
 _ASKED = re.compile(rb"(\d+) packets captured, (\d+) packets received by filter, (\d+) packets dropped by kernel\n")
 _ENDED = re.compile(rb"(\d+) packets? captured\n(\d+) packets? received by filter\n(\d+) packets? dropped by kernel\n")
@@ -61,7 +66,7 @@ def command(interface: str, host: str, *, snaplen: int, buffer_bytes: int) -> Co
         "-n",
         *("-Z", "root"),
         "--time-stamp-precision=nano",
-        f"not udp port {PROBE_PORT}",
+        WITHOUT_PROBES,
     )
     return Command(
         *(MACHINE, argv, f"{host}.tcpdump", Ready(says=b"listening on")),
