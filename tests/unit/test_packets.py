@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed.instruments.packets import PacketsParams, packets
-from twinbed.instruments.packets.tcpdump import ended, has_drained
+from twinbed.model.tcpdump import ended, has_drained
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import MACHINE, Extracted, Ready, Target
 

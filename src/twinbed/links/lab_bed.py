@@ -17,7 +17,7 @@ from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.hostsettings import HostSettings, share_cpus
 from twinbed.model.plugin import MACHINE, Applied, Bed, Target
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,12 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             maker, nics = maker_of[name], plan.nics[name]
             made = maker.start(ground, name, nics, cpus.get(name))
             host, forwards = made.host, name in plan.routers
-            network.configure(host, nics, topology.link, maker.settings)
+            link = _without_emulation(topology.link) if forwards else topology.link
+            network.configure(host, nics, link, maker.settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
-            applied = network.applied(host, nics, topology.link, maker.settings)
+            applied = network.applied(host, nics, link, maker.settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
@@ -111,6 +112,11 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 
 def _role(host: str) -> str:
     return host.rstrip("0123456789")
+
+
+def _without_emulation(link: Link) -> Link:
+    """What a router makes of a link as any host does: what ``emulated_at: hosts`` asks for is made by clients and servers."""
+    return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": None})
 
 
 def _emulate(router: AgentHost, topology: Topology) -> None:

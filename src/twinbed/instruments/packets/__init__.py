@@ -22,8 +22,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed import _core
-from twinbed.instruments.packets import link, path, tcpdump
+from twinbed.instruments.packets import link, path
 from twinbed.instruments.packets.metrics import METRICS
+from twinbed.model import tcpdump
 from twinbed.model.metric import Value
 from twinbed.model.plugin import MACHINE, Command, Extracted, Target
 from twinbed.model.units import Size
@@ -56,7 +57,7 @@ class Packets:
         if target.name != MACHINE:
             return ()
         return [
-            tcpdump.command(interface, host, snaplen=params.snaplen, buffer_bytes=params.buffer)
+            tcpdump.command(interface, f"{host}.pcap", snaplen=params.snaplen, buffer_bytes=params.buffer)
             for interface, host in sorted(target.interfaces.items())
         ]
 
