@@ -1,5 +1,5 @@
-"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, instruments, workload,
-artifacts collected, everything down.
+"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, instruments,
+workload, artifacts collected, everything down.
 
 Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
 in the folder.

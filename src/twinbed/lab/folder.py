@@ -139,7 +139,9 @@ class Folder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ResultsUnusable(f"{file} cannot be read: {error!r}", advice="move it away to measure the links again") from None
+            raise ResultsUnusable(
+                f"{file} cannot be read: {error!r}", advice="move it away to measure the links again"
+            ) from None
 
     def keep_link_check(self, check: LinkCheck) -> None:
         with disk_full_is_clear(self.path):

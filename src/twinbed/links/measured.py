@@ -29,8 +29,9 @@ DELAY_ALLOWANCE_S = 0.005
 DELAY_TOLERANCE = 0.10
 """Of the delay: with the allowance, what hosts may add to the shortest round trip."""
 _SHORT_BY = 1e-4
-"""Of the delay, that a round trip may be shorter: clocks of hosts differ in rate. And the kernel's tick, and tc's microsecond:"""
+"""Of the delay, that a round trip may be shorter: clocks of hosts differ in rate."""
 _TICK_S = 4e-6
+"""The kernel's tick and tc's microsecond, both ways."""
 _FRAME_SLACK = 2
 _WINDOW_S = 0.05
 _JITTER_LEAST, _JITTER_MOST = 0.75, 1.5
@@ -117,7 +118,9 @@ def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> lis
     allowed = burst_allowed(link, arrivals.largest) + behind.pause_s * rate / 8
     found = sustained(arrivals, allowed)
     if found is None:
-        note = "nothing arrived that a rate could be taken from; the hosts or the first packets' loss kept the flow from starting"
+        note = (
+            "nothing arrived that a rate could be taken from; the hosts or the first packets' loss kept the flow from starting"
+        )
         return [Figure(path, "rate", "bit/s", rate, None, None, most, Verdict.UNTOLD, note)]
     fastest, window_s = found
     most += allowed * 8 / window_s
@@ -130,7 +133,10 @@ def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> lis
 def _of_rate(fastest: float, link: Link, behind: Behind, leaks: bool) -> tuple[Verdict, str]:
     assert link.rate is not None
     if leaks:
-        return Verdict.OUT, "the shaper lets more through than its rate: look at `tc -s qdisc` and at what else joins these hosts"
+        return (
+            Verdict.OUT,
+            "the shaper lets more through than its rate: look at `tc -s qdisc` and at what else joins these hosts",
+        )
     if fastest >= FILLED * link.rate:
         return Verdict.WITHIN, ""
     held = _held(behind.looks, fastest / 8 * ((link.delay or 0.0) + (link.jitter or 0.0)) * 1.5)
@@ -212,16 +218,39 @@ def judge_jitter(path: str, delays_s: Sequence[float], link: Link) -> Figure:
     return Figure(path, "jitter", "s", link.jitter, measured, least, most, verdict, f"of {len(delays_s)} packets")
 
 
-def judge_loss(path: str, arrived: int, sent: int, link: Link) -> Figure:
-    """By the binomial's exact tails."""
+def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | None, link: Link) -> Figure:
+    """By the binomial's exact tails. ``train`` and ``emulator`` are packets (arrived, sent): what the train lost, and what the
+    emulator says it dropped; None where it cannot be asked. Hosts that pause lose packets as well, so more loss than was asked
+    is the link's only where the emulator owns to it, or cannot be asked."""
     from scipy import stats
 
     assert link.loss is not None
+    arrived, sent = train
+    if sent == 0:
+        return Figure(path, "loss", "1", link.loss, None, None, None, Verdict.UNTOLD, "no packet arrived to count by")
+    least, most = _losses(sent, link.loss)
     lost = sent - arrived
-    least, most = (float(each) for each in stats.binom.ppf((LOSS_LEVEL, 1 - LOSS_LEVEL), sent, link.loss))
     interval = stats.binomtest(lost, sent).proportion_ci(0.95, "exact")
     note = f"{lost} of {sent} packets lost, 95 % interval {interval.low:.3%} to {interval.high:.3%}"
-    verdict = Verdict.WITHIN if least <= lost <= most else Verdict.OUT
-    if verdict is Verdict.WITHIN and least == 0:
+    verdict = Verdict.WITHIN
+    if lost < least:
+        verdict = Verdict.OUT
+    elif lost > most:
+        verdict = Verdict.OUT
+        if emulator is not None:
+            passed, seen = emulator
+            note += f"; the emulator dropped {seen - passed} of {seen}"
+            if seen - passed <= _losses(seen, link.loss)[1]:
+                verdict = Verdict.UNTOLD
+                note += ", so the hosts lost the rest"
+    elif least == 0:
         note += "; so few packets would not show that none is lost"
     return Figure(path, "loss", "1", link.loss, lost / sent, least / sent, most / sent, verdict, note)
+
+
+def _losses(sent: int, share: float) -> tuple[float, float]:
+    """The fewest and the most losses that a link which loses as asked has, but for ``LOSS_LEVEL`` either way."""
+    from scipy import stats
+
+    least, most = stats.binom.ppf((LOSS_LEVEL, 1 - LOSS_LEVEL), sent, share)
+    return float(least), float(most)
