@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed.instruments.packets import PacketsParams, packets
-from twinbed.model.tcpdump import ended, has_drained
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import MACHINE, Extracted, Ready, Target
+from twinbed.model.tcpdump import ended, has_drained
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "packets"
 C2S, S2C = "client_to_server", "server_to_client"

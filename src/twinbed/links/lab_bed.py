@@ -98,7 +98,10 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             addresses=plan.addresses,
             targets=[
                 *fabric.targets(),
-                *(Target(name, {DEVICES[0]: name}, maker_of[name].own_kernel) for name in plan.addresses),
+                *(
+                    Target(name, {nic.device: name for nic in nics}, maker_of[name].own_kernel)
+                    for name, nics in plan.nics.items()
+                ),
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={

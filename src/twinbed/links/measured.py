@@ -28,6 +28,8 @@ LOSS_LEVEL = 1e-5
 DELAY_ALLOWANCE_S = 0.005
 DELAY_TOLERANCE = 0.10
 """Of the delay: with the allowance, what hosts may add to the shortest round trip."""
+_HOSTS_S = 0.001
+"""What hosts that are not slow add to a round trip."""
 _SHORT_BY = 1e-4
 """Of the delay, that a round trip may be shorter: clocks of hosts differ in rate."""
 _TICK_S = 4e-6
@@ -202,7 +204,7 @@ def judge_delay(path: str, train: Train, link: Link) -> Figure:
     if measured < least or measured > most:
         way = "shorter than the link alone" if measured < least else "longer than slow hosts explain"
         return Figure(path, "delay", "s", asked, measured, least, most, Verdict.OUT, f"{way}; {note}: look at `tc -s qdisc`")
-    if measured > asked * (1 + DELAY_TOLERANCE):
+    if measured > asked * (1 + DELAY_TOLERANCE) + _HOSTS_S:
         note = f"the link may be longer, or the hosts slow; {note}"
         return Figure(path, "delay", "s", asked, measured, least, most, Verdict.UNTOLD, note)
     return Figure(path, "delay", "s", asked, measured, least, most, Verdict.WITHIN, note)
@@ -222,9 +224,10 @@ def judge_jitter(path: str, delays_s: Sequence[float], link: Link) -> Figure:
 
 
 def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | None, link: Link) -> Figure:
-    """By the binomial's exact tails; the interval in the note is Clopper and Pearson's (Biometrika 26, 1934). ``train`` and ``emulator`` are packets (arrived, sent): what the train lost, and what the
-    emulator says it dropped; None where it cannot be asked. Hosts that pause lose packets as well, so more loss than was asked
-    is the link's only where the emulator owns to it, or cannot be asked."""
+    """By the binomial's exact tails; the interval in the note is Clopper and Pearson's (Biometrika 26, 1934). ``train`` and
+    ``emulator`` are packets (arrived, sent): what the train lost, and what the emulator says it dropped; None where it cannot
+    be asked. Hosts that pause lose packets as well, so more loss than was asked is the link's only where the emulator owns to
+    it, or cannot be asked."""
     from scipy import special
 
     assert link.loss is not None
