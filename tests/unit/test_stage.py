@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,13 +60,18 @@ class PlayedHost:
         self.started: list[Program] = []
         self.refuses = 0
         self.env: Any = None
+        self.start_times: list[float | None] = []
 
-    def start(self, argv: Any, env: Any) -> Program:
+    def start(self, argv: Any, env: Any, start_at_s: float | None) -> Program:
         self.env = env
+        self.start_times.append(start_at_s)
         self.log.append((argv[0], "start", None))
         program = Program(self, argv, **self.plays.get(argv[0], {}))
         self.started.append(program)
         return program
+
+    def monotonic_ahead_s(self) -> float:
+        return 1000.0
 
     def listening(self, port: int, limit_s: float) -> float:
         self.log.append((str(port), "listening", None))
@@ -108,6 +114,22 @@ def test_all_are_started_before_any_is_waited_for(host: PlayedHost, bed: Bed, si
     host.plays = {"a": {"err": b"ready"}, "b": {}}
     Stage(bed, site).start([command("a", ready=Ready(says=b"ready"), limit_s=7.0), command("b", ready=Ready(listening=80))])
     assert host.log == [("a", "start", None), ("b", "start", None), ("a", "says", 7.0), ("80", "listening", None)]
+
+
+def test_a_later_round_waits_for_the_one_before_and_ends_first(host: PlayedHost, bed: Bed, site: Site) -> None:
+    host.plays = {name: {"err": b"ready"} for name in "abc"}
+    held = Stage(bed, site)
+    ready = Ready(says=b"ready")
+    asked = [command("b", ready=ready, round=1), command("a", ready=ready), command("c", ready=ready, round=1, stop_limit_s=99)]
+    started = held.start(asked)
+    assert [(name, what) for name, what, _ in host.log] == [
+        *(("a", "start"), ("a", "says")),
+        *(("b", "start"), ("c", "start"), ("b", "says"), ("c", "says")),
+    ]
+    host.log.clear()
+    held.stop(started)
+    assert [name for name, what, _ in host.log if what == "signal"] == ["b", "c", "a"]
+    assert {name: limit for name, what, limit in host.log if what == "wait"} == {"a": 10.0, "b": 10.0, "c": 99}
 
 
 def test_a_port_is_asked_for_until_it_is_listened_on(host: PlayedHost, bed: Bed, site: Site) -> None:
@@ -194,6 +216,16 @@ def test_clients_run_together_and_the_first_failure_is_the_runs(host: PlayedHost
     assert [name for name, what, _ in host.log if what == "start"] == list("abcd")
     assert list(host.log[:4]) == [(name, "start", None) for name in "abcd"]
     assert {path.name for path in (tmp_path / "artifacts/client").iterdir()} == {"a", "b", "b.err", "c", "d"}
+
+
+def test_several_clients_are_given_one_moment_and_one_is_not_held(host: PlayedHost, bed: Bed, site: Site) -> None:
+    skew_s = all_at_once([command(name) for name in "abc"], bed, site)
+    first, *others = host.start_times
+    assert first is not None and first > time.monotonic() + 999
+    assert set(others) == {first}
+    assert skew_s == 0.0
+    all_at_once([command("d")], bed, site)
+    assert host.start_times[-1] is None
 
 
 def test_a_program_that_ended_under_the_workload(host: PlayedHost, bed: Bed, site: Site) -> None:

@@ -1,4 +1,4 @@
-"""What of a link is made where, how long its queue must be, and what a study file is told of settings that exclude each other."""
+"""What of a link is made where, how long its queue must be, and what a study file is told of settings that clash."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def test_the_queue_holds_what_is_on_its_way_twice(settings: dict[str, object], p
 
 
 @pytest.mark.parametrize(
-    ("settings", "burst"), [({}, None), ({"rate": 10**6}, 66_560), ({"rate": 10**10}, 1_250_000), ({"rate": 10, "burst": 99}, 99)]
+    ("settings", "burst"),
+    [({}, None), ({"rate": 10**6}, 66_560), ({"rate": 10**10}, 1_250_000), ({"rate": 10, "burst": 99}, 99)],
 )
 def test_the_burst_in_force(settings: dict[str, object], burst: int | None) -> None:
     assert Link.model_validate(settings).burst_bytes == burst

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,8 +14,8 @@ from twinbed.cli import exit as codes
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(study_file: Path | None, style: str) -> int:
-    """Try what STUDY (or, without one, every driver that needs no settings) asks of this machine. Nothing is changed: what is tried happens in a
-    trial lab that is gone afterwards.
+    """Try what STUDY (or, without one, every driver that needs no settings) asks of this machine. Nothing is changed: what is
+    tried happens in a trial lab that is gone afterwards.
 
     Exit code 0: all that is required works; 3: something does not.
     """
@@ -30,13 +31,15 @@ def command(study_file: Path | None, style: str) -> int:
             for name, choices in study.testbeds.items()
             for choice in choices
         ]
+        instruments = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.instruments.values())
     else:
         testbeds = [
-            (name, driver, driver.params())
+            (name, driver, params)
             for name, driver in registry.PLUGINS.drivers.items()
-            if not any(field.is_required() for field in driver.params.model_fields.values())
+            if (params := _defaults(driver)) is not None
         ]
-    checks = preflight.machine() + preflight.study(testbeds)
+        instruments = {}
+    checks = preflight.machine() + preflight.study(testbeds) + preflight.programs(list(instruments))
     rows = [
         {
             "": "ok" if check.works else ("MISSING" if check.required else "optional"),
@@ -53,3 +56,13 @@ def command(study_file: Path | None, style: str) -> int:
             f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here."
         )
     return codes.PREFLIGHT if broken else codes.DONE
+
+
+def _defaults(driver: Any) -> Any:
+    """A driver's settings where none are given; None where a study must give some."""
+    from pydantic import ValidationError
+
+    try:
+        return driver.params()
+    except ValidationError:
+        return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from twinbed.hosts.error import HostError
@@ -17,11 +17,12 @@ from twinbed.hosts.site import Site
 from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.plugin import Applied, Bed, Command
+from twinbed.model.plugin import Applied, Bed, Command, Target
 from twinbed.model.run import Phase, Run
 
+START_SKEW_LIMIT_S = 0.05
 _EVIDENCE_LIMIT_S = 5.0
 _COLLECT_LIMIT_S = 300.0
 
@@ -43,6 +44,7 @@ class Outcome:
     passport: Mapping[str, Any] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
     lab: str = ""
+    start_skew_s: float | None = None
 
 
 class LinkChecks(Protocol):
@@ -105,16 +107,18 @@ def execute(
             with clock.phase(Phase.WARM_UP, _together(plan.warm_up)):
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
+            targets = _targets(bed, pairs)
             measures = [
                 command
                 for choice in run.instruments.values()
-                for target in bed.targets
+                for target in targets
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
             with clock.phase(Phase.INSTRUMENT, _together(measures)):
                 instruments = stage.start(measures)
             with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
-                all_at_once(plan.clients, bed, site)
+                outcome.start_skew_s = all_at_once(plan.clients, bed, site)
+                outcome.cautions += _apart(outcome.start_skew_s)
                 still_there(servers + instruments)
             with clock.phase(Phase.COLLECT, _COLLECT_LIMIT_S):
                 stage.stop(instruments)
@@ -125,6 +129,24 @@ def execute(
                 stack.close()
     except HostError as error:
         raise RunFailed(clock.current, clock.verdict or str(error)) from error
+
+
+def _apart(skew_s: float | None) -> list[Caution]:
+    if skew_s is None or skew_s <= START_SKEW_LIMIT_S:
+        return []
+    return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
+
+
+def _targets(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
+    """The testbed's targets, with who asks whom on each."""
+    return [
+        replace(
+            target,
+            servers={server: address for client, server, address in pairs if client == target.name},
+            clients={client: bed.addresses[client] for client, server, _ in pairs if server == target.name},
+        )
+        for target in bed.targets
+    ]
 
 
 def _together(commands: Sequence[Command]) -> float:

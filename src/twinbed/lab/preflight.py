@@ -30,6 +30,7 @@ _TOOLS = {
     "tcpdump": "tcpdump",
     "ethtool": "ethtool",
 }
+_PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
 _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
 
@@ -57,6 +58,21 @@ def study(testbeds: Sequence[tuple[str, Any, Any]]) -> list[Check]:
     checks: list[Check] = []
     for _, driver, params in testbeds:
         checks += [check for check in driver.check(params) if check not in checks]
+    return checks
+
+
+def programs(instruments: Sequence[tuple[str, Any]]) -> list[Check]:
+    """Whether the image has the programs that a study's instruments need on hosts: (instrument's name, params)."""
+    image = find()
+    if image is None:
+        return []
+    checks = []
+    for name, params in instruments:
+        for program in params.programs() if hasattr(params, "programs") else ():
+            path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
+            found = "in the image" if path else "not in the image, and no package of Debian's"
+            check = Check(f"{program}, for {name}", path is not None, found, f"choose another tool for {name}, such as irtt")
+            checks += [] if check in checks else [check]
     return checks
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ _DRAIN_LIMIT_S = 5.0
 _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
+_BRING_UP_S = 0.01
+"""What each of several clients is given to be brought to its start."""
 
 
 @dataclass
@@ -35,24 +38,28 @@ class Stage:
         self._running: list[Started] = []
 
     def start(self, commands: Any) -> list[Started]:
-        """Start all, then wait until each is ready."""
-        started = [_start(command, self._bed, self._site) for command in commands]
-        self._running += started
-        for item in started:
-            _until_ready(item, self._bed)
+        """Round by round: start all, then wait until each is ready."""
+        started: list[Started] = []
+        for _, together in groupby(sorted(commands, key=_round), _round):
+            items = [_start(command, self._bed, self._site) for command in together]
+            self._running += items
+            for item in items:
+                _until_ready(item, self._bed)
+            started += items
         return started
 
     def stop(self, started: Sequence[Started]) -> None:
         """End each by its own signal, once it has written what it still holds, and keep what it said.
 
-        Those that hold nothing are ended first: they would go on measuring while the others are waited for.
+        Those that hold nothing are ended first: they would go on measuring while the others are waited for. Of those, the
+        last round first.
         """
-        for item in sorted(started, key=lambda item: item.command.drained is not None):
+        for item in sorted(started, key=lambda item: (item.command.drained is not None, -item.command.round)):
             if item.command.drained:
                 _drain(item)
             item.program.signal(item.command.stop)
         for item in started:
-            item.program.wait(_STOP_LIMIT_S)
+            item.program.wait(item.command.stop_limit_s or _STOP_LIMIT_S)
             self._running.remove(item)
             _keep(item)
 
@@ -62,10 +69,15 @@ class Stage:
             _keep(item)
 
 
-def _start(command: Command, bed: Bed, site: Site) -> Started:
+def _round(command: Command) -> int:
+    return command.round
+
+
+def _start(command: Command, bed: Bed, site: Site, start_at_s: float | None = None) -> Started:
     host = bed.hosts[command.host]
     argv = [placed(argument, host) for argument in command.argv]
-    program = host.start(argv, env={name: placed(value, host) for name, value in command.env.items()})
+    env = {name: placed(value, host) for name, value in command.env.items()}
+    program = host.start(argv, env=env, start_at_s=start_at_s)
     name = command.stdout or f"{Path(command.argv[0]).name}.out"
     return Started(command, program, site.place(command.host) / name)
 
@@ -127,21 +139,31 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
         raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
-def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> None:
-    """Start all clients at once and wait for each; the first that fails is the run's failure."""
-    started = [_start(command, bed, site) for command in commands]
+def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
+    """Start all clients at once and wait for each; the first that fails is the run's failure.
+
+    Several are first brought to where they only wait for a moment, which is the same for all. Gives how far apart they started,
+    seconds: by their hosts' own clocks, each held against this machine's.
+    """
+    ahead = {command.host: bed.hosts[command.host].monotonic_ahead_s() for command in commands}
+    moment = time.monotonic() + _BRING_UP_S * len(commands)
+    together = len(commands) > 1
+    started = [_start(command, bed, site, moment + ahead[command.host] if together else None) for command in commands]
     failures: list[HostError] = []
+    starts: list[float] = []
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
+            starts.append(done.started_monotonic_s - ahead[item.command.host])
         except HostError as error:
             failures.append(error)
         finally:
             _keep(item)
     if failures:
         raise failures[0]
+    return max(starts, default=0.0) - min(starts, default=0.0)
 
 
 def still_there(programs: Sequence[Started]) -> None:

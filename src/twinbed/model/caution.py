@@ -33,6 +33,14 @@ class Kind(Enum):
         "the request cap ended the run before its time was up",
         "raise max_requests, or shorten duration, so that every cell runs equally long",
     )
+    SKEWED_START = (
+        "clients did not start together",
+        "what they share is not shared from the first to the last second: make the run longer, or omit its start",
+    )
+    CUT_SHORT = (
+        "a stream ended before its time was up",
+        "look at the client's report in the run folder; rates are over the time that there was",
+    )
     FAILED_REQUESTS = (
         "some requests failed",
         "look at the server's log in the run folder; a rate over failures is not a rate",
@@ -46,6 +54,15 @@ class Kind(Enum):
     NIC_RESET = (
         "the kernel log shows a NIC reset or transmit timeout",
         "distrust this run; see the kernel log in its folder",
+    )
+    CLOCK_STEP = (
+        "a host's clock was stepped during the run",
+        "one-way delays of the run are missing where they need it; stop what sets the clock (ntpdate, date -s) while measuring",
+    )
+    CLOCKS_APART = (
+        "the hosts' clocks are neither shared nor synchronised well enough for one-way delays",
+        "jitter, round-trip times and loss hold all the same; for one-way delays synchronise the clocks (PTP, or chrony with a "
+        "close server)",
     )
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
