@@ -128,6 +128,20 @@ def test_right_links_pass(site: Callable[..., Site], leaves_nothing: None) -> No
     assert (place.artifacts / "machine" / "link-check.server.cap").stat().st_size > 1000, "the evidence is kept"
 
 
+def test_where_no_machine_has_ports_links_are_seen_on_the_hosts(site: Callable[..., Site], leaves_nothing: None) -> None:
+    run, place = a_run("{rate: 50mbit}"), site()
+    with PLUGINS.drivers["container"].up(run.testbed.params, run.topology, place) as bed:
+        hosts = dataclasses.replace(bed, targets=[target for target in bed.targets if target.name in ("client", "server")])
+        right = linkcheck.measure(run, hosts, place)
+        assert right is not None
+        assert right.reason is None
+        half = run.topology.model_copy(update={"link": Link(rate=25_000_000)})
+        leak = linkcheck.measure(dataclasses.replace(run, topology=half), hosts, place)
+        assert leak is not None
+        assert wrong(leak) == {"rate"}
+        assert linkcheck.measure(run, dataclasses.replace(bed, targets=[]), place) is None
+
+
 def test_delay_jitter_and_loss_of_a_router(site: Callable[..., Site], leaves_nothing: None) -> None:
     """This machine's kernel may have no netem; a guest's has. One guest, in which netem is then changed behind our back."""
     place = site()
