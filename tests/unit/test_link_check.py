@@ -97,6 +97,14 @@ def test_a_shaper_at_half_the_rate_is_found_by_what_waits_in_it() -> None:
     assert verdicts(measured.judge_flow("a to b", slow, link, now_and_then))["rate"] == "cannot be told"
 
 
+def test_a_shaper_that_is_called_late_but_goes_at_its_rate_is_not_slow() -> None:
+    """Every 20 ms the machine pauses for 10: packets always wait, and leave at half the rate on the whole."""
+    arrived = bucket(1e9, 125_000, seconds=0.2)
+    late = Arrivals(arrived.times_s + np.floor(arrived.times_s / 0.01) * 0.01, arrived.sizes)
+    always = Behind(at_the_shaper=True, looks=looks(5e8, 30_000))
+    assert verdicts(measured.judge_flow("a to b", late, Link(rate=10**9), always))["rate"] == "cannot be told"
+
+
 def test_what_a_delay_keeps_waiting_is_not_the_shapers() -> None:
     link = Link(rate=10**9, delay=0.01)
     waiting = 5e8 / 8 * 0.01
