@@ -1,5 +1,5 @@
-"""One run, phase by phase: testbed up, settings held against what was read back, servers, warm-up, instruments, workload,
-artifacts collected, everything down.
+"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, instruments,
+workload, artifacts collected, everything down.
 
 Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
 in the folder.
@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
+from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.lab.watch import Watch
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.plugin import Applied, Bed, Command, Target
 from twinbed.model.run import Phase, Run
 
@@ -47,8 +49,29 @@ class Outcome:
     start_skew_s: float | None = None
 
 
-def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Callable[[Phase], None]) -> None:
-    """Carry out a run. Fills ``outcome`` as it goes, so that a failed run keeps what was learnt. Raises RunFailed."""
+class LinkChecks(Protocol):
+    """Where the checks of cells' links are kept."""
+
+    def of(self, run: Run) -> LinkCheck | None: ...
+
+    def keep(self, check: LinkCheck) -> None: ...
+
+
+def execute(
+    run: Run,
+    plugins: Any,
+    site: Site,
+    outcome: Outcome,
+    on_phase: Callable[[Phase], None],
+    link_checks: LinkChecks | None = None,
+) -> None:
+    """Carry out a run. Fills ``outcome`` as it goes, so that a failed run keeps what was learnt. Raises RunFailed.
+
+    ``link_checks``: the run's links are measured unless a run of its cell has done so; None: they are not.
+    """
+    checked = link_checks.of(run) if link_checks else None
+    if checked is not None and checked.reason is not None:
+        raise RunFailed(Phase.LINK_CHECK, f"{checked.reason} (measured in run {checked.run}; --retry-failed measures again)")
     driver = plugins.drivers[run.testbed.kind]
     workload = plugins.workloads[run.workload.kind]
     clock = Clock(outcome.phases, on_phase)
@@ -73,6 +96,14 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                     bed.hosts[host].write(placed(path, bed.hosts[host]), content)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
+            if link_checks is not None and checked is None and linkcheck.asks(run.topology.link):
+                with clock.phase(Phase.LINK_CHECK, linkcheck.LIMIT_S):
+                    checked = linkcheck.measure(run, bed, site)
+                    if checked is not None:
+                        link_checks.keep(checked)
+                        if checked.reason is not None:
+                            raise HostError(checked.reason)
+            outcome.cautions += checked.cautions if checked is not None else ()
             stage = Stage(bed, site)
             stack.callback(stage.kill)
             with clock.phase(Phase.SERVE, _together(plan.servers)):

@@ -18,7 +18,7 @@ from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.hostsettings import HostSettings, share_cpus
 from twinbed.model.plugin import MACHINE, Applied, Bed, Target
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,12 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             made = maker.start(ground, name, nics, cpus.get(name))
             troubles[name] = made.trouble
             host, forwards = made.host, name in plan.routers
-            network.configure(host, nics, topology.link, settings)
+            link = _without_emulation(topology.link) if forwards else topology.link
+            network.configure(host, nics, link, settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
-            applied = network.applied(host, nics, topology.link, settings)
+            applied = network.applied(host, nics, link, settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
@@ -103,7 +104,10 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             addresses=plan.addresses,
             targets=[
                 *fabric.targets(),
-                *(Target(name, {DEVICES[0]: name}, maker_of[name].own_kernel) for name in plan.addresses),
+                *(
+                    Target(name, {nic.device: name for nic in nics}, maker_of[name].own_kernel)
+                    for name, nics in plan.nics.items()
+                ),
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
@@ -121,6 +125,11 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 
 def _role(host: str) -> str:
     return host.rstrip("0123456789")
+
+
+def _without_emulation(link: Link) -> Link:
+    """What a router makes of a link as any host does: what ``emulated_at: hosts`` asks for is made by clients and servers."""
+    return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": None})
 
 
 def _emulate(router: AgentHost, topology: Topology) -> None:

@@ -68,6 +68,14 @@ class Kind(Enum):
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",
     )
+    LINK_NOT_FILLED = (
+        "the link check could not fill a link",
+        "that the link is no faster than asked was seen only up to the figure in the detail; that it is as fast was not",
+    )
+    LINK_UNTOLD = (
+        "the link check could not tell the link from its hosts",
+        "hosts that pause look like delay and bursts; check on a quieter machine, or take what was measured for the link's",
+    )
     SOFTWARE_CPU = (
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
