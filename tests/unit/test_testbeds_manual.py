@@ -1,4 +1,4 @@
-"""docs/testbeds-guests.md against the drivers: its examples are read, every setting is described."""
+"""docs/testbeds.md against the drivers: its examples are read, every setting is described."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinbed.model.study import load
 from twinbed.testbeds.container import ContainerSettings
 from twinbed.testbeds.qemu.settings import DRIVERS, FEATURES, QemuSettings
 
-MANUAL = (Path(__file__).parents[2] / "docs/testbeds-guests.md").read_text()
+MANUAL = (Path(__file__).parents[2] / "docs/testbeds.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", MANUAL, re.MULTILINE | re.DOTALL)
 
 
