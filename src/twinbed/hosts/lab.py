@@ -32,12 +32,17 @@ _START_LIMIT_S = 10.0
 @dataclass(frozen=True, slots=True)
 class Lab:
     """``machine`` runs programs inside the lab, beside its switches; ``scratch`` is its private folder; ``cgroups`` its control
-    groups."""
+    groups; ``keeper`` the process outside that holds it."""
 
     id: str
     machine: AgentHost
     scratch: Path
     cgroups: LabGroups
+    keeper: int
+
+    def first_process(self) -> int:
+        """The lab's PID 1, as this machine sees it."""
+        return int(Path(f"/proc/{self.keeper}/task/{self.keeper}/children").read_text().split()[0])
 
 
 def labs_folder() -> Path:
@@ -82,7 +87,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
             said = log.read_text(errors="replace").strip() if log.exists() else ""
             raise HostError(f"the lab did not start: {error}{': ' if said else ''}{said}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
-        yield Lab(identity, machine, scratch, groups)
+        yield Lab(identity, machine, scratch, groups, keeper.pid)
 
 
 @contextlib.contextmanager

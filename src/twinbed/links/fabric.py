@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, another_machine
 from twinbed.links import bridge, network, openvswitch, shaping, switches, trunk
 from twinbed.links.layout import Layout, Nic
 from twinbed.links.ports import Port
 from twinbed.links.switches import Switches
+from twinbed.links.uplink import KIND, lend
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.hostsettings import HostSettings
 from twinbed.model.plugin import MACHINE, Applied, Target
@@ -75,6 +77,13 @@ class Fabric:
     def attach_guest(self, nic: Nic, queues: int = 1) -> None:
         """A tap that QEMU opens by its name."""
         self._attach(nic, bridge.tap(nic, self.topology.link.mtu, queues), "tun")
+
+    def attach_uplink(self, lab: Lab, nic: Nic, uplink: str) -> None:
+        """A NIC of this machine, at the other end of whose link the host is."""
+        if nic.machine != MACHINE:
+            raise HostError(f"{nic.host}: with a trunk its switch is on a machine that has no NICs: give clients the uplink")
+        lend(lab, uplink, nic.port)
+        self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", KIND)
 
     def _attach(self, nic: Nic, plan: str, kind: str) -> None:
         self.machines[nic.machine].run(["ip", "-batch", "-"], stdin=plan.encode())
