@@ -48,6 +48,7 @@ def test_the_hosts_own_end() -> None:
 TOPOLOGIES = [
     *(Topology(pairs=pairs) for pairs in (1, 2, 10, 80)),
     Topology(pairs=80, trunk="vxlan"),
+    Topology(kind="star", pairs=80, uplink="1gbit"),
     *(Topology(pairs=pairs, routers=routers) for pairs in (1, 80) for routers in (1, 2, 16)),
 ]
 
@@ -87,6 +88,15 @@ def test_every_client_finds_its_server_and_back(topology: Topology) -> None:
                 path.append(owner[next_hop(path[-1], to)])
                 assert len(path) <= topology.routers + 2
             assert len(path) == topology.routers + 2, "through every router"
+
+
+def test_a_star_has_a_switch_at_either_end_of_its_uplink() -> None:
+    plan = layout(Topology(kind="star", pairs=2, uplink="100mbit"))
+    assert [nics[0].switch for nics in plan.nics.values()] == ["switch0", "switch1"] * 2
+    assert plan.uplink == ("uplink0", "uplink1")
+    assert bridge.pair("uplink0", "uplink1", 1500) == (
+        "link add uplink0 mtu 1500 type veth peer name uplink1 mtu 1500\nlink set uplink0 up\nlink set uplink1 up\n"
+    )
 
 
 def test_two_machines_have_a_switch_each() -> None:

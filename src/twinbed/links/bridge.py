@@ -44,6 +44,12 @@ def veth(nic: Nic, mtu: int, namespace_pid: int) -> str:
     return f"{pair}link set {nic.port} up\n"
 
 
+def pair(first: str, second: str, mtu: int) -> str:
+    """What joins two switches of one machine."""
+    made = f"link add {first} mtu {mtu} type veth peer name {second} mtu {mtu}\n"
+    return f"{made}link set {first} up\nlink set {second} up\n"
+
+
 def tap(nic: Nic, mtu: int, queues: int = 1) -> str:
     """A link to a guest's NIC; QEMU opens the tap by its name, once for each queue."""
     many = " multi_queue" if queues > 1 else ""

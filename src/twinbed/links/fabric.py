@@ -44,6 +44,8 @@ def open_fabric(lab: Lab, topology: Topology, layout: Layout, place: Callable[[s
             fabric.switches[switch.machine].add(switch.name)
         if topology.trunk != "none":
             fabric.join_machines()
+        if layout.uplink:
+            fabric.join_switches(*layout.uplink)
         yield fabric
 
 
@@ -69,6 +71,18 @@ class Fabric:
                 own.tunnel(end, port, self.topology.link.mtu)
             else:
                 own.join(port)
+
+    def join_switches(self, first: str, second: str) -> None:
+        """The shared link of a star: a veth pair from one switch to the other."""
+        (machine,) = self.machines.values()
+        machine.run(["ip", "-batch", "-"], stdin=bridge.pair(first, second, self.topology.link.mtu).encode())
+        for port in self._uplink_ports():
+            self.switches[machine.name].join(port)
+
+    def _uplink_ports(self) -> list[Port]:
+        access = trunk.vlan(self.topology)
+        ends = zip(self.layout.uplink or (), self.layout.switches, strict=False)
+        return [Port(end, switch.name, access=access) for end, switch in ends]
 
     def attach_container(self, nic: Nic, namespace_pid: int) -> None:
         """A veth pair between the switch and the network namespace of a process."""
@@ -100,7 +114,9 @@ class Fabric:
     def shape(self) -> None:
         """Towards clients and servers, not routers: each direction of a path then passes one shaper."""
         for name, machine in self.machines.items():
-            if plan := "".join(shaping.plan(nic.port, self.topology.link.at("switch")) for nic in self._ends(name)):
+            plan = "".join(shaping.plan(nic.port, self.topology.link.at("switch")) for nic in self._ends(name))
+            plan += "".join(shaping.plan(end, self.topology.shared) for end in self.layout.uplink or ())
+            if plan:
                 machine.run(["tc", "-batch", "-"], stdin=plan.encode())
 
     def applied(self) -> list[Applied]:
@@ -124,11 +140,14 @@ class Fabric:
                 result += own.applied_tunnel(end, trunk.port(self.topology), link.mtu, devices)
             else:
                 ports.append(trunk.port(self.topology))
+        ports += self._uplink_ports()
         result += own.applied([switch.name for switch in self.layout.switches if switch.machine == name], ports, devices)
         for nic in nics:
             result += bridge.applied_port(nic, link.mtu, self.kinds[nic.port], devices)
         for nic in self._ends(name):
             result += network.applied_shaping(machine, nic.port, link.at("switch"))
+        for port in self._uplink_ports():
+            result += network.applied_shaping(machine, port.device, self.topology.shared)
         return result
 
     def targets(self) -> list[Target]:

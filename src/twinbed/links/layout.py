@@ -16,6 +16,7 @@ from twinbed.model.topology import Topology
 SWITCH = "switch0"
 DEVICES = ("eth0", "eth1")
 """A host's NICs, by their names there; a router has two."""
+UPLINK = ("uplink0", "uplink1")
 _FIRST_OF_A_ROUTED_NETWORK = 10
 
 
@@ -51,6 +52,8 @@ class Layout:
     routes: Mapping[str, tuple[tuple[str, str], ...]]
     """Host -> (network, next hop)."""
     routers: tuple[str, ...]
+    uplink: tuple[str, str] | None = None
+    """The two ends of what joins the first switch to the second, on one machine."""
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -78,11 +81,14 @@ def _nic(host: str, switch: Switch, address: str, device: str = DEVICES[0]) -> N
 def _switched(topology: Topology) -> Layout:
     clients = Switch(SWITCH, MACHINE)
     servers = clients if topology.trunk == "none" else Switch(SWITCH, MACHINE2)
+    if topology.kind == "star":
+        servers = Switch("switch1", MACHINE)
     nics: dict[str, tuple[Nic, ...]] = {}
     for pair, (client, server) in enumerate(topology.names()):
         nics[client] = (_nic(client, clients, f"10.77.{pair}.1"),)
         nics[server] = (_nic(server, servers, f"10.77.{pair}.2"),)
-    return Layout(tuple(dict.fromkeys((clients, servers))), nics, {}, ())
+    uplink = UPLINK if topology.kind == "star" else None
+    return Layout(tuple(dict.fromkeys((clients, servers))), nics, {}, (), uplink)
 
 
 def _routed(topology: Topology) -> Layout:

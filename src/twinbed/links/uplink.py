@@ -1,7 +1,7 @@
 """A NIC of this machine lent to a lab: how hosts of a lab reach hosts that are not in it.
 
-A macvlan device on the NIC, in the mode that takes all its frames, is made inside the lab.  The NIC itself stays where it is, and
-nothing of it is changed; the device goes when the lab does.
+A macvlan device on the NIC, in the mode that takes all its frames, is made inside the lab.  The NIC itself stays where it is,
+and nothing of it is changed; the device goes when the lab does.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ KIND = "macvlan"
 
 
 def lend(lab: Lab, nic: str, name: str) -> None:
-    """Make ``name`` in the lab on ``nic``. Raises HostError where there is no such NIC, it is down, has an address, or is lent."""
+    """Make ``name`` in the lab on ``nic``. Raises HostError where there is none, it is down, has an address, or is lent."""
     try:
         found = device.parse(process.run((*device.SHOW, "dev", nic)).stdout)[0]
     except (ProcessFailed, ValueError, IndexError) as error:
         raise HostError(f"uplink: this machine has no NIC {nic}: {error}") from None
     if found.addresses:
         raise HostError(
-            f"uplink: {nic} has the address {found.addresses[0]}, and would lose all its packets to the lab: give a NIC that is for"
-            " the experiment alone, without addresses"
+            f"uplink: {nic} has the address {found.addresses[0]}, and would lose all its packets to the lab: give a NIC that is"
+            " for the experiment alone, without addresses"
         )
     if not found.up:
         raise HostError(f"uplink: {nic} is down: bring it up first (ip link set {nic} up)")

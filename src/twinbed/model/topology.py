@@ -80,11 +80,15 @@ class Link(BaseModel):
 
 
 class Topology(BaseModel):
-    """``pairs`` client/server pairs on one switch, on the switches of two machines, or at the ends of a chain of routers."""
+    """``pairs`` client/server pairs: on one switch, on two that share an uplink, on two machines, or with routers between."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["pairs"] = Field("pairs", description="pairs: clients and servers, one to one")
+    kind: Literal["pairs", "star"] = Field(
+        "pairs",
+        description="pairs: clients and servers, one to one; star: so too, with clients on one switch, servers on another,"
+        " and one link that all of them share between the two",
+    )
     pairs: int = Field(1, ge=1, le=80, description="number of client/server pairs")
     switch: Literal["bridge", "openvswitch", "openvswitch-netdev"] = Field(
         "bridge",
@@ -98,16 +102,28 @@ class Topology(BaseModel):
         "none",
         description="none: one switch; else clients and servers are on two machines, and this joins their switches",
     )
+    uplink: Rate | None = Field(
+        None, gt=0, description="rate each way of what joins the two switches of a star; null: not shaped"
+    )
     routers: int = Field(0, ge=0, le=16, description="routers in a chain between clients and servers")
     link: Link = Field(Link(), description="every host's link to the switch")
 
     @model_validator(mode="after")
     def _possible(self) -> Topology:
+        if self.kind == "star" and (self.trunk != "none" or self.routers):
+            raise ValueError("a star has two switches of one machine: leave trunk and routers out")
+        if self.uplink is not None and self.kind != "star":
+            raise ValueError("uplink is the shared link of a star: say kind: star")
         if self.trunk != "none" and self.routers:
             raise ValueError("a trunk joins two switches of one network; with routers there are several: leave one of them out")
         if self.link.emulates and self.link.emulated_at == "routers" and not self.routers:
             raise ValueError("emulated_at: routers needs at least one router")
         return self
+
+    @property
+    def shared(self) -> Link:
+        """The uplink of a star, shaped as the hosts' links are."""
+        return Link(rate=self.uplink, shaper=self.link.shaper, mtu=self.link.mtu)
 
     def names(self) -> Sequence[tuple[str, str]]:
         """(client, server) of each pair; without a number where there is only one."""
