@@ -2,54 +2,126 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from twinbed.cli import exit as codes
 
+if TYPE_CHECKING:
+    from twinbed.model.plugin import Check
+
+_HEADINGS = {
+    "machine": "This machine",
+    "driver": "Drivers",
+    "NIC": "NICs of guests",
+    "switch": "Switches",
+    "trunk": "Trunks",
+    "parameter": "Parameters",
+    "instrument": "Instruments",
+    "workload": "Workloads",
+    "": "The study",
+}
+_WIDTH = 100
+"""Columns where there is no terminal to ask."""
+_NARROWEST = 60
+_NAMES = 32
+"""Columns of names at most; a longer one stands on a line of its own."""
+
 
 @click.command(name="check")
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
+@click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
+@click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(study_file: Path | None, style: str) -> int:
-    """Try what STUDY (or, without one, every driver that needs no settings) asks of this machine. Nothing is changed: what is tried happens in a
-    trial lab that is gone afterwards.
+def command(study_file: Path | None, profile: str | None, boot: bool, style: str) -> int:
+    """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads.
+
+    With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
+    afterwards. What does not work has the reason, and what would mend it.
+
+    \b
+    ok     it was tried, and works
+    no     it was tried, and does not; studies that do without it can be run
+    FAILS  the same of what is needed in any case
+    -      it cannot be tried as things stand
 
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.lab import preflight
+    from twinbed.lab import matrix, preflight
 
     if study_file:
-        study = read_study(study_file)
+        study = read_study(study_file, (), profile)
         testbeds = [
             (name, registry.PLUGINS.drivers[choice.kind], choice.params)
             for name, choices in study.testbeds.items()
             for choice in choices
         ]
+        checks = [*preflight.machine(), *preflight.study(testbeds)]
+    elif profile is not None:
+        raise click.UsageError("--profile is of a study: give STUDY too")
     else:
-        testbeds = [
-            (name, driver, driver.params())
-            for name, driver in registry.PLUGINS.drivers.items()
-            if not any(field.is_required() for field in driver.params.model_fields.values())
-        ]
-    checks = preflight.machine() + preflight.study(testbeds)
-    rows = [
-        {
-            "": "ok" if check.works else ("MISSING" if check.required else "optional"),
-            "what": check.what,
-            "found": check.found,
-            "to mend it": "" if check.works else check.mend,
-        }
-        for check in checks
-    ]
-    print_table(rows, style)
-    broken = [check for check in checks if check.required and not check.works]
+        checks = matrix.matrix(registry.PLUGINS, boot=boot)
     if style == "text":
-        click.echo(
-            f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here."
+        click.echo("\n".join(_lines(checks, _width())))
+    else:
+        print_table(
+            [
+                {
+                    "kind": check.group or None,
+                    "what": check.what,
+                    "works": check.works if check.tried else None,
+                    "required": check.required,
+                    "found": check.found,
+                    "mend": None if check.works else check.mend or None,
+                }
+                for check in checks
+            ],
+            style,
         )
-    return codes.PREFLIGHT if broken else codes.DONE
+    return codes.PREFLIGHT if matrix.broken(checks) else codes.DONE
+
+
+def _width() -> int:
+    return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH)
+
+
+def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
+    """A block a group, a line a check, folded to the width; the mend below what it mends."""
+    names = min(_NAMES, max((len(check.what) for check in checks), default=0))
+    for group, found in groupby(checks, key=lambda check: check.group):
+        yield _HEADINGS[group]
+        of_group = list(found)
+        for check, following in zip(of_group, [*of_group[1:], None], strict=True):
+            # What is said of several in a row is said below the last.
+            again = following is not None and (following.works, following.mend) == (check.works, check.mend)
+            yield from _check(check, names, width, mend="" if again else check.mend)
+        yield ""
+    failing = [check.what for check in checks if check.required and not check.works]
+    if failing:
+        yield f"{len(failing)} of {len(checks)} do not work and are needed: {', '.join(failing)}."
+    else:
+        optional = sum(not check.works and check.tried for check in checks)
+        rest = f"; {optional} of {len(checks)} do not work, and are not needed by every study" if optional else ""
+        yield f"Everything that is required works here{rest}."
+
+
+def _check(check: Check, names: int, width: int, mend: str) -> Iterator[str]:
+    status = "ok" if check.works else "-" if not check.tried else "FAILS" if check.required else "no"
+    indent = " " * (2 + 7 + names + 2)
+    first = f"  {status:<7}{check.what:<{names}}  "
+    if len(check.what) > names:
+        yield first.rstrip()
+        first = indent
+    yield from textwrap.wrap(check.found or " ", width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
+    if mend and not check.works:
+        yield from textwrap.wrap(f"mend: {mend}", width, initial_indent=indent, subsequent_indent=indent + "      ")

@@ -1,8 +1,8 @@
 r"""The headline comparisons as LaTeX tables: for ``\input``, with ``\usepackage{booktabs}`` in the document.
 
-First the tables that the study file asks for. Then one a metric, as the field prints it: mean and half width of its interval by cell and testbed; a testbed's mean is
-marked where it is shown to be equivalent (=) or different (\neq).  Then one a metric of how much it varies, and of the analyses
-of variance.
+First the tables that the study file asks for. Then one a metric, as the field prints it: mean and half width of its interval by
+cell and testbed; a testbed's mean is marked where it is shown to be equivalent (=) or different (\neq).  Then one a metric of
+how much it varies, and of the analyses of variance.
 """
 
 from __future__ import annotations

@@ -1,0 +1,236 @@
+"""What of all that a study can ask for works on this machine: each thing tried, with the reason and the mend where it does not.
+
+Nothing is concluded from versions: hosts are brought up, settings made and read back, instruments started and ended, and
+workloads run for a second, in labs that are gone afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import open_lab
+from twinbed.hosts.site import Installed, Site
+from twinbed.image import find, probe_path
+from twinbed.lab import preflight, settings
+from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
+from twinbed.model.error import TwinbedError
+from twinbed.model.plugin import Able, Bed, Check
+from twinbed.model.topology import Topology
+
+GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload")
+"""In the order in which they are shown."""
+_OF_THE_MACHINE = {"bridge and veth": "switch", "HTB": "parameter", "TBF": "parameter"}
+"""What the trial lab of preflight tries that is no part of every study; the rest is the machine's."""
+_LATER = {"packet capture", "system calls"}
+"""Left to the instruments that need them."""
+_ASK = "twinbed check STUDY, with a study that gives them"
+_FOR_TESTS = {"fake", "planted"}
+"""Plugins that need nothing of a machine."""
+
+
+def matrix(plugins: Any, *, boot: bool) -> list[Check]:
+    """Sorted by GROUPS. ``boot``: also what takes a guest's boot each."""
+    drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
+    machine = [check for check in preflight.machine() if check.what not in _LATER]
+    found = [_of_the_machine(check) for check in machine]
+    ready = all(check.works for check in machine if check.required)
+    installed = _installed() if ready else None
+    if installed is None:
+        found += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
+    else:
+        found += _settings(installed)
+        workloads = [workload for name, workload in plugins.workloads.items() if name not in _FOR_TESTS]
+        found += _on_hosts(drivers, list(plugins.instruments.values()), workloads, installed)
+        for driver in drivers:
+            found += _driver(driver, installed, boot)
+    return sorted(found, key=lambda check: GROUPS.index(check.group))
+
+
+def _of_the_machine(check: Check) -> Check:
+    group = _OF_THE_MACHINE.get(check.what)
+    return replace(check, group="machine") if group is None else replace(check, group=group, required=False)
+
+
+def _installed() -> Installed | None:
+    try:
+        image = find()
+        return None if image is None else Installed(probe_path(), image)
+    except TwinbedError:
+        return None
+
+
+def _settings(installed: Installed) -> list[Check]:
+    """Those of hosts, on a NIC in a lab of their own."""
+    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
+        try:
+            with open_lab(installed.probe, Path(folder)) as lab:
+                return settings.trials(lab.machine)
+        except TwinbedError as error:
+            return [Check("settings of hosts", False, _one_line(error), required=False, group="parameter")]
+
+
+def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
+    """What it checks of itself; where that is all right, a pair of hosts; and what it says that it can do."""
+    if any(field.is_required() for field in driver.params.model_fields.values()):
+        yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
+        return
+    refused = next((check for check in driver.check(driver.params()) if not check.works), None)
+    if refused is not None:
+        yield Check(driver.name, False, f"{refused.what}: {refused.found}", refused.mend, required=False, group="driver")
+        return
+    if not isinstance(driver, Able):
+        return  # It is brought up for the instruments.
+    able = driver.abilities(installed, boot=boot)
+    worked = [check.what for check in able if check.works and check.group == "NIC"]
+    untried = next((check for check in able if check.group == "NIC" and not check.tried), None)
+    if worked:
+        yield Check(driver.name, True, f"guests booted with {', '.join(worked)}", required=False, group="driver")
+    elif untried is not None:
+        yield replace(untried, what=driver.name, group="driver")
+    else:
+        yield Check(driver.name, False, "no guest boots, whatever its NIC", "see the NICs", required=False, group="driver")
+    yield from able
+
+
+def _on_hosts(
+    drivers: Sequence[Any], instruments: Sequence[Any], workloads: Sequence[Any], installed: Installed
+) -> list[Check]:
+    """On a client and a server of the first driver whose hosts take no boot: the driver itself, instruments, workloads."""
+    driver = next((each for each in drivers if not isinstance(each, Able) and _default(each)), None)
+    if driver is None:
+        return []
+    if any(not check.works for check in driver.check(driver.params())):
+        return []
+    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
+        site = Site("check", installed.probe, installed.image, Path(folder), tuple(sorted(os.sched_getaffinity(0))))
+        try:
+            with driver.up(driver.params(), Topology(), site) as bed:
+                wrong = [item for item in bed.applied if not item.agrees]
+                said = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
+                found = said or "a client and a server came up, with a link, and were read back"
+                checks = [Check(driver.name, not wrong, found, "see what differs", required=False, group="driver")]
+                checks += [_instrument(instrument, bed, site) for instrument in instruments]
+                for workload in workloads:
+                    checks += _workload(workload, bed, site)
+                return checks
+        except HostError as error:
+            return [Check(driver.name, False, _one_line(error), _mend(driver), required=False, group="driver")]
+
+
+def _default(driver: Any) -> bool:
+    return not any(field.is_required() for field in driver.params.model_fields.values())
+
+
+def _mend(driver: Any) -> str:
+    return f"the text says what of {driver.name} did not come up"
+
+
+def _instrument(instrument: Any, bed: Bed, site: Site) -> Check:
+    """Started wherever it is put, ready, and ended as at the end of a run."""
+    name = instrument.name
+    if not _default(instrument):
+        return _not_tried(name, "instrument", "it needs settings that only a study gives", _ASK)
+    params = instrument.params()
+    stage = Stage(bed, site)
+    try:
+        commands = [command for target in bed.targets for command in instrument.plan(params, target)]
+        with _ended(stage):
+            started = stage.start(commands)
+            still_there(started)
+            stage.stop(started)
+    except HostError as error:
+        return Check(name, False, _one_line(error), _instrument_mend(), required=False, group="instrument")
+    places = ", ".join(dict.fromkeys(command.host for command in commands))
+    programs = ", ".join(dict.fromkeys(Path(command.argv[0]).name for command in commands))
+    return Check(name, True, f"{programs} ran on {places}{_method(site)}", required=False, group="instrument")
+
+
+def _instrument_mend() -> str:
+    return "run as root" if os.geteuid() else "measure without it, or on guests, which have kernels of their own"
+
+
+def _method(site: Site) -> str:
+    """By what means the probe counted, where it says so."""
+    for file in sorted(site.artifacts.glob("*/*")):
+        with contextlib.suppress(OSError):
+            for line in file.read_bytes()[:4096].decode(errors="replace").splitlines():
+                if line.startswith("method "):
+                    file.unlink()
+                    return f", by {line.partition(' ')[2]}"
+    return ""
+
+
+def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
+    """Each of its tools, for as short as it can be."""
+    for said, given in _variants(workload.params):
+        try:
+            params = workload.params.model_validate(given)
+        except ValidationError:
+            yield _not_tried(f"{workload.name}{said}", "workload", "it needs settings that only a study gives", _ASK)
+            continue
+        pairs = [("client", "server", bed.addresses["server"])]
+        try:
+            _run(workload.plan(params, pairs), bed, site)
+        except HostError as error:
+            mend = "twinbed image build makes the image with today's packages"
+            yield Check(f"{workload.name}{said}", False, _one_line(error), mend, required=False, group="workload")
+        else:
+            found = "ran for a second between a client and a server"
+            yield Check(f"{workload.name}{said}", True, found, required=False, group="workload")
+
+
+def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The shortest settings, with each of the tools that there are to choose from."""
+    short = {"duration": "1s"} if "duration" in params.model_fields else {}
+    tools = get_args(params.model_fields["tool"].annotation) if "tool" in params.model_fields else ()
+    if not tools:
+        yield "", short
+    for tool in tools:
+        yield f" by {tool}", {**short, "tool": tool}
+
+
+def _run(plan: Any, bed: Bed, site: Site) -> None:
+    stage = Stage(bed, site)
+    for host, path, content in plan.files:
+        bed.hosts[host].write(placed(path, bed.hosts[host]), content)
+    for command in (*plan.prepare,):
+        to_its_end(command, bed, site)
+    with _ended(stage):
+        servers = stage.start(plan.servers)
+        for command in plan.warm_up:
+            to_its_end(command, bed, site)
+        all_at_once(plan.clients, bed, site)
+        still_there(servers)
+        stage.stop(servers)
+
+
+@contextlib.contextmanager
+def _ended(stage: Stage) -> Iterator[None]:
+    """What a trial that failed has started must not be there for the next."""
+    try:
+        yield
+    except HostError:
+        stage.end()
+        raise
+
+
+def _not_tried(what: str, group: str, why: str, mend: str) -> Check:
+    return Check(what, False, why, mend, required=False, group=group, tried=False)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def broken(checks: Sequence[Check]) -> list[Check]:
+    """What is required and does not work."""
+    return [check for check in checks if check.required and not check.works]
