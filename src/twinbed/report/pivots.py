@@ -109,7 +109,8 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
         change = _change(row, base, compared.get(name), asked) if asked.show == "change" else (None, None, None)
         return Entry(*values, *change, cautions=tuple(kinds), printed=beside)
 
-    columns = tuple(levels_of[asked.columns])
+    # What changes are from has none itself.
+    columns = tuple(level for level in levels_of[asked.columns] if asked.show == "mean" or not _kept(level, [asked.against]))
     rows = []
     for labels in itertools.product(*(levels_of[name] for name in asked.rows)):
         here = {**fixed, **dict(zip(asked.rows, labels, strict=True))}
@@ -215,7 +216,8 @@ def _caption(table: Table, scale: Scaling) -> str:
     else:
         level = share(round(table.confidence, 4))
         spreads = {"interval": f" ± half the {level} interval", "stdev": " ± standard deviation", "none": ""}
-        unit = f" ({scale.unit})" if scale.unit else ""
+        # The name of a rate says so.
+        unit = f" ({scale.unit})" if scale.unit not in ("", "/s") else ""
         what = f"{title}{unit}: mean{spreads[asked.spread]}"
     counts = sorted({entry.n for entry in table.entries if entry.n})
     runs = f"; {' to '.join(dict.fromkeys((str(counts[0]), str(counts[-1]))))} runs a cell" if counts else "; no run has it"
