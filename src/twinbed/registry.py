@@ -16,6 +16,7 @@ from twinbed.testbeds.fake import fake
 from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.workloads.http import http
+from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 
 
@@ -30,7 +31,7 @@ class Plugins:
 
 PLUGINS = Plugins(
     drivers={driver.name: driver for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), fake)},
-    workloads={workload.name: workload for workload in (http, planted)},
+    workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls)},
 )
 

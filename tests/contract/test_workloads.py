@@ -26,6 +26,8 @@ REAL: dict[str, tuple[str, str]] = {
     "http-ab": ("container", "kind: http, tool: ab, duration: 1s, payload: 20kB, threads: 2"),
     "http-ab-keep-alive": ("container", "kind: http, tool: ab, duration: 1s, keep_alive: on"),
     "http-ab-https": ("container", "kind: http, tool: ab, duration: 1s, https: on"),
+    "iperf3-tcp": ("container", "kind: iperf3, duration: 1s, streams: 2"),
+    "iperf3-udp": ("container", "kind: iperf3, protocol: udp, rate: 5mbit, duration: 1s"),
     "http-wrk": ("container", "kind: http, tool: wrk, duration: 1s, keep_alive: on"),
 }
 

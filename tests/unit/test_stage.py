@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,13 +60,18 @@ class PlayedHost:
         self.started: list[Program] = []
         self.refuses = 0
         self.env: Any = None
+        self.start_times: list[float | None] = []
 
-    def start(self, argv: Any, env: Any) -> Program:
+    def start(self, argv: Any, env: Any, start_at_s: float | None) -> Program:
         self.env = env
+        self.start_times.append(start_at_s)
         self.log.append((argv[0], "start", None))
         program = Program(self, argv, **self.plays.get(argv[0], {}))
         self.started.append(program)
         return program
+
+    def monotonic_ahead_s(self) -> float:
+        return 1000.0
 
     def listening(self, port: int, limit_s: float) -> float:
         self.log.append((str(port), "listening", None))
@@ -194,6 +200,16 @@ def test_clients_run_together_and_the_first_failure_is_the_runs(host: PlayedHost
     assert [name for name, what, _ in host.log if what == "start"] == list("abcd")
     assert list(host.log[:4]) == [(name, "start", None) for name in "abcd"]
     assert {path.name for path in (tmp_path / "artifacts/client").iterdir()} == {"a", "b", "b.err", "c", "d"}
+
+
+def test_several_clients_are_given_one_moment_and_one_is_not_held(host: PlayedHost, bed: Bed, site: Site) -> None:
+    skew_s = all_at_once([command(name) for name in "abc"], bed, site)
+    first, *others = host.start_times
+    assert first is not None and first > time.monotonic() + 999
+    assert set(others) == {first}
+    assert skew_s == 0.0
+    all_at_once([command("d")], bed, site)
+    assert host.start_times[-1] is None
 
 
 def test_a_program_that_ended_under_the_workload(host: PlayedHost, bed: Bed, site: Site) -> None:

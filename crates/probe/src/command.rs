@@ -68,7 +68,14 @@ pub fn build(request: &Exec) -> Outcome<Command> {
     command.args(rest).env_clear().envs(DEFAULT_ENVIRONMENT);
     command.envs(request.env.iter().flatten());
     command.process_group(0);
-    let prepare = move || prepare(&cgroups, netns.as_ref(), cpus.as_ref(), cwd.as_ref());
+    let start_at = request.start_at_monotonic_s.map(sys::monotonic_time);
+    let prepare = move || {
+        prepare(&cgroups, netns.as_ref(), cpus.as_ref(), cwd.as_ref())?;
+        if let Some(time) = &start_at {
+            sys::sleep_until(time);
+        }
+        Ok(())
+    };
     // SAFETY: `prepare` makes only system calls.
     unsafe { command.pre_exec(prepare) };
     Ok(command)

@@ -45,8 +45,9 @@ impl Children {
     pub fn spawn(&self, command: &mut Command) -> io::Result<(Child, Arc<Ended>)> {
         let event = sys::event()?;
         let mut table = lock(&self.table);
-        let started_s = sys::monotonic_s();
         let child = command.spawn()?;
+        // std gives back a child once it has become the program.
+        let started_s = sys::monotonic_s();
         let ended = Arc::new(Ended { exit: Mutex::new(None), event });
         table.living.insert(child.id() as pid_t, (Arc::clone(&ended), started_s));
         table.started += 1;

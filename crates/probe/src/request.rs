@@ -30,6 +30,8 @@ pub struct Exec {
     pub env: Option<BTreeMap<String, String>>,
     pub cwd: Option<String>,
     pub cpus: Option<Vec<usize>>,
+    /// The program is held, forked and ready, until then; one that is late starts at once.
+    pub start_at_monotonic_s: Option<f64>,
     pub stdout: Option<String>,
     pub stderr: Option<String>,
     #[serde(default)]
@@ -131,7 +133,7 @@ mod tests {
     fn absent_and_null_mean_the_same() {
         let short: Exec = parse("EXEC", br#"{"argv":["true"]}"#).unwrap();
         assert!(short.cwd.is_none() && !short.stdin);
-        let long = br#"{"argv":["true"],"env":null,"cwd":null,"cpus":null,"stdout":null,
+        let long = br#"{"argv":["true"],"env":null,"cwd":null,"cpus":null,"start_at_monotonic_s":null,"stdout":null,
             "stderr":null,"stdin":false,"cgroups":null,"netns_of":null}"#;
         parse::<Exec>("EXEC", long).unwrap();
     }

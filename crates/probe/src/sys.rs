@@ -37,6 +37,22 @@ pub fn monotonic_s() -> f64 {
     clock_s(libc::CLOCK_MONOTONIC)
 }
 
+/// A moment on the monotonic clock; one before its beginning is its beginning.
+pub fn monotonic_time(seconds: f64) -> libc::timespec {
+    let seconds = seconds.clamp(0.0, i32::MAX.into());
+    libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (seconds.fract() * 1e9) as libc::c_long }
+}
+
+/// Async-signal-safe: may stand between fork and exec. A signal does not cut it short.
+pub fn sleep_until(time: &libc::timespec) {
+    // SAFETY: the time outlives the call, and nothing is written.
+    unsafe {
+        while libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, time, std::ptr::null_mut())
+            == libc::EINTR
+        {}
+    }
+}
+
 pub fn realtime_s() -> f64 {
     clock_s(libc::CLOCK_REALTIME)
 }

@@ -93,6 +93,22 @@ fn environment_folder_and_processors_are_as_asked() {
 }
 
 #[test]
+fn programs_are_held_until_their_moment() {
+    let agent = agent();
+    let now = agent.ask(PING, json!({})).unwrap()["monotonic_s"].as_f64().unwrap();
+    let moment = now + 0.3;
+    let held: Vec<_> = (0..4)
+        .map(|_| agent.open(EXEC, json!({"argv": ["cat", "/proc/uptime"], "start_at_monotonic_s": moment})))
+        .collect();
+    for program in held {
+        let started = program.finish().exit["started_monotonic_s"].as_f64().unwrap();
+        assert!(started >= moment, "{started} is before {moment}");
+    }
+    let late = agent.open(EXEC, json!({"argv": ["true"], "start_at_monotonic_s": 0.0})).finish();
+    assert_eq!(late.exit["code"], 0);
+}
+
+#[test]
 fn signals_are_at_their_defaults_and_the_group_is_its_own() {
     let agent = agent();
     let status = agent.sh("grep SigIgn /proc/self/status; test $(ps -o pgid= -p $$) = $$");

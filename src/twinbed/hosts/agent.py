@@ -37,6 +37,7 @@ class Exit:
     system_s: float
     max_rss_bytes: int
     started_monotonic_s: float
+    """When it had become the program that it is."""
     ended_monotonic_s: float
 
     @property
@@ -167,10 +168,17 @@ class AgentHost:
         cpus: Sequence[int] | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
+        start_at_s: float | None = None,
     ) -> Running:
+        """Start a program. ``start_at_s``, on the host's monotonic clock: it is held until then, ready to begin."""
         if argv[0] == PROBE:
             argv = [f"{self.bin}/{PROBE}", *argv[1:]]
-        request = {"env": dict(env) if env else None, "cwd": cwd, "cpus": list(cpus) if cpus else None}
+        request = {
+            "env": dict(env) if env else None,
+            "cwd": cwd,
+            "cpus": list(cpus) if cpus else None,
+            "start_at_monotonic_s": start_at_s,
+        }
         return Running(self.connection, argv, request, stdin)
 
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: Any) -> Exit:
@@ -215,6 +223,12 @@ class AgentHost:
         channel = Channel(self.connection, "ping")
         channel.send(wire.PING, {})
         return {**channel.result(limit_s), "sent_s": before, "received_s": time.time()}
+
+    def monotonic_ahead_s(self) -> float:
+        """How far the host's monotonic clock is ahead of this machine's, known to half of what a ping takes."""
+        before = time.monotonic()
+        there = float(self.ping()["monotonic_s"])
+        return there - (before + time.monotonic()) / 2
 
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
         """Bring everything in ``artifacts`` to ``to``; nothing to do where the folder is shared."""

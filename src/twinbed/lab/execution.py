@@ -16,10 +16,11 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import Applied, Bed, Command
 from twinbed.model.run import Phase, Run
 
+START_SKEW_LIMIT_S = 0.05
 _EVIDENCE_LIMIT_S = 5.0
 _COLLECT_LIMIT_S = 300.0
 
@@ -41,6 +42,7 @@ class Outcome:
     passport: Mapping[str, Any] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
     lab: str = ""
+    start_skew_s: float | None = None
 
 
 def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Callable[[Phase], None]) -> None:
@@ -83,7 +85,8 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
             with clock.phase(Phase.INSTRUMENT, _together(measures)):
                 instruments = stage.start(measures)
             with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
-                all_at_once(plan.clients, bed, site)
+                outcome.start_skew_s = all_at_once(plan.clients, bed, site)
+                outcome.cautions += _apart(outcome.start_skew_s)
                 still_there(servers + instruments)
             with clock.phase(Phase.COLLECT, _COLLECT_LIMIT_S):
                 stage.stop(instruments)
@@ -94,6 +97,12 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                 stack.close()
     except HostError as error:
         raise RunFailed(clock.current, clock.verdict or str(error)) from error
+
+
+def _apart(skew_s: float | None) -> list[Caution]:
+    if skew_s is None or skew_s <= START_SKEW_LIMIT_S:
+        return []
+    return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
 
 
 def _together(commands: Sequence[Command]) -> float:

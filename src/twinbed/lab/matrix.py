@@ -189,20 +189,21 @@ def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
 
 
 def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The shortest settings, with each of the tools that there are to choose from."""
+    """The shortest settings, with each of the tools or protocols that there are to choose from."""
     short = {"duration": "1s"} if "duration" in params.model_fields else {}
-    tools = get_args(params.model_fields["tool"].annotation) if "tool" in params.model_fields else ()
-    if not tools:
+    choice = next((name for name in ("tool", "protocol") if name in params.model_fields), None)
+    if choice is None:
         yield "", short
-    for tool in tools:
-        yield f" by {tool}", {**short, "tool": tool}
+    else:
+        for value in get_args(params.model_fields[choice].annotation):
+            yield f" {choice}: {value}", {**short, choice: value}
 
 
 def _run(plan: Any, bed: Bed, site: Site) -> None:
     stage = Stage(bed, site)
     for host, path, content in plan.files:
         bed.hosts[host].write(placed(path, bed.hosts[host]), content)
-    for command in (*plan.prepare,):
+    for command in plan.prepare:
         to_its_end(command, bed, site)
     with _ended(stage):
         servers = stage.start(plan.servers)

@@ -19,6 +19,8 @@ _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 _SIGKILL = 9
+_BRING_UP_S = 0.01
+"""What each of several clients is given to be brought to its start."""
 
 
 @dataclass
@@ -70,10 +72,11 @@ class Stage:
             _keep(item)
 
 
-def _start(command: Command, bed: Bed, site: Site) -> Started:
+def _start(command: Command, bed: Bed, site: Site, start_at_s: float | None = None) -> Started:
     host = bed.hosts[command.host]
     argv = [placed(argument, host) for argument in command.argv]
-    program = host.start(argv, env={name: placed(value, host) for name, value in command.env.items()})
+    env = {name: placed(value, host) for name, value in command.env.items()}
+    program = host.start(argv, env=env, start_at_s=start_at_s)
     name = command.stdout or f"{Path(command.argv[0]).name}.out"
     return Started(command, program, site.place(command.host) / name)
 
@@ -135,21 +138,31 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
         raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
-def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> None:
-    """Start all clients at once and wait for each; the first that fails is the run's failure."""
-    started = [_start(command, bed, site) for command in commands]
+def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
+    """Start all clients at once and wait for each; the first that fails is the run's failure.
+
+    Several are first brought to where they only wait for a moment, which is the same for all. Gives how far apart they started,
+    seconds: by their hosts' own clocks, each held against this machine's.
+    """
+    ahead = {command.host: bed.hosts[command.host].monotonic_ahead_s() for command in commands}
+    moment = time.monotonic() + _BRING_UP_S * len(commands)
+    together = len(commands) > 1
+    started = [_start(command, bed, site, moment + ahead[command.host] if together else None) for command in commands]
     failures: list[HostError] = []
+    starts: list[float] = []
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
             if done.code != 0:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
+            starts.append(done.started_monotonic_s - ahead[item.command.host])
         except HostError as error:
             failures.append(error)
         finally:
             _keep(item)
     if failures:
         raise failures[0]
+    return max(starts, default=0.0) - min(starts, default=0.0)
 
 
 def still_there(programs: Sequence[Started]) -> None:

@@ -122,6 +122,7 @@ def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener:
             artifacts=_artifacts(unfinished),
             twinbed=twinbed.__version__,
             lab=outcome.lab,
+            start_skew_s=outcome.start_skew_s,
         )
         folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, installed.image))
     except BaseException:

@@ -33,6 +33,14 @@ class Kind(Enum):
         "the request cap ended the run before its time was up",
         "raise max_requests, or shorten duration, so that every cell runs equally long",
     )
+    SKEWED_START = (
+        "clients did not start together",
+        "what they share is not shared from the first to the last second: make the run longer, or omit its start",
+    )
+    CUT_SHORT = (
+        "a stream ended before its time was up",
+        "look at the client's report in the run folder; rates are over the time that there was",
+    )
     FAILED_REQUESTS = (
         "some requests failed",
         "look at the server's log in the run folder; a rate over failures is not a rate",

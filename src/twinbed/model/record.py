@@ -38,6 +38,8 @@ class Record:
     """{"path": relative to the run folder, "bytes": size}"""
     twinbed: str
     lab: str
+    start_skew_s: float | None = None
+    """Between the first and the last client's start."""
 
     @classmethod
     def of(cls, run: Run, **rest: Any) -> Record:

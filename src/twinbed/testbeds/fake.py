@@ -126,6 +126,10 @@ class FakeHost:
         shutil.copyfile(path, to)
         return to.stat().st_size
 
+    def monotonic_ahead_s(self) -> float:
+        """It has no clock of its own."""
+        return 0.0
+
     def listening(self, port: int, limit_s: float) -> float:
         raise HostError(f"{self.name}: nothing ever listens on a fake host")
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.model.metric import Layer, Metric, Value
+from twinbed.model.clients import Numbers, total, values
+from twinbed.model.metric import Layer, Metric
 from twinbed.model.plugin import Command, Extracted, WorkloadPlan
 from twinbed.model.units import Duration
 
@@ -46,19 +47,17 @@ def parse_response(text: bytes) -> dict[str, float | None]:
     answer = json.loads(text)
     if not isinstance(answer, dict):
         raise ValueError(f"a JSON object is wanted, not {type(answer).__name__}")
-    values: dict[str, float | None] = {}
+    numbers: dict[str, float | None] = {}
     for metric in METRICS:
         number = answer.get(metric.name)
         if isinstance(number, bool) or not isinstance(number, int | float | None):
             raise ValueError(f"{metric.name} is {number!r}, a number or null is wanted")
-        values[metric.name] = number
-    return values
+        numbers[metric.name] = number
+    return numbers
 
 
-def total(numbers: Sequence[float | None]) -> float | None:
-    """The sum; None where one is missing."""
-    present = [number for number in numbers if number is not None]
-    return sum(present) if len(present) == len(numbers) else None
+def _together(clients: Sequence[Numbers]) -> Numbers:
+    return {metric.name: total([client[metric.name] for client in clients]) for metric in METRICS}
 
 
 class Planted:
@@ -91,16 +90,8 @@ class Planted:
                 answers[file.parent.name] = parse_response(file.read_bytes())
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from error
-        values = [
-            Value(metric.name, total([answer[metric.name] for answer in answers.values()]), metric.unit) for metric in METRICS
-        ]
-        if len(answers) > 1:
-            values += [
-                Value(metric.name, answer[metric.name], metric.unit, client)
-                for client, answer in answers.items()
-                for metric in METRICS
-            ]
-        return Extracted(values)
+        units = {metric.name: metric.unit for metric in METRICS}
+        return Extracted(list(values(list(answers.items()), units, _together)))
 
 
 planted = Planted()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.metric import Value
+from twinbed.model.clients import Numbers, total, values
 from twinbed.model.plugin import Extracted
 from twinbed.workloads.http.metrics import PERCENTILES, STAGES, SUMMED, UNITS
 from twinbed.workloads.http.params import HttpParams
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 CLEARLY_EARLY = 0.98
 """Share of the duration below which a run that made all its requests was ended by the cap."""
-
-Numbers = Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +44,16 @@ def read(params: HttpParams, artifacts: Path) -> Extracted:
     clients = [read_client(params, file.parent) for file in files]
     tables = [client.requests for client in clients if client.requests is not None]
     return Extracted(
-        list(_values(clients)),
+        list(values([(client.host, client.numbers) for client in clients], UNITS, together)),
         {"requests": _concatenated(tables)} if tables else {},
         [*(caution for client in clients for caution in client.cautions), *_warm_up(params, files)],
     )
 
 
-def _values(clients: Sequence[Client]) -> Iterator[Value]:
-    """Of one client, the run's; of several, each one's, and the run's."""
-    if len(clients) == 1:
-        for name, number in clients[0].numbers.items():
-            yield Value(name, number, UNITS[name])
-        return
-    for client in clients:
-        for name, number in client.numbers.items():
-            yield Value(name, number, UNITS[name], client.host)
-    for name, number in together([client.numbers for client in clients]).items():
-        yield Value(name, number, UNITS[name])
-
-
 def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
     """The run's numbers from its clients': sums, and what follows from sums. Missing where a part is missing."""
-    run = {name: _sum([client[name] for client in clients]) for name in clients[0] if name in SUMMED}
-    spent = _sum([_product(client["time_per_request"], client["requests"]) for client in clients])
+    run = {name: total([client[name] for client in clients]) for name in clients[0] if name in SUMMED}
+    spent = total([_product(client["time_per_request"], client["requests"]) for client in clients])
     run["time_per_request"] = _quotient(spent, run["requests"])
     run["time_between_requests"] = _quotient(1.0, run["requests_per_second"])
     return run
@@ -214,11 +199,6 @@ def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables(tables)
-
-
-def _sum(parts: Sequence[float | None]) -> float | None:
-    present = [part for part in parts if part is not None]
-    return sum(present) if present and len(present) == len(parts) else None
 
 
 def _product(left: float | None, right: float | None) -> float | None:

@@ -1,0 +1,46 @@
+"""Workload ``iperf3``: TCP or UDP streams from every client to its server, as fast as they go or at a given rate.
+
+Runs ``iperf3`` 3.9 or newer on both ends.  Numbers are sums over the interval records that either end made, not iperf3's own
+summaries, some of which are wrong: its UDP jitter is that of the last interval alone, and sums count what was to be omitted.
+What arrived, was lost or came out of order is from the server's records, which the client fetches; what was sent and sent again
+is from the client's.  The seconds to omit are in neither.
+
+With one pair the values are the run's (host empty); with several, each client's, and the run's for what can be added up.
+Tables: ``intervals``, one row an interval and end.
+
+Limits: an interval that straddles the end is as iperf3 cuts it.  Loss is by sequence numbers, so that what never arrived after
+the last datagram that did is not counted; ``sent_datagrams`` and ``received_datagrams`` tell.
+Source: iperf3(1) and the JSON of iperf 3.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twinbed.model.plugin import Extracted, WorkloadPlan
+from twinbed.workloads.iperf3.metrics import METRICS
+from twinbed.workloads.iperf3.params import Iperf3Params
+from twinbed.workloads.iperf3.parse import read
+from twinbed.workloads.iperf3.plan import workload_plan
+
+
+class Iperf3:
+    """The workload."""
+
+    name = "iperf3"
+    params = Iperf3Params
+    summary = "bulk streams from clients to servers, TCP or UDP (iperf3): goodput, loss, jitter, retransmissions"
+    metrics = METRICS
+    work = "received_bytes"
+    rate = "goodput"
+
+    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        return workload_plan(params, pairs)
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        return read(params, artifacts)
+
+
+iperf3 = Iperf3()

@@ -1,0 +1,55 @@
+"""The settings of the workload ``iperf3``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from twinbed.model.units import Duration, Rate, Size
+
+BEGIN_AND_END_S = 1.0
+"""Server start, the control connection, and the exchange of results, beside the time measured."""
+LEAST_DATAGRAM_BYTES = 16
+"""iperf3's own header in every datagram: two times and a counter."""
+LARGEST_DATAGRAM_BYTES = 65507
+"""IPv4's, less the headers of IP and UDP."""
+
+
+class Iperf3Params(BaseModel):
+    """What clients send to servers. TCP's congestion control is a setting of the hosts: ``testbed.congestion_control``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp, as fast as it goes; or udp")
+    duration: Duration = Field(10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted")
+    omit: Duration = Field(0.0, ge=0, le=60, description="whole seconds at the start that are not counted, such as slow start")
+    streams: int = Field(1, ge=1, le=128, description="parallel streams of each client")
+    rate: Rate | None = Field(
+        None, gt=0, description="bits per second offered by each stream, without headers; null: as fast as it goes"
+    )
+    payload: Size | None = Field(
+        None, ge=1, le=2**20, description="bytes of a datagram, or of each write to TCP; null: iperf3's own"
+    )
+    mss: int | None = Field(None, ge=88, le=9216, description="TCP's maximum segment size, bytes; null: as the MTU has it")
+    socket_buffer: Size | None = Field(
+        None, ge=2048, le=2**30, description="of each socket, at both ends; null: the kernel's own"
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Iperf3Params:
+        for name in ("duration", "omit"):
+            if getattr(self, name) != int(getattr(self, name)):
+                raise ValueError(f"{name} must be whole seconds, as iperf3's intervals are; it is {getattr(self, name):g} s")
+        if self.protocol == "udp":
+            if self.mss is not None:
+                raise ValueError("mss is TCP's; a datagram's size is payload")
+            if self.payload is not None and not LEAST_DATAGRAM_BYTES <= self.payload <= LARGEST_DATAGRAM_BYTES:
+                raise ValueError(
+                    f"a datagram's payload is {LEAST_DATAGRAM_BYTES} (iperf3's header) to {LARGEST_DATAGRAM_BYTES} bytes,"
+                    f" not {self.payload}"
+                )
+        return self
+
+    def estimate_seconds(self) -> float:
+        return self.omit + self.duration + BEGIN_AND_END_S
