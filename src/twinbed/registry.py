@@ -11,6 +11,7 @@ from twinbed.instruments.counters import counters
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.model.study import Catalogue
+from twinbed.published.printed import table_names
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.mixed import Mixed
@@ -53,6 +54,7 @@ def catalogue() -> Catalogue:
         workloads={name: plugin.params for name, plugin in PLUGINS.workloads.items()},
         instruments={name: plugin.params for name, plugin in PLUGINS.instruments.items()},
         metrics=metrics,
+        printed=table_names(),
     )
 
 

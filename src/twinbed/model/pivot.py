@@ -43,7 +43,7 @@ class Pivot(BaseModel):
     metric: StrictStr = Field(description="whose values it holds, by its name in docs/metrics.md")
     host: StrictStr = Field("", description="client, server or machine; without it, the value of the whole run")
     direction: Literal["", "client_to_server", "server_to_client"] = Field("", description="of a metric that has one")
-    rows: tuple[StrictStr, ...] = Field(min_length=1, description="factors whose levels are the rows")
+    rows: tuple[StrictStr, ...] = Field(description="factors whose levels are the rows")
     columns: StrictStr = Field(TESTBED, description="the factor whose levels are the columns")
     where: dict[str, Any] = Field({}, description="factor -> its level, or a list of levels: what is left out has others")
     show: Literal["mean", "change"] = Field("mean", description="means, or by how much they differ from a column's")
@@ -59,14 +59,22 @@ class PivotReader:
     """Reads the section ``tables``; what is wrong is appended to ``problems``, and a wrong table left out."""
 
     def __init__(
-        self, factors: Sequence[Factor], whole: Entries, reference: str, metrics: Mapping[str, str], problems: list[Problem]
+        self,
+        factors: Sequence[Factor],
+        whole: Entries,
+        reference: str,
+        metrics: Mapping[str, str],
+        printed: Sequence[str],
+        problems: list[Problem],
     ) -> None:
-        """``whole`` is the study without a profile's changes; ``metrics`` maps names to units, empty where none are known."""
+        """``whole`` is the study without a profile's changes. ``metrics`` maps names to units, ``printed`` are the printed
+        tables; empty where none are known."""
         self.by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         self.names = [factor.name for factor in factors]
         self.whole = whole
         self.reference = reference
         self.metrics = metrics
+        self.printed = printed
         self.problems = problems
 
     def read(self, node: Node | None) -> tuple[Pivot, ...]:
@@ -87,18 +95,26 @@ class PivotReader:
         section = Section(path, Pivot, node)
         self.problems.extend(section.unknown_keys())
         table = section.check({}, self.problems)
-        if not isinstance(table, Pivot):
+        rows = self._rows(f"{path}.rows", node.entries.get("rows"))
+        columns = self._factor(f"{path}.columns", node.entries.get("columns", Scalar(TESTBED, node.place)))
+        where, absent = self._where(f"{path}.where", node.entries.get("where"))
+        if not isinstance(table, Pivot) or columns is None:
             return None
         self._check_metric(path, table, node)
-        rows = [self._factor(f"{path}.rows", name, _place(node, "rows", at)) for at, name in enumerate(table.rows)]
-        columns = self._factor(f"{path}.columns", table.columns, _place(node, "columns"))
-        where, absent = self._where(f"{path}.where", node.entries.get("where"))
-        against = self._against(path, table, columns, node.entries.get("against")) if columns is not None else None
-        self._check_held(path, node.place, [each.name for each in (*rows, columns) if each is not None], where)
-        if absent or columns is None or len(self.problems) > before:
+        self._check_printed(path, table, node)
+        against = self._against(f"{path}.against", table, columns, node)
+        self._check_held(path, node.place, [each.name for each in (*rows, columns)], where)
+        if absent or len(self.problems) > before:
             return None
-        names = tuple(each.name for each in rows if each is not None)
+        names = tuple(each.name for each in rows)
         return table.model_copy(update={"rows": names, "columns": columns.name, "where": where, "against": against})
+
+    def _rows(self, key: str, node: Node | None) -> list[Factor]:
+        items = node.items if isinstance(node, Items) else ()
+        if isinstance(node, Items) and not items:
+            self.problems.append(Problem.at(node.place, key, "names no factor", listed(self.names)))
+        found = (self._factor(key, item) for item in items)
+        return [each for each in found if each is not None]
 
     def _check_metric(self, path: str, table: Pivot, node: Entries) -> None:
         if not self.metrics:
@@ -114,11 +130,21 @@ class PivotReader:
             said = f"{table.unit} is no unit of {table.metric}, which is in {unit}"
             self.problems.append(Problem.at(node.entries["unit"].place, f"{path}.unit", said, listed(fitting) or "none"))
 
-    def _factor(self, key: str, name: str, place: Place) -> Factor | None:
-        factor = self.by_name.get(name)
+    def _check_printed(self, path: str, table: Pivot, node: Entries) -> None:
+        if self.printed and table.published is not None and table.published not in self.printed:
+            near = nearest(table.published, self.printed)
+            said = f"{table.published!r} is not a printed table"
+            place = node.entries["published"].place
+            self.problems.append(Problem.at(place, f"{path}.published", said, listed(self.printed), near))
+
+    def _factor(self, key: str, node: Node) -> Factor | None:
+        """The factor whose name this is; a value that is no name is told elsewhere."""
+        if not isinstance(node, Scalar) or not isinstance(node.value, str):
+            return None
+        factor = self.by_name.get(node.value)
         if factor is None:
-            said = f"{name!r} is not a factor"
-            self.problems.append(Problem.at(place, key, said, listed(self.names), nearest(name, self.names)))
+            said = f"{node.value!r} is not a factor"
+            self.problems.append(Problem.at(node.place, key, said, listed(self.names), nearest(node.value, self.names)))
         return factor
 
     def _where(self, key: str, node: Node | None) -> tuple[dict[str, list[Level]], bool]:
@@ -126,7 +152,8 @@ class PivotReader:
         found: dict[str, list[Level]] = {}
         absent = False
         for name, value in node.entries.items() if isinstance(node, Entries) else ():
-            factor = self._factor(f"{key}.{name}", name, node.keys[name] if isinstance(node, Entries) else value.place)
+            place = node.keys[name] if isinstance(node, Entries) else value.place
+            factor = self._factor(f"{key}.{name}", Scalar(name, place))
             if factor is None:
                 continue
             one = match_level(value, factor)
@@ -142,21 +169,20 @@ class PivotReader:
             absent = absent or not levels
         return found, absent
 
-    def _against(self, path: str, table: Pivot, columns: Factor, node: Node | None) -> Level:
-        key = f"{path}.against"
+    def _against(self, key: str, table: Pivot, columns: Factor, whole: Entries) -> Level:
+        node = whole.entries.get("against")
+        if node is None or is_absent(node):
+            if table.show == "change" and columns.name != TESTBED:
+                levels = listed(level_text(level.value) for level in columns.levels)
+                self.problems.append(Problem.at(whole.place, key, "is required: the level that changes are from", levels))
+            return self.reference if table.show == "change" else None
         if table.show == "mean":
-            if node is not None and not is_absent(node):
-                self.problems.append(Problem.at(node.place, key, "says nothing of means", "show: change with it"))
+            self.problems.append(Problem.at(node.place, key, "says nothing of means", "show: change with it"))
             return None
-        if node is not None and not is_absent(node):
-            level = match_level(node, columns)
-            if level is None and not self._left_out(columns, node):
-                self._not_a_level(key, columns, node)
-            return None if level is None else level.value
-        if columns.name != TESTBED:
-            levels = listed(level_text(level.value) for level in columns.levels)
-            self.problems.append(Problem.at(columns.place, key, "is required: the level that changes are from", levels))
-        return self.reference
+        level = match_level(node, columns)
+        if level is None and not self._left_out(columns, node):
+            self._not_a_level(key, columns, node)
+        return None if level is None else level.value
 
     def _left_out(self, factor: Factor, item: Node) -> bool:
         """Whether it is a level in the study as it is without a profile."""
@@ -178,10 +204,3 @@ class PivotReader:
             if factor.name not in shown_by and several:
                 allowed = f"{factor.name} in rows, as columns, or with one level in where"
                 self.problems.append(Problem.at(place, path, f"mixes several levels of {factor.name}", allowed))
-
-
-def _place(node: Entries, key: str, at: int | None = None) -> Place:
-    value = node.entries.get(key)
-    if value is None:
-        return node.place
-    return value.items[at].place if isinstance(value, Items) and at is not None else value.place

@@ -42,6 +42,10 @@ class Profile:
         """The study ``root`` with the changes made, in the order of the file."""
         for change in self.changes:
             found: list[Problem] = []
+            if change.key.partition(".")[0] in FIXED:
+                said = "is the same in every profile"
+                problems.append(Problem.at(change.place, f"{PROFILES}.{self.name}.{change.key}", said, listed(sections)))
+                continue
             root = put(root, change.key, change.value, change.place, sections, found)
             problems += [replace(problem, key=f"{PROFILES}.{self.name}.{problem.key}") for problem in found]
         return root

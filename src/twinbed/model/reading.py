@@ -320,7 +320,9 @@ class _Reader:
     ) -> tuple[Pivot, ...]:
         used = dict.fromkeys(name for cell in found for name in cell.instruments)
         metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
-        return PivotReader(factors, self.whole, reference, metrics, self.problems).read(self.root.entries.get(TABLES))
+        return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
+            self.root.entries.get(TABLES)
+        )
 
 
 def _text(value: Level) -> str:

@@ -47,6 +47,8 @@ class Catalogue:
     instruments: Mapping[str, type[BaseModel]]
     metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
     """Of a workload and instruments: the metrics that a run with them has, and their units. Empty: names are not checked."""
+    printed: Sequence[str] = ()
+    """The printed tables that there are. Empty: names are not checked."""
 
 
 class Head(BaseModel):
