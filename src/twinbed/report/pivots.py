@@ -112,19 +112,21 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
     # What changes are from has none itself.
     columns = tuple(level for level in levels_of[asked.columns] if asked.show == "mean" or not _kept(level, [asked.against]))
     rows = []
+    planned: set[Level] = set()
     for labels in itertools.product(*(levels_of[name] for name in asked.rows)):
         here = {**fixed, **dict(zip(asked.rows, labels, strict=True))}
         cells = [{**here, asked.columns: column} for column in columns]
-        if any(_name(levels) in doubts for levels in cells):
+        if there := [levels[asked.columns] for levels in cells if _name(levels) in doubts]:
+            planned.update(there)
             rows.append((labels, tuple(entry(levels) for levels in cells)))
-    there = tuple(at for at in range(len(columns)) if any(_is_there(entries[at]) for _, entries in rows))
+    kept = tuple(at for at in range(len(columns)) if columns[at] in planned)
     return Table(
         asked=asked,
         unit=next((str(row["unit"]) for row in found.values()), ""),
         confidence=confidence,
         change_confidence=next((each.ratio_interval.level for each in compared.values() if each.ratio_interval), None),
-        columns=tuple(columns[at] for at in there),
-        rows=tuple((labels, tuple(entries[at] for at in there)) for labels, entries in rows),
+        columns=tuple(columns[at] for at in kept),
+        rows=tuple((labels, tuple(entries[at] for at in kept)) for labels, entries in rows),
     )
 
 
@@ -138,10 +140,6 @@ def _change(
     against_reference = asked.columns == TESTBED and compared is not None and compared.reference == asked.against
     interval = compared.ratio_interval if compared is not None and against_reference else None
     return (change, None, None) if interval is None else (change, interval.low - 1, interval.high - 1)
-
-
-def _is_there(entry: Entry) -> bool:
-    return bool(entry.n or entry.cautions or entry.printed)
 
 
 def _kept(level: Level, held: Sequence[Level] | None) -> bool:
