@@ -68,32 +68,35 @@ def read(text: str, filename: str, catalogue: Catalogue, overrides: tuple[str, .
         raise StudyError([*problems, Problem.at(root.place, "", "is not a mapping", f"a mapping with the keys {listed(KEYS)}")])
     profiles = read_profiles(root, problems)
     wanted = chosen(profile, profiles, problems)
-    changeable = tuple(key for key in KEYS if key not in FIXED)
-    changed = root if wanted is None else wanted.put_in(root, changeable, problems)
-    for number, item in enumerate(overrides, start=1):
-        changed = override(changed, item, number, (KEYS[0], *changeable), problems)
-    found: list[Problem] = []
-    study = _Reader(changed, root, catalogue, found).study(filename, text, overrides, wanted)
-    problems += found if wanted is None else map(wanted.said, found)
-    if not overrides:
-        # What -s mends or breaks is not the other profiles' business.
-        for other in (each for each in (None, *profiles.values()) if each is not wanted):
-            problems += _with_another(root, other, changeable, catalogue, problems)
+    study = None
+    # What -s mends or breaks is not the other profiles' business.
+    for each in (wanted,) if overrides else (None, *profiles.values()):
+        found: list[Problem] = []
+        made = _read_with(each, root, filename, text, catalogue, overrides, found)
+        study = made if each is wanted else study
+        known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
+        fresh = [problem for problem in found if (problem.file, problem.line, problem.column, problem.key) not in known]
+        problems += fresh if each is None else map(each.said, fresh)
     if problems or study is None:
         raise StudyError(problems)
     return study
 
 
-def _with_another(
-    root: Entries, other: Profile | None, changeable: Sequence[str], catalogue: Catalogue, known: Sequence[Problem]
-) -> list[Problem]:
-    """What is wrong with a profile that was not asked for, or without any, beside what is ``known``."""
-    found: list[Problem] = []
-    changed = root if other is None else other.put_in(root, changeable, found)
-    _Reader(changed, root, catalogue, found).study("", "", (), other)
-    already = {(problem.file, problem.line, problem.column, problem.key) for problem in known}
-    fresh = [problem for problem in found if (problem.file, problem.line, problem.column, problem.key) not in already]
-    return fresh if other is None else [other.said(problem) for problem in fresh]
+def _read_with(
+    profile: Profile | None,
+    root: Entries,
+    filename: str,
+    text: str,
+    catalogue: Catalogue,
+    overrides: tuple[str, ...],
+    problems: list[Problem],
+) -> Study | None:
+    """The study with the changes of a profile, or as it stands, and then with the overrides."""
+    changeable = tuple(key for key in KEYS if key not in FIXED)
+    changed = root if profile is None else profile.put_in(root, changeable, problems)
+    for number, item in enumerate(overrides, start=1):
+        changed = override(changed, item, number, (KEYS[0], *changeable), problems)
+    return _Reader(changed, root, catalogue, problems).study(filename, text, overrides, profile)
 
 
 class _Reader:
