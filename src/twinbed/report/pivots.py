@@ -116,7 +116,9 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
     for labels in itertools.product(*(levels_of[name] for name in asked.rows)):
         here = {**fixed, **dict(zip(asked.rows, labels, strict=True))}
         cells = [{**here, asked.columns: column} for column in columns]
-        if there := [levels[asked.columns] for levels in cells if _name(levels) in doubts]:
+        there = [levels[asked.columns] for levels in cells if _name(levels) in doubts]
+        has_base = asked.show == "mean" or _name({**here, asked.columns: asked.against}) in doubts
+        if there and has_base:
             planned.update(there)
             rows.append((labels, tuple(entry(levels) for levels in cells)))
     kept = tuple(at for at in range(len(columns)) if columns[at] in planned)
@@ -179,7 +181,9 @@ def footnotes(table: Table) -> list[str]:
 def _scale(table: Table) -> Scaling:
     if table.asked.unit is not None:
         return Scaling(UNITS[table.asked.unit][1], table.asked.unit)
-    return scaling(table.unit, [entry.mean for entry in table.entries])
+    # The smallest keeps its digits; larger ones only grow longer.
+    means = [abs(entry.mean) for entry in table.entries if entry.mean]
+    return scaling(table.unit, [min(means, default=None)])
 
 
 def _text(asked: Pivot, entry: Entry, scale: Scaling) -> str:
