@@ -156,6 +156,14 @@ def test_the_text_folds_and_says_a_mend_of_several_once() -> None:
     assert lines[-1] == "Everything that is required works here."
 
 
+def test_the_text_says_a_long_reason_once_and_not_all_of_it() -> None:
+    reason = " ".join(["because"] * 60)
+    checks = [Check(name, False, reason, "mend", required=False, group="switch") for name in ("one", "two")]
+    lines = list(_lines(checks, 100))
+    assert lines[-4:-2] == ["  no     two  as one", "              mend: mend"]
+    assert sum(line.count("because") for line in lines) < 45 and lines[-5].endswith("...")
+
+
 def test_nothing_optional_makes_it_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     optional = Check("netem", False, "not in the kernel", "modprobe sch_netem", required=False, group="parameter")
     needed = Check("lab", False, "no namespaces", "run as root", group="machine")

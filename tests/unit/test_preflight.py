@@ -209,7 +209,7 @@ def test_check_in_every_format_changes_nothing(probe: Path, image: object) -> No
     assert text.returncode == data.returncode == table.returncode == (3 if broken else 0)
     found = {(row["kind"], row["what"]): row["works"] for row in rows}
     assert found.keys() >= {("machine", "lab"), ("driver", "container"), ("NIC", "e1000"), ("parameter", "offload tso")}
-    assert found["driver", "container"] and found["instrument", "packets"] and found["workload", "http tool: ab"]
+    assert found["driver", "container"] and found["instrument", "packets"] and found["workload", "http, tool: ab"]
     for row in rows:
         assert row["what"] in text.stdout
     assert max(map(len, text.stdout.splitlines())) <= 100

@@ -33,6 +33,10 @@ _WIDTH = 100
 _NARROWEST = 60
 _NAMES = 32
 """Columns of names at most; a longer one stands on a line of its own."""
+_SHORT = 60
+"""Characters of a reason that may stand there again and again."""
+_LONG = 300
+"""Characters of a reason at most; JSON and CSV have all of it."""
 
 
 @click.command(name="check")
@@ -104,7 +108,10 @@ def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
         for check, following in zip(of_group, [*of_group[1:], None], strict=True):
             # What is said of several in a row is said below the last.
             again = following is not None and (following.works, following.mend) == (check.works, check.mend)
-            yield from _check(check, names, width, mend="" if again else check.mend)
+            first = next(each for each in of_group if each.found == check.found)
+            repeated = first is not check and len(check.found) > _SHORT
+            found_text = f"as {first.what}" if repeated else textwrap.shorten(check.found, _LONG, placeholder=" ...")
+            yield from _check(check, names, width, found_text, "" if again else check.mend)
         yield ""
     failing = [check.what for check in checks if check.required and not check.works]
     if failing:
@@ -115,13 +122,13 @@ def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
         yield f"Everything that is required works here{rest}."
 
 
-def _check(check: Check, names: int, width: int, mend: str) -> Iterator[str]:
+def _check(check: Check, names: int, width: int, found: str, mend: str) -> Iterator[str]:
     status = "ok" if check.works else "-" if not check.tried else "FAILS" if check.required else "no"
     indent = " " * (2 + 7 + names + 2)
     first = f"  {status:<7}{check.what:<{names}}  "
     if len(check.what) > names:
         yield first.rstrip()
         first = indent
-    yield from textwrap.wrap(check.found or " ", width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
+    yield from textwrap.wrap(found or " ", width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
     if mend and not check.works:
         yield from textwrap.wrap(f"mend: {mend}", width, initial_indent=indent, subsequent_indent=indent + "      ")

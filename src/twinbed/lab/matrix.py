@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -141,6 +141,7 @@ def _instrument(instrument: Any, bed: Bed, site: Site) -> Check:
         return _not_tried(name, "instrument", "it needs settings that only a study gives", _ASK)
     params = instrument.params()
     stage = Stage(bed, site)
+    before = set(site.artifacts.glob("*/*"))
     try:
         commands = [command for target in bed.targets for command in instrument.plan(params, target)]
         with _ended(stage):
@@ -149,24 +150,30 @@ def _instrument(instrument: Any, bed: Bed, site: Site) -> Check:
             stage.stop(started)
     except HostError as error:
         return Check(name, False, _one_line(error), _instrument_mend(), required=False, group="instrument")
+    if not commands:
+        return _not_tried(name, "instrument", "it has nothing to do on these hosts", _ASK)
     places = ", ".join(dict.fromkeys(command.host for command in commands))
     programs = ", ".join(dict.fromkeys(Path(command.argv[0]).name for command in commands))
-    return Check(name, True, f"{programs} ran on {places}{_method(site)}", required=False, group="instrument")
+    return Check(
+        name,
+        True,
+        f"{programs} ran on {places}{_method(set(site.artifacts.glob('*/*')) - before)}",
+        required=False,
+        group="instrument",
+    )
 
 
 def _instrument_mend() -> str:
     return "run as root" if os.geteuid() else "measure without it, or on guests, which have kernels of their own"
 
 
-def _method(site: Site) -> str:
+def _method(artifacts: Iterable[Path]) -> str:
     """By what means the probe counted, where it says so."""
-    for file in sorted(site.artifacts.glob("*/*")):
-        with contextlib.suppress(OSError):
-            for line in file.read_bytes()[:4096].decode(errors="replace").splitlines():
-                if line.startswith("method "):
-                    file.unlink()
-                    return f", by {line.partition(' ')[2]}"
-    return ""
+    methods: dict[str, None] = {}
+    for file in sorted(artifacts):
+        head = file.read_bytes()[:4096].decode(errors="replace")
+        methods |= dict.fromkeys(line.partition(" ")[2] for line in head.splitlines() if line.startswith("method "))
+    return f", by {' and '.join(methods)}" if methods else ""
 
 
 def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
@@ -196,7 +203,7 @@ def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]
         yield "", short
     else:
         for value in get_args(params.model_fields[choice].annotation):
-            yield f" {choice}: {value}", {**short, choice: value}
+            yield f", {choice}: {value}", {**short, choice: value}
 
 
 def _run(plan: Any, bed: Bed, site: Site) -> None:
