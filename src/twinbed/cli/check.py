@@ -129,6 +129,10 @@ def _check(check: Check, names: int, width: int, found: str, mend: str) -> Itera
     if len(check.what) > names:
         yield first.rstrip()
         first = indent
-    yield from textwrap.wrap(found or " ", width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
+    yield from textwrap.wrap(found or " ", width, break_on_hyphens=False, initial_indent=first, subsequent_indent=indent) or [
+        first.rstrip()
+    ]
     if mend and not check.works:
-        yield from textwrap.wrap(f"mend: {mend}", width, initial_indent=indent, subsequent_indent=indent + "      ")
+        yield from textwrap.wrap(
+            f"mend: {mend}", width, break_on_hyphens=False, initial_indent=indent, subsequent_indent=indent + "      "
+        )
