@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -47,11 +49,16 @@ def matrix(plugins: Any, *, boot: bool) -> list[Check]:
     if installed is None:
         found += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
     else:
-        found += _settings(installed)
         workloads = [workload for name, workload in plugins.workloads.items() if name not in _FOR_TESTS]
-        found += _on_hosts(drivers, list(plugins.instruments.values()), workloads, installed)
-        for driver in drivers:
-            found += _driver(driver, installed, boot)
+        jobs: list[Callable[[], Iterable[Check]]] = [
+            partial(_settings, installed),
+            partial(_on_hosts, drivers, list(plugins.instruments.values()), workloads, installed),
+            *(partial(_driver, driver, installed, boot) for driver in drivers),
+        ]
+        # Each in labs of its own; most of the time is spent waiting.
+        with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
+            for checks in pool.map(lambda job: list(job()), jobs):
+                found += checks
     return sorted(found, key=lambda check: GROUPS.index(check.group))
 
 
