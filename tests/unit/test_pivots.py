@@ -73,7 +73,7 @@ def test_an_interval_is_students(tmp_path: Path) -> None:
 
 def test_testbeds_as_rows(tmp_path: Path) -> None:
     shown = as_tabular(only(tmp_path, rows=["testbed"], columns="payload", spread="none"))
-    assert shown.heads == ("testbed", "500B", "1MiB")
+    assert shown.heads == ("testbed", "payload 500B", "payload 1MiB")
     assert [row[0] for row in shown.rows] == ["physical", "e1000", "virtio"]
     assert shown.rows[1][1:] == ("500ᵃ", "50ᵃ")
 

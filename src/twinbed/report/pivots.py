@@ -160,7 +160,9 @@ def as_tabular(table: Table) -> Tabular:
     has_printed = [any(entries[at].printed for _, entries in table.rows) for at in range(len(table.columns))]
     heads = [_label(name) for name in asked.rows]
     for at, column in enumerate(table.columns):
-        heads += [level_text(column), f"{level_text(column)}, printed"] if has_printed[at] else [level_text(column)]
+        # A testbed's name says what it is.
+        head = level_text(column) if asked.columns == TESTBED else f"{_label(asked.columns)} {level_text(column)}"
+        heads += [head, f"{head}, printed"] if has_printed[at] else [head]
     rows = []
     for labels, entries in table.rows:
         cells: list[str | None] = [level_text(label) for label in labels]
@@ -204,8 +206,14 @@ def _change_text(entry: Entry) -> str:
     if entry.change is None:
         return ""
     if entry.change_low is None or entry.change_high is None:
-        return f"{100 * entry.change:+.1f} %"
-    return f"{100 * entry.change:+.1f} % [{100 * entry.change_low:+.1f}, {100 * entry.change_high:+.1f}]"
+        return f"{_percent(entry.change)} %"
+    return f"{_percent(entry.change)} % [{_percent(entry.change_low)}, {_percent(entry.change_high)}]"
+
+
+def _percent(share_of_mean: float) -> str:
+    """``-13.1``, ``+2,203``."""
+    percent = 100 * share_of_mean
+    return f"{percent:+.1f}" if abs(percent) < 1000 else f"{percent:+,.0f}"
 
 
 def _caption(table: Table, scale: Scaling) -> str:
