@@ -32,7 +32,7 @@ def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplaine
     parts = [f"% {escape(name)}: needs \\usepackage{{booktabs}}"]
     for number, each in enumerate(own, start=1):
         shown = as_tabular(each)
-        caption = " ".join([shown.caption, *footnotes(each)])
+        caption = " ".join([shown.caption, *footnotes(each, advice=False)])
         parts.append(replace(shown, caption=caption).as_latex(f"tab-{number}-{each.asked.metric}"))
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         comparisons = list(group)

@@ -175,9 +175,9 @@ def as_tabular(table: Table) -> Tabular:
     return Tabular(asked.title, _caption(table, scale), tuple(heads), tuple(rows), texts=len(asked.rows))
 
 
-def footnotes(table: Table) -> list[str]:
-    """``ᵃ some requests failed: look at ...``; each caution once."""
-    return [f"{mark} {heading(kind.meaning)}: {kind.advice}." for kind, mark in table.notes.items()]
+def footnotes(table: Table, *, advice: bool = True) -> list[str]:
+    """``ᵃ Some requests failed: look at ...``; each caution once."""
+    return [f"{mark} {heading(kind.meaning)}{f': {kind.advice}' if advice else ''}." for kind, mark in table.notes.items()]
 
 
 def _scale(table: Table) -> Scaling:
