@@ -21,7 +21,8 @@ from twinbed.model.result import Result
 from twinbed.model.tables import Tables
 from twinbed.published.beside import printed_at
 from twinbed.published.printed import library
-from twinbed.report.pivots import Table, as_csv, as_tabular, footnotes
+from twinbed.report.pivots import Table, as_csv, as_tabular, footnotes, marks
+from twinbed.report.tabular import Tabular
 from twinbed.workloads.planted import planted
 
 RATES = {"physical": 1000.0, "e1000": 500.0, "virtio": 1100.0}
@@ -47,20 +48,23 @@ def asked(**more: Any) -> dict[str, Any]:
     return {"title": "Rates", "metric": "requests_per_second", "rows": ["payload"], **more}
 
 
+def shown(table: Table) -> Tabular:
+    return as_tabular(table, marks([table]))
+
+
 def only(tmp_path: Path, **more: Any) -> Table:
     (table,) = study_tables(*results(tmp_path, [asked(**more)]))
     return table
 
 
 def test_rows_and_columns_are_those_asked_for_in_the_order_of_the_study(tmp_path: Path) -> None:
-    shown = as_tabular(only(tmp_path, spread="stdev"))
-    assert shown.heads == ("payload", "physical", "e1000", "virtio")
-    marks = "ᵃ"
-    assert shown.rows == (
-        ("500B", f"1,000 ± 10{marks}", f"500 ± 10{marks}", f"1,100 ± 10{marks}"),
-        ("1MiB", f"100 ± 10{marks}", f"50 ± 10{marks}", f"110 ± 10{marks}"),
+    found = shown(only(tmp_path, spread="stdev"))
+    assert found.heads == ("payload", "physical", "e1000", "virtio")
+    assert found.rows == (
+        ("500B", "1,000 ± 10ᵃ", "500 ± 10ᵃ", "1,100 ± 10ᵃ"),
+        ("1MiB", "100 ± 10ᵃ", "50 ± 10ᵃ", "110 ± 10ᵃ"),
     )
-    assert shown.caption == "Requests per second: mean ± standard deviation; 3 runs a cell."
+    assert found.caption == "Requests per second: mean ± standard deviation; 3 runs a cell."
 
 
 def test_an_interval_is_students(tmp_path: Path) -> None:
@@ -72,10 +76,10 @@ def test_an_interval_is_students(tmp_path: Path) -> None:
 
 
 def test_testbeds_as_rows(tmp_path: Path) -> None:
-    shown = as_tabular(only(tmp_path, rows=["testbed"], columns="payload", spread="none"))
-    assert shown.heads == ("testbed", "payload 500B", "payload 1MiB")
-    assert [row[0] for row in shown.rows] == ["physical", "e1000", "virtio"]
-    assert shown.rows[1][1:] == ("500ᵃ", "50ᵃ")
+    found = shown(only(tmp_path, rows=["testbed"], columns="payload", spread="none"))
+    assert found.heads == ("testbed", "payload 500B", "payload 1MiB")
+    assert [row[0] for row in found.rows] == ["physical", "e1000", "virtio"]
+    assert found.rows[1][1:] == ("500ᵃ", "50ᵃ")
 
 
 def test_only_the_levels_asked_for(tmp_path: Path) -> None:
@@ -93,51 +97,58 @@ def test_changes_are_from_the_reference_with_the_interval_of_the_comparison(tmp_
     assert entry.change == pytest.approx(-0.5)
     assert compared.ratio_interval is not None
     assert (entry.change_low, entry.change_high) == (compared.ratio_interval.low - 1, compared.ratio_interval.high - 1)
-    assert "difference from physical as a share of its mean, and its 90 % interval" in as_tabular(table).caption
+    assert "difference from physical as a share of its mean, and its 90 % interval" in shown(table).caption
 
 
 def test_changes_from_a_level_that_is_no_testbed_have_no_interval(tmp_path: Path) -> None:
     table = only(tmp_path, rows=["testbed"], columns="payload", show="change", against="500B")
     assert [entry.change for _, (entry,) in table.rows] == pytest.approx([-0.9, -0.9, -0.9])
-    assert as_tabular(table).rows[0] == ("physical", "-90.0 %ᵃ")
+    assert shown(table).rows[0] == ("physical", "-90.0 %ᵃ")
 
 
 def test_what_was_not_measured_is_empty_and_never_0(tmp_path: Path) -> None:
     table = only(tmp_path, metric="bytes", spread="none")
     assert {entry.mean for entry in table.entries} == {None}
-    assert all(cell in (None, "500B", "1MiB") for row in as_tabular(table).rows for cell in row)
-    assert "no run has it" in as_tabular(table).caption
+    assert all(cell in (None, "500B", "1MiB") for row in shown(table).rows for cell in row)
+    assert "no run has it" in shown(table).caption
 
 
 def test_cautions_are_marked_and_said_once(tmp_path: Path) -> None:
     cautions = (Caution(Kind.SOFTWARE_CPU), Caution(Kind.STEAL, "3 %"))
     (table,) = study_tables(*results(tmp_path, [asked(spread="none")], cautions=cautions))
-    assert as_tabular(table).rows[0][1] == "1,000ᵃᵇᶜ"
-    notes = footnotes(table)
+    assert shown(table).rows[0][1] == "1,000ᵃᵇᶜ"
+    notes = footnotes(marks([table]))
     assert [note[0] for note in notes] == ["ᵃ", "ᵇ", "ᶜ"]
     assert notes[0].startswith("ᵃ Guests ran on an emulated CPU (TCG), not on hardware virtualisation: ")
     assert notes[2].startswith("ᶜ Too few replicates")
 
 
+def test_a_mark_means_the_same_in_all_tables(tmp_path: Path) -> None:
+    one, two = study_tables(*results(tmp_path, [asked(metric="bytes"), asked()], cautions=(Caution(Kind.STEAL),)))
+    notes = marks([one, two])
+    assert notes == {Kind.STEAL: "ᵃ", Kind.FEW_REPLICATES: "ᵇ"}
+    assert as_tabular(two, notes).rows[0][1] == "1,000 ± 25ᵃᵇ"
+
+
 def test_a_cell_whose_runs_failed_is_empty_and_marked(tmp_path: Path) -> None:
     (table,) = study_tables(*results(tmp_path, [asked()], failed="the server did not start"))
     assert {entry.mean for entry in table.entries} == {None}
-    assert as_tabular(table).rows[0] == ("500B", "ᵃ", "ᵃ", "ᵃ")
-    assert "failed" in footnotes(table)[0]
+    assert shown(table).rows[0] == ("500B", "ᵃ", "ᵃ", "ᵃ")
+    assert "failed" in footnotes(marks([table]))[0]
 
 
 def test_units(tmp_path: Path) -> None:
     table = only(tmp_path, spread="none", unit="%")  # any unit: whether it suits the metric is checked with the study
-    assert as_tabular(table).rows[0][1] == "100,000ᵃ"
+    assert shown(table).rows[0][1] == "100,000ᵃ"
 
 
 def test_the_printed_numbers_stand_beside(tmp_path: Path) -> None:
-    shown = as_tabular(only(tmp_path, published="ICNC-I", where={"topology.link.rate": ["1gbit"]}))
-    assert shown.heads == ("payload", *(f"{name}{more}" for name in RATES for more in ("", ", printed")))
+    found = shown(only(tmp_path, published="ICNC-I", where={"topology.link.rate": ["1gbit"]}))
+    assert found.heads == ("payload", *(f"{name}{more}" for name in RATES for more in ("", ", printed")))
     # ICNC 2019, Table I.
-    assert shown.rows[0][2::2] == ("14420 ± 74.3", "6476 ± 707", "13590 ± 139")
-    assert shown.rows[1][2::2] == ("112 ± 0.012", "113 ± 0.12", "113 ± 0.006")
-    assert shown.caption.endswith("; rate 1gbit; printed: ICNC-I.")
+    assert found.rows[0][2::2] == ("14420 ± 74.3", "6476 ± 707", "13590 ± 139")
+    assert found.rows[1][2::2] == ("112 ± 0.012", "113 ± 0.12", "113 ± 0.006")
+    assert found.caption.endswith("; rate 1gbit; printed: ICNC-I.")
 
 
 @pytest.mark.parametrize(

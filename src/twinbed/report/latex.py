@@ -16,7 +16,7 @@ from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, Row, grid
 from twinbed.report.latex_text import escape, table
-from twinbed.report.pivots import Table, as_tabular, footnotes
+from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.quantities import NONE, share
 from twinbed.report.tabular import Tabular
 from twinbed.report.variance import lede, no_analysis, variance_table
@@ -31,8 +31,9 @@ def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplaine
     headlines = [each for each in result.comparisons if each.headline]
     parts = [f"% {escape(name)}: needs \\usepackage{{booktabs}}"]
     for number, each in enumerate(own, start=1):
-        shown = as_tabular(each)
-        caption = " ".join([shown.caption, *footnotes(each, advice=False)])
+        notes = {kind: mark for kind, mark in marks(own).items() if kind in each.cautions}
+        shown = as_tabular(each, notes)
+        caption = " ".join([shown.caption, *footnotes(notes, advice=False)])
         parts.append(replace(shown, caption=caption).as_latex(f"tab-{number}-{each.asked.metric}"))
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         comparisons = list(group)

@@ -16,7 +16,7 @@ from twinbed.report.document import document
 from twinbed.report.explained import explanations
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
-from twinbed.report.pivots import Table, as_tabular, footnotes
+from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.provenance import provenance
 from twinbed.report.quantities import Scaling, number, ratio, scaling, share
 from twinbed.report.variation import other_estimates, variation
@@ -166,10 +166,10 @@ def _own_tables(own: Sequence[Table]) -> Iterator[str]:
     """Those that the study file asks for, each with the cautions of its numbers."""
     if not own:
         return
+    notes = marks(own)
     yield '<section id="tables"><h2>Tables</h2>'
-    for table in own:
-        yield f"<h3>{escape(table.asked.title)}</h3>{as_tabular(table).as_html()}"
-        yield "".join(f'<p class="note">{escape(note)}</p>' for note in footnotes(table))
+    yield from (f"<h3>{escape(table.asked.title)}</h3>{as_tabular(table, notes).as_html()}" for table in own)
+    yield from (f'<p class="note">{escape(note)}</p>' for note in footnotes(notes))
     yield "</section>"
 
 

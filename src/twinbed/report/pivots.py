@@ -65,10 +65,15 @@ class Table:
         return itertools.chain.from_iterable(entries for _, entries in self.rows)
 
     @property
-    def notes(self) -> Mapping[Kind, str]:
-        """The cautions of its cells, each with its mark, in the order in which they come."""
-        kinds = dict.fromkeys(kind for entry in self.entries for kind in entry.cautions)
-        return {kind: MARKS[at % len(MARKS)] * (at // len(MARKS) + 1) for at, kind in enumerate(kinds)}
+    def cautions(self) -> Mapping[Kind, None]:
+        """Those of its cells, in the order in which they come."""
+        return dict.fromkeys(kind for entry in self.entries for kind in entry.cautions)
+
+
+def marks(tables: Sequence[Table]) -> Mapping[Kind, str]:
+    """A mark for each caution, the same in all of the tables."""
+    kinds = dict.fromkeys(kind for table in tables for kind in table.cautions)
+    return {kind: MARKS[at % len(MARKS)] * (at // len(MARKS) + 1) for at, kind in enumerate(kinds)}
 
 
 def study_tables(tables: Tables, result: Result, printed: Printed | None = None) -> tuple[Table, ...]:
@@ -152,11 +157,10 @@ def _name(levels: Levels) -> frozenset[tuple[str, str, Level]]:
     return frozenset((name, type(level).__name__, level) for name, level in levels.items())
 
 
-def as_tabular(table: Table) -> Tabular:
-    """The texts of a table, the printed numbers in columns of their own."""
+def as_tabular(table: Table, notes: Mapping[Kind, str]) -> Tabular:
+    """The texts of a table, marked, and the printed numbers in columns of their own."""
     asked = table.asked
     scale = _scale(table)
-    notes = table.notes
     has_printed = [any(entries[at].printed for _, entries in table.rows) for at in range(len(table.columns))]
     heads = [_label(name) for name in asked.rows]
     for at, column in enumerate(table.columns):
@@ -167,17 +171,17 @@ def as_tabular(table: Table) -> Tabular:
     for labels, entries in table.rows:
         cells: list[str | None] = [level_text(label) for label in labels]
         for at, entry in enumerate(entries):
-            marks = "".join(notes[kind] for kind in notes if kind in entry.cautions)
-            cells.append(f"{_text(asked, entry, scale)}{marks}" or None)
+            marked = "".join(notes[kind] for kind in notes if kind in entry.cautions)
+            cells.append(f"{_text(asked, entry, scale)}{marked}" or None)
             if has_printed[at]:
                 cells.append(entry.printed)
         rows.append(tuple(cells))
     return Tabular(asked.title, _caption(table, scale), tuple(heads), tuple(rows), texts=len(asked.rows))
 
 
-def footnotes(table: Table, *, advice: bool = True) -> list[str]:
+def footnotes(notes: Mapping[Kind, str], *, advice: bool = True) -> list[str]:
     """``ᵃ Some requests failed: look at ...``; each caution once."""
-    return [f"{mark} {heading(kind.meaning)}{f': {kind.advice}' if advice else ''}." for kind, mark in table.notes.items()]
+    return [f"{mark} {heading(kind.meaning)}{f': {kind.advice}' if advice else ''}." for kind, mark in notes.items()]
 
 
 def _scale(table: Table) -> Scaling:
