@@ -13,7 +13,8 @@ run_needs=(
   mmdebstrap:mmdebstrap qemu-system-x86_64:qemu-system-x86 mkfs.erofs:erofs-utils ip:iproute2 tc:iproute2
   tcpdump:tcpdump ethtool:ethtool ps:procps cc:gcc /usr/lib/x86_64-linux-gnu/libc.a:libc6-dev
 )
-test_needs=(chromium:chromium cpio:cpio tcptrace:tcptrace tshark:tshark editcap:wireshark-common strace:strace)
+test_needs=(chromium:chromium cpio:cpio tcptrace:tcptrace tshark:tshark editcap:wireshark-common strace:strace
+  ovs-vswitchd:openvswitch-switch ssh:openssh-client /usr/sbin/sshd:openssh-server)
 
 stamps=.setup
 probe=src/twinbed/bin/twinbed-probe

@@ -8,12 +8,14 @@ from typing import Any
 
 from twinbed.extract.derived import declared
 from twinbed.instruments.counters import counters
+from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.model.study import Catalogue
 from twinbed.published.printed import table_names
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
+from twinbed.testbeds.minimega import minimega
 from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.workloads.http import http
@@ -31,9 +33,11 @@ class Plugins:
 
 
 PLUGINS = Plugins(
-    drivers={driver.name: driver for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), fake)},
+    drivers={
+        driver.name: driver for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), minimega, fake)
+    },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
-    instruments={instrument.name: instrument for instrument in (packets, counters, syscalls)},
+    instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
 )
 
 

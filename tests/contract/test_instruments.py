@@ -20,8 +20,8 @@ from twinbed.registry import PLUGINS, catalogue
 INSTRUMENTS = list(PLUGINS.instruments.values())
 TARGETS = [
     Target(MACHINE, {"p.client": "client", "p.server": "server"}),
-    Target("client", {"eth0": "client"}),
-    Target("server", {"eth0": "server"}, own_kernel=True),
+    Target("client", {"eth0": "client"}, servers={"server": "10.77.0.2"}),
+    Target("server", {"eth0": "server"}, own_kernel=True, clients={"client": "10.77.0.1"}),
 ]
 
 

@@ -10,6 +10,7 @@ from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network
 from twinbed.links.device import Device
 from twinbed.links.layout import DEVICES, layout
+from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 
 IFNAMSIZ = 16
@@ -117,8 +118,8 @@ def test_a_port_that_is_not_as_asked_disagrees(found: Device, wrong: set[str]) -
 
 @pytest.mark.parametrize("master", [None, "switch1"])
 def test_a_port_of_another_switch_disagrees(master: str | None) -> None:
-    assert all(item.agrees for item in bridge.applied_joined(CLIENT, [port_of()]))
-    assert not any(item.agrees for item in bridge.applied_joined(CLIENT, [port_of(master=master)]))
+    assert all(item.agrees for item in bridge.applied_joined(Port(CLIENT.port, CLIENT.switch), [port_of()]))
+    assert not any(item.agrees for item in bridge.applied_joined(Port(CLIENT.port, CLIENT.switch), [port_of(master=master)]))
 
 
 def test_a_switch_that_is_not_as_asked_disagrees() -> None:

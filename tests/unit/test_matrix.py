@@ -55,6 +55,7 @@ def tried(
     monkeypatch.setattr(preflight, "machine", lambda: [Check("lab", image, "namespaces"), Check("HTB", True, "tc")])
     monkeypatch.setattr(matrix, "_installed", lambda: Installed(Path("p"), IMAGE))
     monkeypatch.setattr(matrix, "_settings", lambda _: [])
+    monkeypatch.setattr(matrix, "_network", lambda _: [matrix._of_the_network(Check("HTB", True, "made", required=False))])
     plugins = SimpleNamespace(drivers={each.name: each for each in drivers}, instruments={}, workloads={})
     found = matrix.matrix(plugins, boot=boot)
     groups = [matrix.GROUPS.index(check.group) for check in found]
@@ -74,6 +75,18 @@ def test_only_the_machine_itself_is_required(monkeypatch: pytest.MonkeyPatch) ->
     assert {what for (_, what), check in found.items() if check.required} == {"lab"}
     assert (found["driver", "container"].works, found["driver", "container"].found) == (False, "no room")
     assert found["parameter", "HTB"].works
+
+
+def test_what_the_fabric_can_do_is_sorted_by_what_it_is() -> None:
+    named = {
+        "switch: bridge": ("switch", "bridge"),
+        "switch: bridge, vlan": ("switch", "bridge, vlan"),
+        "switch: openvswitch-netdev, trunk: gre": ("trunk", "gre on openvswitch-netdev"),
+        "netem": ("parameter", "netem"),
+    }
+    for what, (group, name) in named.items():
+        check = matrix._of_the_network(Check(what, True, ""))
+        assert (check.group, check.what) == (group, name)
 
 
 def test_a_driver_that_the_machine_refuses_says_why_and_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,10 @@ from tests.conftest import lab_remains
 
 from twinbed.cli.check import command
 from twinbed.hosts.error import HostError
+from twinbed.image import Image
 from twinbed.image.failure import ImageFailed
+from twinbed.instruments.latency import LatencyParams
+from twinbed.instruments.packets import PacketsParams
 from twinbed.lab import preflight
 from twinbed.model.plugin import Check
 from twinbed.registry import PLUGINS
@@ -272,3 +275,11 @@ def test_a_machine_that_cannot_count_system_calls(tmp_path: Path) -> None:
         check = preflight._system_calls(lab, required)  # type: ignore[arg-type]
         assert (check.works, check.required) == (False, required)
         assert "no way to see" in check.found and "qemu" in check.mend and "strace" in check.mend
+
+
+def test_programs_that_instruments_need_are_looked_for_in_the_image(image: Image) -> None:
+    found = preflight.programs([("latency", LatencyParams()), ("packets", PacketsParams())])
+    assert [(check.what, check.works) for check in found] == [("irtt, for latency", True)]
+    missing = preflight.programs([("latency", LatencyParams(tool="owamp"))])
+    assert [(check.what, check.works) for check in missing] == [("owampd, for latency", False), ("owping, for latency", False)]
+    assert all(check.required and check.mend for check in missing)

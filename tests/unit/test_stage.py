@@ -116,6 +116,22 @@ def test_all_are_started_before_any_is_waited_for(host: PlayedHost, bed: Bed, si
     assert host.log == [("a", "start", None), ("b", "start", None), ("a", "says", 7.0), ("80", "listening", None)]
 
 
+def test_a_later_round_waits_for_the_one_before_and_ends_first(host: PlayedHost, bed: Bed, site: Site) -> None:
+    host.plays = {name: {"err": b"ready"} for name in "abc"}
+    held = Stage(bed, site)
+    ready = Ready(says=b"ready")
+    asked = [command("b", ready=ready, round=1), command("a", ready=ready), command("c", ready=ready, round=1, stop_limit_s=99)]
+    started = held.start(asked)
+    assert [(name, what) for name, what, _ in host.log] == [
+        *(("a", "start"), ("a", "says")),
+        *(("b", "start"), ("c", "start"), ("b", "says"), ("c", "says")),
+    ]
+    host.log.clear()
+    held.stop(started)
+    assert [name for name, what, _ in host.log if what == "signal"] == ["b", "c", "a"]
+    assert {name: limit for name, what, limit in host.log if what == "wait"} == {"a": 10.0, "b": 10.0, "c": 99}
+
+
 def test_a_port_is_asked_for_until_it_is_listened_on(host: PlayedHost, bed: Bed, site: Site) -> None:
     host.refuses = 3
     Stage(bed, site).start([command("nginx", ready=Ready(listening=80))])

@@ -171,3 +171,31 @@ fn errors_name_the_line_of_the_file() {
     let error = Counters::parse(b"@ 0 1.0\n").expect_err("a short heading").to_string();
     assert_eq!(error, "counter snapshots, line 1: expected \"@ INDEX MONOTONIC REALTIME\", found \"@ 0 1.0\"");
 }
+
+#[test]
+fn queueing_disciplines_of_tc() {
+    // As iproute2 6.1 prints them; the counts are changed to differ.
+    let text = |dropped: u32| {
+        format!(
+            "qdisc htb 1: dev q0 root refcnt 3 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n \
+             Sent 700 bytes 5 pkt (dropped {dropped}, overlimits 3 requeues 0) \n backlog 0b 0p requeues 0\n\
+             qdisc pfifo 2: dev q0 parent 1:1 limit 5p\n \
+             Sent 700 bytes 5 pkt (dropped {dropped}, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n\
+             qdisc noqueue 0: dev lo root refcnt 2 \n Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n"
+        )
+    };
+    let (before, after) = (text(2), text(9));
+    let bytes = file(&[&[("tc -s qdisc", Some(&before))], &[("tc -s qdisc", Some(&after))]]);
+    let counters = Counters::parse(&bytes).expect("counters");
+    for (key, moved) in [
+        ("tc:q0.root.dropped", 7.0),
+        ("tc:q0.2.dropped", 7.0),
+        ("tc:q0.root.overlimits", 0.0),
+        ("tc:lo.root.dropped", 0.0),
+    ] {
+        assert_eq!(difference(&counters, key).difference, Some(moved), "{key}");
+    }
+    assert_eq!(difference(&counters, "tc:q0.root.sent_bytes").first, Some(&Value::Integer(700)));
+    let orphan = file(&[&[("tc -s qdisc", Some(" Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n"))]]);
+    assert!(Counters::parse(&orphan).is_err());
+}

@@ -6,12 +6,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::{Command, Stdio};
 
 use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome, Tried};
+use crate::stop::Stop;
 use crate::sys;
 
 const ALWAYS: [&str; 9] = [
@@ -59,7 +59,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let mut kmsg = with_kmsg.then(Kmsg::open);
 
     recorder.begin();
-    recorder.add_ethtool(&devices);
+    recorder.add_programs(&devices, with_net);
     recorder.write()?;
     let mut stdout = io::stdout();
     let told = stdout
@@ -81,7 +81,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         next += interval_ns * (1 + late.max(0) / interval_ns);
     }
     recorder.begin();
-    recorder.add_ethtool(&devices);
+    recorder.add_programs(&devices, with_net);
     if let Some(kmsg) = &mut kmsg {
         recorder.add(KMSG, kmsg.as_mut().ok().map(Kmsg::drain).as_deref());
     }
@@ -128,15 +128,22 @@ impl Recorder {
         append(&mut self.snapshot, name, content);
     }
 
-    fn add_ethtool(&mut self, devices: &[String]) {
+    /// What the kernel tells by netlink alone, in the words of the programs that ask it.
+    fn add_programs(&mut self, devices: &[String], with_net: bool) {
         for device in devices {
             for option in ["-S", "-k"] {
-                let output =
-                    Command::new("ethtool").args([option, device]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-                let content = output.ok().filter(|o| o.status.success()).map(|o| o.stdout);
-                self.add(&format!("ethtool {option} {device}"), content.as_deref());
+                self.add_program(&["ethtool", option, device]);
             }
         }
+        if with_net {
+            self.add_program(&["tc", "-s", "qdisc"]);
+        }
+    }
+
+    fn add_program(&mut self, argv: &[&str]) {
+        let output = Command::new(argv[0]).args(&argv[1..]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let content = output.ok().filter(|o| o.status.success()).map(|o| o.stdout);
+        self.add(&argv.join(" "), content.as_deref());
     }
 
     fn write(&mut self) -> Outcome<()> {
@@ -226,41 +233,6 @@ impl Kmsg {
 fn sequence(record: &[u8]) -> Option<u64> {
     let field = record.split(|byte| *byte == b',').nth(1)?;
     std::str::from_utf8(field).ok()?.parse().ok()
-}
-
-/// SIGTERM and SIGINT, taken by waiting for them.
-struct Stop(libc::sigset_t);
-
-impl Stop {
-    fn block() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            let mut set = set.assume_init();
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::sigaddset(&mut set, libc::SIGINT);
-            sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
-            Ok(Stop(set))
-        }
-    }
-
-    /// Waits until the monotonic clock shows `at`, in nanoseconds; true if told to stop before.
-    fn wait_until(&self, at: i64) -> bool {
-        loop {
-            let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-            let left = (at - s * NS_PER_S - ns).max(0);
-            let limit = libc::timespec { tv_sec: left / NS_PER_S, tv_nsec: left % NS_PER_S };
-            // SAFETY: set and limit are valid; no information is asked for.
-            let taken = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &limit) };
-            if taken > 0 {
-                return true;
-            }
-            if io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN) {
-                return false;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod clock;
 mod command;
 mod container;
 mod counters;
@@ -13,10 +14,12 @@ mod inbox;
 mod init;
 mod lab;
 mod listening;
+mod mailbox;
 mod mounts;
 mod port;
 mod reap;
 mod request;
+mod stop;
 mod sys;
 mod syscalls;
 
@@ -26,7 +29,7 @@ use std::process::ExitCode;
 use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
-const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|syscalls|version [arguments]";
+const USAGE: &str = "usage: twinbed-probe agent|mailbox|lab|container|init|clock|counters|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -48,9 +51,11 @@ fn main() -> ExitCode {
 fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
     match subcommand {
         "agent" => agent::main(arguments),
+        "mailbox" => mailbox::main(arguments),
         "lab" => lab::main(arguments),
         "container" => container::main(arguments),
         "init" => init::main(),
+        "clock" => clock::main(arguments),
         "counters" => counters::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {

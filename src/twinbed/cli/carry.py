@@ -89,6 +89,10 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
             builds=True,
         ),
         *preflight.study(drivers),
+        *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
+        *preflight.programs(
+            list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.instruments.values()))
+        ),
         preflight.room(results, expense(to_do).bytes),
     ]
     problems = [check for check in checks if check.required and not check.works]

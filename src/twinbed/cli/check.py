@@ -70,7 +70,14 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             for name, choices in study.testbeds.items()
             for choice in choices
         ]
-        checks = [*preflight.machine(), *preflight.study(testbeds)]
+        beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
+        instruments = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.instruments.values())
+        checks = [
+            *preflight.machine(),
+            *preflight.study(testbeds),
+            *preflight.network(beds),
+            *preflight.programs(list(instruments)),
+        ]
     elif profile is not None:
         raise click.UsageError("--profile is of a study: give STUDY too")
     else:

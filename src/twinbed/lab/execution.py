@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from twinbed.hosts.error import HostError
@@ -17,7 +17,7 @@ from twinbed.hosts.site import Site
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.plugin import Applied, Bed, Command
+from twinbed.model.plugin import Applied, Bed, Command, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05
@@ -76,10 +76,11 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
             with clock.phase(Phase.WARM_UP, _together(plan.warm_up)):
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
+            targets = asked_by(bed, pairs)
             measures = [
                 command
                 for choice in run.instruments.values()
-                for target in bed.targets
+                for target in targets
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
             with clock.phase(Phase.INSTRUMENT, _together(measures)):
@@ -103,6 +104,18 @@ def _apart(skew_s: float | None) -> list[Caution]:
     if skew_s is None or skew_s <= START_SKEW_LIMIT_S:
         return []
     return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
+
+
+def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
+    """The testbed's targets, with who asks whom on each."""
+    return [
+        replace(
+            target,
+            servers={server: address for client, server, address in pairs if client == target.name},
+            clients={client: bed.addresses[client] for client, server, _ in pairs if server == target.name},
+        )
+        for target in bed.targets
+    ]
 
 
 def _together(commands: Sequence[Command]) -> float:

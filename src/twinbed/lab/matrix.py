@@ -23,15 +23,17 @@ from twinbed.hosts.lab import open_lab
 from twinbed.hosts.site import Installed, Site
 from twinbed.image import find, probe_path
 from twinbed.lab import preflight, settings
+from twinbed.lab.execution import asked_by
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
+from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
 from twinbed.model.plugin import Able, Bed, Check
 from twinbed.model.topology import Topology
 
 GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload")
 """In the order in which they are shown."""
-_OF_THE_MACHINE = {"bridge and veth": "switch", "HTB": "parameter", "TBF": "parameter"}
-"""What the trial lab of preflight tries that is no part of every study; the rest is the machine's."""
+_ELSEWHERE = {"bridge and veth", "HTB", "TBF"}
+"""What preflight tries too, and is shown as what `links.abilities` finds of it."""
 _LATER = {"packet capture", "system calls"}
 """Left to the instruments that need them."""
 _ASK = "twinbed check STUDY, with a study that gives them"
@@ -43,7 +45,7 @@ def matrix(plugins: Any, *, boot: bool) -> list[Check]:
     """Sorted by GROUPS. ``boot``: also what takes a guest's boot each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
-    found = [_of_the_machine(check) for check in machine]
+    found = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
     ready = all(check.works for check in machine if check.required)
     installed = _installed() if ready else None
     if installed is None:
@@ -51,6 +53,7 @@ def matrix(plugins: Any, *, boot: bool) -> list[Check]:
     else:
         workloads = [workload for name, workload in plugins.workloads.items() if name not in _FOR_TESTS]
         jobs: list[Callable[[], Iterable[Check]]] = [
+            partial(_network, installed),
             partial(_settings, installed),
             partial(_on_hosts, drivers, list(plugins.instruments.values()), workloads, installed),
             *(partial(_driver, driver, installed, boot) for driver in drivers),
@@ -62,9 +65,18 @@ def matrix(plugins: Any, *, boot: bool) -> list[Check]:
     return sorted(found, key=lambda check: GROUPS.index(check.group))
 
 
-def _of_the_machine(check: Check) -> Check:
-    group = _OF_THE_MACHINE.get(check.what)
-    return replace(check, group="machine") if group is None else replace(check, group=group, required=False)
+def _network(installed: Installed) -> list[Check]:
+    return [_of_the_network(check) for check in abilities(installed.probe)]
+
+
+def _of_the_network(check: Check) -> Check:
+    """By its name: ``switch: bridge, trunk: gre``, ``switch: bridge, vlan``, ``netem``."""
+    switch, _, trunk = check.what.removeprefix("switch: ").partition(", trunk: ")
+    if trunk:
+        return replace(check, what=f"{trunk} on {switch}", group="trunk")
+    if check.what.startswith("switch: "):
+        return replace(check, what=switch, group="switch")
+    return replace(check, group="parameter")
 
 
 def _installed() -> Installed | None:
@@ -87,7 +99,7 @@ def _settings(installed: Installed) -> list[Check]:
 
 def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
     """What it checks of itself; where that is all right, a pair of hosts; and what it says that it can do."""
-    if any(field.is_required() for field in driver.params.model_fields.values()):
+    if not _default(driver):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
         return
     refused = next((check for check in driver.check(driver.params()) if not check.works), None)
@@ -133,8 +145,13 @@ def _on_hosts(
             return [Check(driver.name, False, _one_line(error), _mend(driver), required=False, group="driver")]
 
 
-def _default(driver: Any) -> bool:
-    return not any(field.is_required() for field in driver.params.model_fields.values())
+def _default(plugin: Any) -> bool:
+    """Whether it can be had without settings."""
+    try:
+        plugin.params()
+    except ValidationError:
+        return False
+    return True
 
 
 def _mend(driver: Any) -> str:
@@ -150,7 +167,7 @@ def _instrument(instrument: Any, bed: Bed, site: Site) -> Check:
     stage = Stage(bed, site)
     before = set(site.artifacts.glob("*/*"))
     try:
-        commands = [command for target in bed.targets for command in instrument.plan(params, target)]
+        commands = [command for target in asked_by(bed, _pairs(bed)) for command in instrument.plan(params, target)]
         with _ended(stage):
             started = stage.start(commands)
             still_there(started)
@@ -191,15 +208,18 @@ def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
         except ValidationError:
             yield _not_tried(f"{workload.name}{said}", "workload", "it needs settings that only a study gives", _ASK)
             continue
-        pairs = [("client", "server", bed.addresses["server"])]
         try:
-            _run(workload.plan(params, pairs), bed, site)
+            _run(workload.plan(params, _pairs(bed)), bed, site)
         except HostError as error:
             mend = "twinbed image build makes the image with today's packages"
             yield Check(f"{workload.name}{said}", False, _one_line(error), mend, required=False, group="workload")
         else:
             found = "ran for a second between a client and a server"
             yield Check(f"{workload.name}{said}", True, found, required=False, group="workload")
+
+
+def _pairs(bed: Bed) -> list[tuple[str, str, str]]:
+    return [("client", "server", bed.addresses["server"])]
 
 
 def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -19,10 +19,11 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, cgroup_root, leftovers, open_lab
 from twinbed.image import find, probe_path
 from twinbed.image.cache import root as cache_root
-from twinbed.links import bridge, shaping
+from twinbed.links import bridge, openvswitch, shaping
+from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
 from twinbed.model.plugin import Check
-from twinbed.model.topology import Link
+from twinbed.model.topology import Link, Topology
 
 _TOOLS = {
     "ip": "iproute2",
@@ -30,6 +31,7 @@ _TOOLS = {
     "tcpdump": "tcpdump",
     "ethtool": "ethtool",
 }
+_PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
 _BUILDERS = {"mmdebstrap": "mmdebstrap", "mkfs.erofs": "erofs-utils"}
 """Only for building the image."""
 
@@ -57,6 +59,45 @@ def study(testbeds: Sequence[tuple[str, Any, Any]]) -> list[Check]:
     checks: list[Check] = []
     for _, driver, params in testbeds:
         checks += [check for check in driver.check(params) if check not in checks]
+    return checks
+
+
+def network(beds: Sequence[tuple[Topology, Any, Any]]) -> list[Check]:
+    """What the topologies of a study need of this machine, each thing tried once: (topology, driver, params)."""
+    wanted: dict[str, Ability] = {}
+    contradictions: dict[str, Check] = {}
+    for topology, driver, params in beds:
+        kinds = list(params.kinds().values()) if hasattr(params, "kinds") else [params] if hasattr(driver, "maker") else []
+        if not kinds:
+            continue  # its switches are elsewhere
+        names = [getattr(kind, "driver", driver.name) for kind in kinds]
+        for ability in needed(topology, own_kernels="container" not in names):
+            wanted.setdefault(ability.what, ability)
+        for kind in kinds:
+            try:
+                openvswitch.host_settings(topology, kind)
+            except openvswitch.Unfit as error:
+                contradictions.setdefault(str(error), Check(f"switch: {topology.switch}", False, str(error), error.advice))
+    if not wanted:
+        return []
+    try:
+        return [*abilities(probe_path(), list(wanted.values()), required=True), *contradictions.values()]
+    except TwinbedError as error:
+        return [Check("switches", False, str(error), error.advice)]
+
+
+def programs(instruments: Sequence[tuple[str, Any]]) -> list[Check]:
+    """Whether the image has the programs that a study's instruments need on hosts: (instrument's name, params)."""
+    image = find()
+    if image is None:
+        return []
+    checks = []
+    for name, params in instruments:
+        for program in params.programs() if hasattr(params, "programs") else ():
+            path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
+            found = "in the image" if path else "not in the image, and no package of Debian's"
+            check = Check(f"{program}, for {name}", path is not None, found, f"choose another tool for {name}, such as irtt")
+            checks += [] if check in checks else [check]
     return checks
 
 

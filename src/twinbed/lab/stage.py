@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +39,28 @@ class Stage:
         self._running: list[Started] = []
 
     def start(self, commands: Any) -> list[Started]:
-        """Start all, then wait until each is ready."""
-        started = [_start(command, self._bed, self._site) for command in commands]
-        self._running += started
-        for item in started:
-            _until_ready(item, self._bed)
+        """Round by round: start all, then wait until each is ready."""
+        started: list[Started] = []
+        for _, together in groupby(sorted(commands, key=_round), _round):
+            items = [_start(command, self._bed, self._site) for command in together]
+            self._running += items
+            for item in items:
+                _until_ready(item, self._bed)
+            started += items
         return started
 
     def stop(self, started: Sequence[Started]) -> None:
         """End each by its own signal, once it has written what it still holds, and keep what it said.
 
-        Those that hold nothing are ended first: they would go on measuring while the others are waited for.
+        Those that hold nothing are ended first: they would go on measuring while the others are waited for. Of those, the
+        last round first.
         """
-        for item in sorted(started, key=lambda item: item.command.drained is not None):
+        for item in sorted(started, key=lambda item: (item.command.drained is not None, -item.command.round)):
             if item.command.drained:
                 _drain(item)
             item.program.signal(item.command.stop)
         for item in started:
-            item.program.wait(_STOP_LIMIT_S)
+            item.program.wait(item.command.stop_limit_s or _STOP_LIMIT_S)
             self._running.remove(item)
             _keep(item)
 
@@ -70,6 +75,10 @@ class Stage:
         """On the way out of a failed run: keep what the programs have said. They die with the lab."""
         for item in self._running:
             _keep(item)
+
+
+def _round(command: Command) -> int:
+    return command.round
 
 
 def _start(command: Command, bed: Bed, site: Site, start_at_s: float | None = None) -> Started:

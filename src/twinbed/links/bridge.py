@@ -6,22 +6,36 @@ sends nothing of its own; IPv6 is off for the same reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from twinbed.links.device import Device
 from twinbed.links.layout import Nic
+from twinbed.links.ports import Port
 from twinbed.model.plugin import Applied
 
 QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 
 
-def switch(name: str) -> str:
-    return f"link add {name} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\nlink set {name} up\n"
+VLANS = ("bridge", "-j", "vlan", "show")
+
+
+def switch(name: str, *, vlans: bool = False) -> str:
+    """With ``vlans`` a port is in no VLAN until it is put into one."""
+    filtering = " vlan_filtering 1 vlan_default_pvid 0" if vlans else ""
+    return f"link add {name} type bridge stp_state 0 forward_delay 0 mcast_snooping 0{filtering}\nlink set {name} up\n"
 
 
 def join(port: str, switch: str) -> str:
     """A port becomes one of the switch."""
     return f"link set {port} master {switch}\n"
+
+
+def vlan(port: Port) -> str:
+    """Batch text of `bridge`; empty where the switch knows no VLANs."""
+    if port.access is not None:
+        return f"vlan add dev {port.device} vid {port.access} pvid untagged\n"
+    return f"vlan add dev {port.device} vid {port.tagged}\n" if port.tagged is not None else ""
 
 
 def veth(nic: Nic, mtu: int, namespace_pid: int) -> str:
@@ -42,19 +56,35 @@ def address(nic: Nic, mtu: int) -> str:
     return f"{device}addr add {nic.address} dev {nic.device}\nlink set {nic.device} up\n"
 
 
-def applied_switch(name: str, devices: Sequence[Device]) -> list[Applied]:
+def applied_switch(name: str, devices: Sequence[Device], *, vlans: bool = False) -> list[Applied]:
     source = f"ip -j -d link show dev {name}"
     found = next((device for device in devices if device.name == name), None)
     return [
         Applied(name, "kind", "bridge", found and found.kind, source),
         Applied(name, "spanning_tree", 0, found and found.details.get("stp_state"), source),
         Applied(name, "multicast_snooping", 0, found and found.details.get("mcast_snooping"), source),
+        *([Applied(name, "vlan_filtering", 1, found and found.details.get("vlan_filtering"), source)] if vlans else []),
     ]
 
 
-def applied_joined(nic: Nic, devices: Sequence[Device]) -> list[Applied]:
-    found = next((device for device in devices if device.name == nic.port), None)
-    return [Applied(nic.port, "master", nic.switch, found and found.master, "ip -j -d link show")]
+def applied_joined(port: Port, devices: Sequence[Device]) -> list[Applied]:
+    found = next((device for device in devices if device.name == port.device), None)
+    return [Applied(port.device, "master", port.switch, found and found.master, "ip -j -d link show")]
+
+
+def applied_vlan(port: Port, shown: Sequence[Mapping[str, Any]]) -> list[Applied]:
+    """``shown`` is what VLANS printed."""
+    found = [entry for one in shown if one["ifname"] == port.device for entry in one["vlans"]]
+    untagged = [entry["vlan"] for entry in found if "Egress Untagged" in entry.get("flags", ())]
+    own = [entry["vlan"] for entry in found if "PVID" in entry.get("flags", ())]
+    tagged = [entry["vlan"] for entry in found if "Egress Untagged" not in entry.get("flags", ())]
+    source = " ".join(VLANS)
+    access = [port.access] if port.access is not None else []
+    return [
+        Applied(port.device, "vlan", access, untagged, source),
+        Applied(port.device, "pvid", access, own, source),
+        Applied(port.device, "tagged_vlan", [port.tagged] if port.tagged is not None else [], tagged, source),
+    ]
 
 
 def applied_port(nic: Nic, mtu: int, kind: str, devices: Sequence[Device]) -> list[Applied]:

@@ -8,32 +8,41 @@ lab stands for it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, another_machine
-from twinbed.hosts.site import Site
-from twinbed.links import bridge, network, shaping
+from twinbed.links import bridge, network, openvswitch, shaping, switches, trunk
 from twinbed.links.layout import Layout, Nic
+from twinbed.links.ports import Port
+from twinbed.links.switches import Switches
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.plugin import Applied, Target
+from twinbed.model.hostsettings import HostSettings
+from twinbed.model.plugin import MACHINE, Applied, Target
 from twinbed.model.topology import Topology
 
 
 @contextlib.contextmanager
-def open_fabric(lab: Lab, topology: Topology, layout: Layout, site: Site) -> Iterator[Fabric]:
-    """The switches, with nothing on them yet."""
+def open_fabric(lab: Lab, topology: Topology, layout: Layout, place: Callable[[str], Path]) -> Iterator[Fabric]:
+    """The switches and what joins them, with no hosts on them yet. ``place`` is where a machine's artifacts go."""
     with contextlib.ExitStack() as stack:
         machines = {lab.machine.name: lab.machine}
         for name in layout.machines:
             if name not in machines:
-                machines[name] = stack.enter_context(another_machine(lab, name, site.place(name)))
+                machines[name] = stack.enter_context(another_machine(lab, name, place(name)))
         for machine in machines.values():
             network.quieten(machine)
+        made = network.on_all(
+            list(machines.values()), lambda machine: switches.start(machine, topology, lab.scratch / f"{machine.name}.switch")
+        )
+        fabric = Fabric(topology, layout, machines, dict(zip(machines, made, strict=True)))
         for switch in layout.switches:
-            machines[switch.machine].run(["ip", "-batch", "-"], stdin=bridge.switch(switch.name).encode())
-        yield Fabric(topology, layout, machines)
+            fabric.switches[switch.machine].add(switch.name)
+        if topology.trunk != "none":
+            fabric.join_machines()
+        yield fabric
 
 
 @dataclass
@@ -41,8 +50,23 @@ class Fabric:
     topology: Topology
     layout: Layout
     machines: Mapping[str, AgentHost]
+    switches: Mapping[str, Switches]
+    """Machine -> what makes its switches."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Port -> kind of device, as ``ip`` names it."""
+
+    def join_machines(self) -> None:
+        """The trunk, from the cable up."""
+        first, second = self.machines.values()
+        pid = int(second.read("/proc/self/stat").split()[0])
+        first.run(["ip", "-batch", "-"], stdin=trunk.cable(trunk.mtu(self.topology), pid).encode())
+        second.run(["ip", "-batch", "-"], stdin=trunk.up(trunk.CABLE).encode())
+        port = trunk.port(self.topology)
+        for name, own in self.switches.items():
+            if end := trunk.tunnel(self.topology, name):
+                own.tunnel(end, port, self.topology.link.mtu)
+            else:
+                own.join(port)
 
     def attach_container(self, nic: Nic, namespace_pid: int) -> None:
         """A veth pair between the switch and the network namespace of a process."""
@@ -53,9 +77,16 @@ class Fabric:
         self._attach(nic, bridge.tap(nic, self.topology.link.mtu, queues), "tun")
 
     def _attach(self, nic: Nic, plan: str, kind: str) -> None:
-        machine = self.machines[nic.machine]
-        machine.run(["ip", "-batch", "-"], stdin=(plan + bridge.join(nic.port, nic.switch)).encode())
+        self.machines[nic.machine].run(["ip", "-batch", "-"], stdin=plan.encode())
+        self.switches[nic.machine].join(self._port(nic))
         self.kinds[nic.port] = kind
+
+    def _port(self, nic: Nic) -> Port:
+        return Port(nic.port, nic.switch, access=trunk.vlan(self.topology))
+
+    def host_settings(self, settings: HostSettings) -> HostSettings:
+        """With what the switch needs of hosts."""
+        return openvswitch.host_settings(self.topology, settings)
 
     def shape(self) -> None:
         """Towards clients and servers, not routers: each direction of a path then passes one shaper."""
@@ -64,19 +95,31 @@ class Fabric:
                 machine.run(["tc", "-batch", "-"], stdin=plan.encode())
 
     def applied(self) -> list[Applied]:
-        result = []
-        for name, machine in self.machines.items():
-            devices = network.devices_of(machine)
-            for switch in self.layout.switches:
-                if switch.machine == name:
-                    result += bridge.applied_switch(switch.name, devices)
-            for nics in self.layout.nics.values():
-                for nic in nics:
-                    if nic.machine == name:
-                        result += bridge.applied_port(nic, self.topology.link.mtu, self.kinds[nic.port], devices)
-                        result += bridge.applied_joined(nic, devices)
-            for nic in self._ends(name):
-                result += network.applied_shaping(machine, nic.port, self.topology.link.at("switch"))
+        return [self._told_apart(name, item) for name in self.machines for item in self._applied(name)]
+
+    def _told_apart(self, machine: str, item: Applied) -> Applied:
+        """Two machines have a switch and a trunk of the same name; hosts' ports are each the only one of its name."""
+        if machine == MACHINE or item.subject in self.kinds:
+            return item
+        return replace(item, subject=f"{machine}.{item.subject}")
+
+    def _applied(self, name: str) -> list[Applied]:
+        machine, own, link = self.machines[name], self.switches[name], self.topology.link
+        devices = network.devices_of(machine)
+        nics = [nic for nics in self.layout.nics.values() for nic in nics if nic.machine == name]
+        ports = [self._port(nic) for nic in nics]
+        result: list[Applied] = []
+        if self.topology.trunk != "none":
+            result += trunk.applied_cable(trunk.mtu(self.topology), devices)
+            if end := trunk.tunnel(self.topology, name):
+                result += own.applied_tunnel(end, trunk.port(self.topology), link.mtu, devices)
+            else:
+                ports.append(trunk.port(self.topology))
+        result += own.applied([switch.name for switch in self.layout.switches if switch.machine == name], ports, devices)
+        for nic in nics:
+            result += bridge.applied_port(nic, link.mtu, self.kinds[nic.port], devices)
+        for nic in self._ends(name):
+            result += network.applied_shaping(machine, nic.port, link.at("switch"))
         return result
 
     def targets(self) -> list[Target]:

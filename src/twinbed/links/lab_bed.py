@@ -70,19 +70,20 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
     with (
         open_lab(site.probe, site.place(MACHINE)) as lab,
         contextlib.ExitStack() as stack,
-        open_fabric(lab, topology, plan, site) as fabric,
+        open_fabric(lab, topology, plan, site.place) as fabric,
     ):
         ground = Ground(stack, lab, fabric, site)
 
         def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
             maker, nics = maker_of[name], plan.nics[name]
+            settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))
             host, forwards = made.host, name in plan.routers
-            network.configure(host, nics, topology.link, maker.settings)
+            network.configure(host, nics, topology.link, settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
-            applied = network.applied(host, nics, topology.link, maker.settings)
+            applied = network.applied(host, nics, topology.link, settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
@@ -101,7 +102,10 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
-                **{name: describe(machine, None) for name, machine in fabric.machines.items()},
+                **{
+                    name: {**describe(machine, None), **fabric.switches[name].facts()}
+                    for name, machine in fabric.machines.items()
+                },
                 **{host.name: facts for host, _, facts in answers},
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],

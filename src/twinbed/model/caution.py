@@ -55,6 +55,15 @@ class Kind(Enum):
         "the kernel log shows a NIC reset or transmit timeout",
         "distrust this run; see the kernel log in its folder",
     )
+    CLOCK_STEP = (
+        "a host's clock was stepped during the run",
+        "one-way delays of the run are missing where they need it; stop what sets the clock (ntpdate, date -s) while measuring",
+    )
+    CLOCKS_APART = (
+        "the hosts' clocks are neither shared nor synchronised well enough for one-way delays",
+        "jitter, round-trip times and loss hold all the same; for one-way delays synchronise the clocks (PTP, or chrony with a "
+        "close server)",
+    )
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",

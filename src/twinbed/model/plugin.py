@@ -24,6 +24,10 @@ MACHINE2 = "machine2"
 """The other machine, where a trunk joins two."""
 
 
+PROBE_PORT = 2112
+"""The UDP port of an instrument's own packets, which captures leave out: they are no part of the workload."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
     """How to know that a started program is ready. Exactly one of the two is given; there are no fixed sleeps."""
@@ -53,6 +57,11 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     limit_s: float = 30.0
     """Time limit: to become ready, or for one that runs to its end, to end."""
+    stop_limit_s: float | None = None
+    """Time limit of a program that stays to end, once it was told to; None is the usual one."""
+    round: int = 0
+    """Of programs that are started together: those of a lower round are ready before those of a higher are started, and
+    are told to end after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,10 @@ class Target:
     """Interface -> the host whose link it is an end of (on a host itself: its own name)."""
     own_kernel: bool = False
     """A guest or a machine of its own; False for containers, whose /proc/stat and kernel log are the machine's."""
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """On a client: the servers that its workload asks, with their addresses."""
+    clients: Mapping[str, str] = field(default_factory=dict)
+    """On a server: its clients, with their addresses. Drivers leave both to the lab, which knows the topology."""
 
 
 @dataclass(frozen=True, slots=True)

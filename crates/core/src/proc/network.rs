@@ -94,6 +94,39 @@ pub(super) fn softnet(text: &Text, sink: &mut Sink) -> Result<()> {
     Ok(())
 }
 
+/// `tc:eth0.root.dropped`, `tc:eth0.2.dropped`: of the root (which counts what its leaves drop) and of each handle below it.
+///
+/// ```text
+/// qdisc htb 1: dev eth0 root refcnt 3 ...
+///  Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+///  backlog 0b 0p requeues 0
+/// ```
+pub(super) fn queueing_disciplines(text: &Text, sink: &mut Sink) -> Result<()> {
+    let mut at: Option<String> = None;
+    for line in text.lines() {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        match words[..] {
+            ["qdisc", _kind, handle, "dev", device, parent, ..] => {
+                let place = if parent == "root" { "root" } else { handle.trim_end_matches(':') };
+                at = Some(format!("tc:{device}.{place}"));
+            }
+            ["Sent", bytes, "bytes", packets, "pkt", "(dropped", dropped, "overlimits", overlimits, "requeues", _] => {
+                let at = at.as_ref().ok_or_else(|| line.wrong("a qdisc before its counts"))?;
+                for (name, word) in [
+                    ("sent_bytes", bytes),
+                    ("sent_packets", packets),
+                    ("dropped", dropped.trim_end_matches(',')),
+                    ("overlimits", overlimits),
+                ] {
+                    sink(&format!("{at}.{name}"), Kind::Counter, line.integer(word)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// `ethtool-S:eth0.rx_packets`. Drivers name these as they like.
 pub(super) fn ethtool_statistics(text: &Text, device: &str, sink: &mut Sink) -> Result<()> {
     for line in text.lines() {

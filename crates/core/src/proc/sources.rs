@@ -103,6 +103,7 @@ pub(super) fn read(name: &str, content: &[u8], first_line: usize, sink: &mut Sin
         "/proc/pressure/cpu" => pressure(&text("/proc/pressure/cpu"), "cpu", sink)?,
         "/proc/pressure/io" => pressure(&text("/proc/pressure/io"), "io", sink)?,
         "/proc/pressure/memory" => pressure(&text("/proc/pressure/memory"), "memory", sink)?,
+        "tc -s qdisc" => network::queueing_disciplines(&text("tc -s qdisc"), sink)?,
         _ => match name.strip_prefix("ethtool -").and_then(|rest| rest.split_once(' ')) {
             Some(("S", device)) => network::ethtool_statistics(&text("ethtool -S"), device, sink)?,
             Some(("k", device)) => network::ethtool_features(&text("ethtool -k"), device, sink)?,

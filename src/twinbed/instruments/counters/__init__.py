@@ -2,7 +2,7 @@
 
 Runs ``twinbed-probe counters`` everywhere.  Gives differences from the first to the last snapshot, never values since boot: CPU
 time by state, interrupts, softirqs, context switches, page faults, pressure, TCP's and the NICs' counters; and the tables
-``counters`` (every counter that moved, every gauge and setting) and ``kernel_log``.
+``counters`` (every counter that moved, every gauge and setting), ``kernel_log``, and ``losses`` (where datagrams were lost).
 
 Containers share the machine's kernel, so of a host without one of its own only what its network namespace owns counts: NICs and
 TCP.  Network interfaces are those the testbed named, or where none were, all but ``lo``; their counts are summed.
@@ -14,12 +14,13 @@ Sources: Documentation/filesystems/proc.rst and accounting/psi.rst of Linux.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.instruments.counters import losses
 from twinbed.instruments.counters.doubts import doubts, log_doubts
 from twinbed.instruments.counters.metrics import METRICS
 from twinbed.instruments.counters.place import Place, read_place
@@ -74,14 +75,21 @@ class Counters:
         import pyarrow as pa
 
         places = [read_place(file) for file in files]
+        found = list(losses.ledgers(places, _ports(places)))
         return Extracted(
-            [value for place in places for value in place.values()],
+            [*(value for place in places for value in place.values()), *losses.values(found)],
             {
                 "counters": pa.concat_tables([place.moved() for place in places]),
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
+                **({"losses": losses.table(found)} if found else {}),
             },
             [caution for place in places for caution in (*doubts(place), *log_doubts(place))],
         )
+
+
+def _ports(places: Sequence[Place]) -> Mapping[str, Place]:
+    """Host -> the machine that has the switch's end of its link."""
+    return {nic.removeprefix("p."): place for place in places for nic in place.nics() if nic.startswith("p.")}
 
 
 counters = Counters()

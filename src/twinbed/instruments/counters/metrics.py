@@ -136,10 +136,15 @@ NIC_METRICS = {
 CPU_BUSY = Metric("cpu_busy_share", "1", Layer.HOST, "share of CPU time not idle, of all CPUs")
 MEMORY_AVAILABLE = Metric("memory_available_bytes", "bytes", Layer.HOST, "memory available without swapping, mean of snapshots")
 
+LOST = Metric("lost_packets", "1", Layer.NETWORK, "UDP packets that were sent and not read by the receiving program")
+UNEXPLAINED = Metric("unexplained_loss", "1", Layer.NETWORK, "of those, the share that no counter on the way accounts for")
+
 METRICS = (
     *(counted.metric for counted in KERNEL),
     CPU_BUSY,
     MEMORY_AVAILABLE,
     *(counted.metric for counted in NETWORK),
     *NIC_METRICS.values(),
+    LOST,
+    UNEXPLAINED,
 )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KERNEL_MARK = "/proc/net/softnet_stat"
 """The source that is asked for only where the kernel is the place's own."""
-OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool ")
+OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool |tc ")
 """Sources that belong to a network namespace."""
 
 _BUSY = r"cpu\.(user|nice|system|irq|softirq)_ticks"

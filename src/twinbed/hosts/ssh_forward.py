@@ -1,0 +1,63 @@
+"""A Unix socket and files of another machine, over OpenSSH's own client.
+
+How to get there (user, port, key, jump host) is the user's ``~/.ssh/config``; nothing is asked for on a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from twinbed.hosts import process
+from twinbed.hosts.error import HostError
+
+SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+_LIMIT_S = 20.0
+_STEP_S = 0.02
+
+
+@contextlib.contextmanager
+def forwarded(destination: str, remote: str) -> Iterator[Path]:
+    """A socket on this machine that is ``remote`` on the other, while the block runs. Raises HostError with what ssh said."""
+    with tempfile.TemporaryDirectory(prefix="twinbed-ssh-") as folder:
+        local, log = Path(folder) / "socket", Path(folder) / "log"
+        options = ("-N", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+        client = process.start([*SSH, *options, "-L", f"{local}:{remote}", destination], log=log)
+        try:
+            deadline = time.monotonic() + _LIMIT_S
+            while not local.exists():
+                if client.poll() is not None or time.monotonic() > deadline:
+                    said = log.read_text(errors="replace").strip() or "nothing"
+                    raise HostError(f"{destination}: ssh forwards no socket: {said}")
+                time.sleep(_STEP_S)
+            yield local
+        finally:
+            client.terminate()
+            client.wait()
+
+
+def put(destination: str, path: str, content: bytes, *, limit_s: float = 120.0) -> None:
+    """Write a file there, and the folder that it is in."""
+    folder = path.rpartition("/")[0]
+    _run(destination, f"mkdir -p {shlex.quote(folder)} && cat > {shlex.quote(path)}", content, limit_s)
+
+
+def get(destination: str, path: str, *, limit_s: float = 120.0) -> bytes:
+    return _run(destination, f"cat {shlex.quote(path)}", None, limit_s)
+
+
+def digest(destination: str, path: str, *, limit_s: float = 60.0) -> str | None:
+    """SHA-256 of a file there; None where it cannot be read."""
+    done = process.run([*SSH, destination, f"sha256sum < {shlex.quote(path)}"], limit_s=limit_s, check=False)
+    return done.text.split()[0] if done.code == 0 and done.text.split() else None
+
+
+def _run(destination: str, command: str, stdin: bytes | None, limit_s: float) -> bytes:
+    try:
+        return process.run([*SSH, destination, command], stdin=stdin, limit_s=limit_s).stdout
+    except process.ProcessFailed as error:
+        raise HostError(f"{destination}: {error}") from None

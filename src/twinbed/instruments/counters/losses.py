@@ -1,0 +1,174 @@
+"""Where datagrams were lost: for each client and its server, and each direction, what every place on the way says it dropped.
+
+In IP packets, so that fragments count one by one.  Each stage is a counter of its own, not the rest of a sum: what all of them
+together leave of sent minus received is shown as unexplained.  UDP only: TCP sends again what is lost.
+
+    sender socket   Udp.SndbufErrors: no room in the sender's queue (its qdisc's refusals too, as the socket is told)
+    sender link     the sender's NIC dropped on sending (tx_dropped), less what the switch's end counted as backlog
+    switch backlog  rx_dropped of the switch's end: a CPU's backlog was full
+    shaper          dropped by the qdisc at the port towards the receiver
+    receiver link   tx_dropped of that port (a full tap, or veth), less the receiver's backlog
+    backlog         rx_dropped of the receiver's NIC, and of a kernel of its own softnet's dropped
+    NIC ring        rx_missed, rx_no_buffer and fifo errors of the receiver's NIC
+    reassembly      fragments that arrived of datagrams that never were whole
+    socket buffer   Udp.RcvbufErrors: the receiver's socket was full
+    unread          handed to UDP, and never read: still in the socket when it was closed
+    refused         no socket, or a bad checksum (Udp.NoPorts, InCsumErrors)
+
+Received is what the program read (Udp.InDatagrams).  Sources: net/ipv4/udp.c, ip_output.c, ip_fragment.c, drivers/net/veth.c,
+net/core/dev.c of Linux 6.1 to 6.18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from twinbed.instruments.counters.metrics import LOST, UNEXPLAINED
+from twinbed.instruments.counters.place import Place
+from twinbed.model.metric import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_RING = ("rx_missed_errors", "rx_no_buffer_count", "rx_fifo_errors", "rx_over_errors")
+DEVICE = "eth0"
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One direction of one pair. A stage whose counters are not there is None."""
+
+    pair: str
+    direction: str
+    sent: float
+    received: float
+    stages: Mapping[str, float | None]
+
+    @property
+    def lost(self) -> float:
+        return self.sent - self.received
+
+    @property
+    def unexplained(self) -> float:
+        return self.lost - sum(packets or 0.0 for packets in self.stages.values())
+
+
+def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
+    """``ports`` maps a host to the place that has the switch's end of its link. Only of directions in which datagrams went."""
+    by_name = {place.name: place for place in places}
+    for client in sorted(name for name in by_name if name.startswith("client")):
+        server = client.replace("client", "server")
+        if server not in by_name or client not in ports or server not in ports:
+            continue
+        for direction, (here, there) in (("client_to_server", (client, server)), ("server_to_client", (server, client))):
+            found = _ledger(client, direction, by_name[here], by_name[there], ports)
+            if found is not None:
+                yield found
+
+
+def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Mapping[str, Place]) -> Ledger | None:
+    out, refused = _snmp(sender, "Udp.OutDatagrams"), _snmp(sender, "Udp.SndbufErrors")
+    read = _snmp(receiver, "Udp.InDatagrams")
+    if out is None or refused is None or read is None or not out + refused:
+        return None
+    each, fragments = _packets_each(sender)
+    near, far = ports[sender.name], ports[receiver.name]
+    near_end, far_end = f"p.{sender.name}", f"p.{receiver.name}"
+    switch_backlog = _device(near, near_end, "rx_dropped")
+    backlog = _device(receiver, DEVICE, "rx_dropped")
+    own_backlog = receiver.total("/proc/net/softnet_stat", r"softnet:cpu\d+\.dropped") if receiver.has_kernel else 0.0
+    arrived = _arrived(receiver)
+    accounted = [_snmp(receiver, f"Udp.{name}") for name in ("InDatagrams", "InErrors", "NoPorts")]
+    stages = {
+        "sender socket": _times(each, refused),
+        "sender link": _less(_device(sender, DEVICE, "tx_dropped"), switch_backlog),
+        "switch backlog": switch_backlog,
+        "shaper": far.total("tc -s qdisc", rf"tc:{far_end}\.root\.dropped"),
+        # A tap counts what its guest has no room for; a veth what its other end's backlog has none for.
+        "receiver link": _less(_device(far, far_end, "tx_dropped"), None if receiver.has_kernel else backlog),
+        "backlog": _plus(None if receiver.has_kernel else backlog, own_backlog),
+        "NIC ring": _ring(receiver),
+        "reassembly": _incomplete(receiver, fragments),
+        "socket buffer": _times(each, _snmp(receiver, "Udp.RcvbufErrors")),
+        "unread": _times(each, None if arrived is None or None in accounted else max(0.0, arrived - _sum(accounted))),
+        "refused": _times(each, _plus(_snmp(receiver, "Udp.NoPorts"), _snmp(receiver, "Udp.InCsumErrors"))),
+    }
+    return Ledger(pair, direction, each * (out + refused), each * read, stages)
+
+
+def _packets_each(sender: Place) -> tuple[float, float]:
+    """Packets that a datagram is, in the mean, and fragments that one is which is fragmented."""
+    out, whole, fragments = (_snmp(sender, name) for name in ("Udp.OutDatagrams", "Ip.FragOKs", "Ip.FragCreates"))
+    if not whole or not fragments or not out:
+        return 1.0, 1.0
+    return (out - whole + fragments) / out, fragments / whole
+
+
+def _incomplete(receiver: Place, fragments: float) -> float | None:
+    """Fragments that came and made no whole datagram."""
+    came, whole = _snmp(receiver, "Ip.ReasmReqds"), _snmp(receiver, "Ip.ReasmOKs")
+    return None if came is None or whole is None else max(0.0, came - whole * fragments)
+
+
+def _arrived(receiver: Place) -> float | None:
+    """Datagrams that IP handed to UDP: all that it delivered, less TCP's and ICMP's."""
+    delivered, tcp, icmp = (_snmp(receiver, name) for name in ("Ip.InDelivers", "Tcp.InSegs", "Icmp.InMsgs"))
+    return None if delivered is None or tcp is None or icmp is None else delivered - tcp - icmp
+
+
+def _ring(receiver: Place) -> float | None:
+    nic = [receiver.total(f"ethtool -S {DEVICE}", rf"ethtool-S:{DEVICE}\.{name}") for name in _RING]
+    return _plus(_device(receiver, DEVICE, "rx_fifo"), *(each for each in nic if each is not None))
+
+
+def _snmp(place: Place, key: str) -> float | None:
+    return place.total("/proc/net/snmp", rf"snmp:{key}")
+
+
+def _device(place: Place, device: str, what: str) -> float | None:
+    return place.total("/proc/net/dev", rf"net/dev:{device}\.{what}")
+
+
+def _times(each: float, packets: float | None) -> float | None:
+    return None if packets is None else each * packets
+
+
+def _less(packets: float | None, other: float | None) -> float | None:
+    return None if packets is None else max(0.0, packets - (other or 0.0))
+
+
+def _plus(*parts: float | None) -> float | None:
+    present = [part for part in parts if part is not None]
+    return sum(present) if present else None
+
+
+def _sum(parts: Sequence[float | None]) -> float:
+    return sum(part or 0.0 for part in parts)
+
+
+def values(found: Sequence[Ledger]) -> Iterator[Value]:
+    for ledger in found:
+        host = ledger.pair if len({each.pair for each in found}) > 1 else ""
+        yield Value(LOST.name, ledger.lost, LOST.unit, host, ledger.direction)
+        share = abs(ledger.unexplained) / ledger.lost if ledger.lost > 0 else 0.0
+        yield Value(UNEXPLAINED.name, share, UNEXPLAINED.unit, host, ledger.direction)
+
+
+def table(found: Sequence[Ledger]) -> pa.Table:
+    """One row a stage: pair, direction, stage, packets (null where nothing says), with sent, received and unexplained."""
+    import pyarrow as pa
+
+    rows = [
+        {"pair": ledger.pair, "direction": ledger.direction, "stage": stage, "packets": packets}
+        for ledger in found
+        for stage, packets in (
+            ("sent", ledger.sent),
+            *ledger.stages.items(),
+            ("received", ledger.received),
+            ("unexplained", ledger.unexplained),
+        )
+    ]
+    text = ("pair", "direction", "stage")
+    return pa.Table.from_pylist(rows, schema=pa.schema([*((name, pa.string()) for name in text), ("packets", pa.float64())]))

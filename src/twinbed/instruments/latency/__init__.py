@@ -1,0 +1,132 @@
+"""Instrument ``latency``: probes between every client and its server while the workload runs, and what they say of delay.
+
+Runs ``irtt server`` on servers and ``irtt client`` on clients, 100 packets a second as in the published studies, and
+``twinbed-probe clock`` on both.  Gives round-trip time, jitter, loss and order each way, one-way delay where the hosts' clocks
+agree, and how far apart the clocks are: for the run as a whole (host empty) over all pairs' probes, and where there are several
+pairs for each (host: the client); of the clocks always by client.
+
+Tables: ``probes`` (a row a probe), ``delay_windows`` (a row a window and direction) and ``clocks`` (a row a pair).
+
+Jitter and round-trip times are of the monotonic clocks, which nobody steps, without what the clocks' drift adds to one-way
+delays; one-way delays are of the wall clocks.  docs/latency.md has the definitions and their sources.
+
+Limits: probes share hosts, queues and CPUs with the workload: they wait where it does, and cost it a little.  They run from
+when the instruments are ready until the workload is done, and a little longer.  Where a probe is lost on its way back, irtt
+does not tell when it arrived there.  The client keeps all results in its memory and writes them at its end: about 0.8 MB for
+each second of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from twinbed.instruments.latency import hostclock, irtt, owamp
+from twinbed.instruments.latency.metrics import METRICS
+from twinbed.instruments.latency.probes import CLIENT_TO_SERVER
+from twinbed.instruments.latency.windows import LEAST
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.plugin import Command, Extracted, Target
+from twinbed.model.units import Duration, Size
+
+PROBE_BYTES = 1_200
+"""Of a probe in the results."""
+
+
+class LatencyParams(BaseModel):
+    """How delay is probed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: Literal["irtt", "owamp"] = Field(
+        "irtt", description="irtt: probes there and back; owamp: owping and owampd, where they are installed, one way each"
+    )
+    interval: Duration = Field(0.01, ge=0.001, le=1.0, description="time between probes, such as 10ms")
+    length: Size = Field(
+        0, ge=0, le=1_472, description="bytes of UDP payload (owamp: of padding); 0: as few as the stamps need"
+    )
+    window: Duration = Field(1.0, ge=0.02, le=3600, description="jitter is of windows of this length, such as 1s")
+
+    @model_validator(mode="after")
+    def _enough_in_a_window(self) -> LatencyParams:
+        if self.window < LEAST * self.interval * (1 - 1e-9):
+            raise ValueError(f"a window of {self.window:g} s holds fewer than {LEAST} probes, one every {self.interval:g} s")
+        return self
+
+    def programs(self) -> Sequence[str]:
+        """What hosts must have installed."""
+        return owamp.PROGRAMS if self.tool == "owamp" else ("irtt",)
+
+    def estimate_seconds(self) -> float:
+        return 0.3
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        return PROBE_BYTES / self.interval
+
+
+class Latency:
+    """The instrument."""
+
+    name = "latency"
+    params = LatencyParams
+    summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, and the hosts' clocks"
+    metrics = METRICS
+
+    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+        commands: list[Command] = []
+        if params.tool == "owamp":
+            most, each = irtt.MOST_PROBES, {"interval_s": params.interval, "padding": params.length}
+            for server, address in target.servers.items():
+                commands += owamp.clients(target.name, server, address, most=most, **each)
+            commands += [owamp.server(target.name)] if target.clients else []
+        else:
+            for server, address in target.servers.items():
+                commands.append(irtt.client(target.name, server, address, interval_s=params.interval, length=params.length))
+            commands += [irtt.server(target)] if target.clients else []
+        return [*commands, hostclock.command(target.name)] if commands else ()
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        import pyarrow as pa
+
+        from twinbed.instruments.latency import clocks, summary
+
+        pattern, read = ("*/irtt-*.json", irtt.read)
+        if params.tool == "owamp":
+            pattern, read = (f"*/{owamp.artifact('*', CLIENT_TO_SERVER)}", owamp.read)
+        files = sorted(artifacts.glob(pattern))
+        if not files:
+            raise FileNotFoundError(f"no {pattern} in {artifacts}")
+        found: list[summary.Judged] = []
+        cautions: list[Caution] = []
+        for file in files:
+            try:
+                pair = read(file)
+            except (OSError, ValueError, LookupError) as error:
+                cautions.append(Caution(Kind.UNREADABLE, str(error)))
+                continue
+            ends = (hostclock.read(artifacts / host / hostclock.ARTIFACT) for host in (pair.client, pair.server))
+            related = clocks.relate(pair, *ends)
+            cautions += clocks.cautions(pair, related)
+            found.append(summary.judge(pair, related, params.window))
+        if not found:
+            raise ValueError("; ".join(caution.detail for caution in cautions))
+        # A run is what all its pairs say; of a pair that says nothing, so is it.
+        complete = len(found) == len(files)
+        values = list(summary.values(found, "")) if complete else summary.nothing()
+        values += [each for pair in found for each in summary.clock_values(pair)]
+        if len(files) > 1:
+            values += [each for pair in found for each in summary.values([pair], pair.pair.client)]
+        tables = {
+            "probes": pa.concat_tables([summary.probes_table(each) for each in found]),
+            "delay_windows": pa.concat_tables([summary.windows_table(each, params.window) for each in found]),
+            "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in found], summary.clocks_schema()),
+        }
+        return Extracted(values, tables, cautions)
+
+
+latency = Latency()
+
+__all__ = ["Latency", "LatencyParams", "latency"]

@@ -1,0 +1,146 @@
+"""Which switches, trunks, VLANs and queueing disciplines work on this machine: each is made in a trial lab of its own and read
+back, as a run would.  Nothing is concluded from versions.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from twinbed.hosts.lab import open_lab
+from twinbed.links.fabric import open_fabric
+from twinbed.links.layout import layout
+from twinbed.links.openvswitch import PROGRAMS
+from twinbed.model.error import TwinbedError
+from twinbed.model.plugin import MACHINE, Applied, Check
+from twinbed.model.topology import Link, Place, Topology
+
+_VLAN = 77
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_USERSPACE = "or, in the study file, switch: openvswitch-netdev"
+_QDISCS = {
+    "HTB": Link(rate=10**9),
+    "TBF": Link(rate=10**9, shaper="tbf"),
+    "netem": Link(delay=0.01, jitter=0.001, loss=0.01),
+    "pfifo": Link(queue=100),
+}
+_BRIDGE_MENDS = {
+    "none": "modprobe -a bridge veth",
+    "plain": "modprobe -a bridge veth",
+    "gre": f"modprobe ip_gre; {_USERSPACE}",
+    "vxlan": f"modprobe vxlan; {_USERSPACE}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One thing that a study may need, the smallest topology that shows it, and what would mend it."""
+
+    what: str
+    topology: Topology
+
+    @property
+    def basis(self) -> Ability | None:
+        """The switch alone, where this is more."""
+        plain = Topology(switch=self.topology.switch)
+        return None if self.topology == plain else Ability(f"switch: {plain.switch}", plain)
+
+    @property
+    def mend(self) -> str:
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        if self.what in _QDISCS:
+            module = f"{sudo}modprobe sch_{self.what.lower()}" if self.what != "pfifo" else "a kernel with CONFIG_NET_SCHED"
+            return f"{module}; or, in the study file, emulated_at: hosts with guests" if self.what == "netem" else module
+        if self.topology.switch != "bridge" and not all(shutil.which(program, path=_PATH) for program in PROGRAMS):
+            return f"{sudo}apt-get install openvswitch-switch"
+        if self.topology.switch == "openvswitch":
+            return f"{sudo}modprobe openvswitch; {_USERSPACE}"
+        if self.topology.switch == "openvswitch-netdev":
+            return "run as root" if sudo else "a kernel with packet sockets and /dev/net/tun"
+        if self.topology.vlan is not None or self.topology.trunk == "vlan":
+            return f"a kernel with CONFIG_BRIDGE_VLAN_FILTERING; {_USERSPACE}"
+        return sudo + _BRIDGE_MENDS[self.topology.trunk]
+
+
+def _switch(**how: object) -> Ability:
+    topology = Topology.model_validate(how)
+    more = "".join([", vlan"] * (topology.vlan is not None) + [f", trunk: {topology.trunk}"] * (topology.trunk != "none"))
+    return Ability(f"switch: {topology.switch}{more}", topology)
+
+
+def every() -> list[Ability]:
+    """All that a study can ask for."""
+    fields = Topology.model_fields
+    found = []
+    for kind in get_args(fields["switch"].annotation):
+        found += [_switch(switch=kind), _switch(switch=kind, vlan=_VLAN)]
+        found += [_switch(switch=kind, trunk=trunk) for trunk in get_args(fields["trunk"].annotation) if trunk != "none"]
+    return found + [Ability(name, Topology(link=link)) for name, link in _QDISCS.items()]
+
+
+def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
+    """What a topology needs of this machine's kernel; ``own_kernels``: its hosts bring theirs."""
+    kind = topology.switch
+    found = [_switch(switch=kind)]
+    if topology.vlan is not None:
+        found.append(_switch(switch=kind, vlan=_VLAN))
+    if topology.trunk != "none":
+        found.append(_switch(switch=kind, trunk=topology.trunk))
+    places: tuple[Place, ...] = ("switch",) if own_kernels else ("switch", "hosts", "routers")
+    names: dict[str, None] = {}
+    for link in map(topology.link.at, places):
+        if link.rate is not None:
+            names[link.shaper.upper()] = None
+        if link.emulates:
+            names["netem"] = None
+        elif link.queue is not None:
+            names["pfifo"] = None
+    return found + [Ability(name, Topology(link=_QDISCS[name])) for name in names]
+
+
+def abilities(probe: Path, wanted: Sequence[Ability] | None = None, *, required: bool = False) -> list[Check]:
+    """Try ``wanted``, or everything. What a switch alone cannot do is not tried with more on it."""
+    tried: dict[str, Check] = {}
+    for ability in every() if wanted is None else wanted:
+        basis = ability.basis and tried.get(ability.basis.what)
+        if basis and not basis.works:
+            check = replace(basis, what=ability.what, mend=ability.mend)
+        else:
+            check = _try(probe, ability, required)
+        tried.setdefault(ability.what, check)
+    return list(tried.values())
+
+
+def _try(probe: Path, ability: Ability, required: bool) -> Check:
+    try:
+        wrong = [item for item in trial(probe, ability.topology) if not item.agrees]
+    except TwinbedError as error:
+        return Check(ability.what, False, " ".join(str(error).split()), ability.mend, required)
+    if wrong:
+        found = "; ".join(f"{item.subject}: {item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong)
+        return Check(ability.what, False, found, ability.mend, required)
+    return Check(ability.what, True, "made and read back in a trial lab", required=required)
+
+
+def trial(probe: Path, topology: Topology) -> list[Applied]:
+    """A topology in a lab that is gone afterwards, with links whose other ends are on no host. Raises TwinbedError."""
+    plan = layout(topology)
+    with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
+
+        def place(name: str) -> Path:
+            artifacts = Path(folder, name)
+            artifacts.mkdir(exist_ok=True)
+            return artifacts
+
+        with open_lab(probe, place(MACHINE)) as lab, open_fabric(lab, topology, plan, place) as fabric:
+            for nics in plan.nics.values():
+                for nic in nics:
+                    own = int(fabric.machines[nic.machine].read("/proc/self/stat").split()[0])
+                    fabric.attach_container(replace(nic, device=f"e.{nic.host}"), own)
+            fabric.shape()
+            return fabric.applied()

@@ -1,0 +1,266 @@
+"""Open vSwitch as a switch: a private ovsdb-server and ovs-vswitchd for each machine of a lab, which die with the lab.
+
+With the userspace datapath (``netdev``) ovs-vswitchd itself moves frames, through one packet socket, between its ports: it
+needs no module of the kernel.  Packets whose checksum or segmentation was left to the NIC cannot be finished there, so hosts
+send finished ones.  What leaves by a port still meets the port's queueing discipline, so that links are shaped as elsewhere;
+but all that waits there is held against the socket's send buffer, so that no queue can be asked for.
+
+Source: ovs-vswitchd.conf.db(5), ovs-vsctl(8), ovs-appctl(8), ovs-vswitchd(8) of Open vSwitch 3.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twinbed.hosts.agent import AgentHost, Running
+from twinbed.hosts.error import HostError
+from twinbed.links.ports import Port
+from twinbed.model.hostsettings import HostSettings
+from twinbed.model.plugin import Applied
+from twinbed.model.topology import Topology
+
+DATAPATHS = {"openvswitch": "system", "openvswitch-netdev": "netdev"}
+"""Kind of switch -> Open vSwitch's name of the datapath."""
+PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
+SEND_BUFFER = "/proc/sys/net/core/wmem_default"
+_LIMIT_S = 10.0
+_REASON = re.compile(r"\|(?:WARN|ERR|INFO(?=.*does not exist))\|(.*)")
+"""In the log of ovs-vswitchd. That the kernel's datapath is not there, it takes for information."""
+
+
+class Unfit(HostError):
+    """Settings that this switch cannot honour."""
+
+
+def host_settings(topology: Topology, settings: HostSettings) -> HostSettings:
+    """The hosts' settings with what the switch needs of them. Raises Unfit where they ask for the opposite."""
+    if topology.switch != "openvswitch-netdev":
+        return settings
+    unfinished = [name for name in ("tx", "tso") if settings.offloads().get(name) == "on"]
+    if unfinished:
+        raise Unfit(
+            f"{' and '.join(unfinished)} on: the userspace datapath of Open vSwitch drops packets that the sender left for the"
+            " NIC to finish",
+            advice="leave tx, tso and offload out, or set them to off; or take switch: bridge or switch: openvswitch",
+        )
+    link = topology.link.at("switch")
+    if link.queue is not None and link.delay is None:  # netem lets go of what it delays, the socket then has room
+        raise Unfit(
+            f"queue: {link.queue}: with the userspace datapath of Open vSwitch, what waits at all ports together is"
+            f" limited by one socket's send buffer ({SEND_BUFFER})",
+            advice="leave queue out; or take switch: bridge or switch: openvswitch",
+        )
+    return settings.model_copy(update={"tx": "off"})
+
+
+# ---- plans: arguments of ovs-vsctl
+
+
+def switch(name: str, datapath: str, hardware_address: str | None = None) -> list[str]:
+    """A switch that sends nothing of its own and learns addresses as a plain one does."""
+    address = [f"other_config:hwaddr={hardware_address}"] if hardware_address else []
+    return [
+        *("add-br", name, "--", "set", "bridge", name, f"datapath_type={datapath}", "fail_mode=standalone"),
+        *("stp_enable=false", "rstp_enable=false", "mcast_snooping_enable=false", *address),
+    ]
+
+
+def join(port: Port) -> list[str]:
+    vlan = []
+    if port.access is not None:
+        vlan = [f"tag={port.access}"]
+    elif port.tagged is not None:
+        vlan = [f"trunks={port.tagged}"]
+    return ["add-port", port.switch, port.device, *vlan]
+
+
+def tunnel(port: Port, kind: str, options: Mapping[str, str]) -> list[str]:
+    return ["set", "interface", port.device, f"type={kind}", *(f"options:{name}={value}" for name, value in options.items())]
+
+
+# ---- what Open vSwitch says
+
+
+def rows(said: bytes) -> list[dict[str, Any]]:
+    """Rows of `ovs-vsctl --format=json list`: an empty set is None, a set of several a tuple, a map a dict.
+
+    Raises ValueError when it is not that."""
+    try:
+        table = json.loads(said)
+        return [dict(zip(table["headings"], map(_value, row), strict=True)) for row in table["data"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {said[:200]!r}") from None
+
+
+def _value(cell: Any) -> Any:
+    if not isinstance(cell, list):
+        return cell
+    kind, content = cell
+    if kind == "map":
+        return {_value(key): _value(value) for key, value in content}
+    if kind == "set":
+        return tuple(map(_value, content)) if content else None
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A port as a datapath carries it."""
+
+    datapath: str
+    switch: str
+    kind: str
+    options: Mapping[str, str]
+
+
+def carried(said: str) -> dict[str, Carried]:
+    """Port -> what carries it, from `ovs-appctl dpif/show`. Raises ValueError when it is not that."""
+    found: dict[str, Carried] = {}
+    datapath = bridge = ""
+    for line in said.splitlines():
+        if head := re.match(r"(\w+)@\S+: hit:", line):
+            datapath = head[1]
+        elif middle := re.fullmatch(r"  (\S+):", line):
+            bridge = middle[1]
+        elif port := re.fullmatch(r"    (\S+) \d+/(?:\d+|none): \((\w+)(?:: (.*))?\)", line):
+            options = dict(item.partition("=")[::2] for item in (port[3] or "").split(", ") if item)
+            found[port[1]] = Carried(datapath, bridge, port[2], options)
+        else:
+            raise ValueError(f"`ovs-appctl dpif/show` said something else than ports: {line!r}")
+    return found
+
+
+def way_out(said: str) -> str | None:
+    """The bridge in what `ovs-appctl ovs/route/lookup` says."""
+    found = re.search(r"^dev (\S+)", said, re.MULTILINE)
+    return found and found[1]
+
+
+def neighbours(said: str) -> dict[str, str]:
+    """Address -> hardware address, from `ovs-appctl tnl/neigh/show`."""
+    return dict(re.findall(r"^(\S+) +((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) ", said, re.MULTILINE))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that is read back of one machine's Open vSwitch."""
+
+    bridges: Mapping[str, Mapping[str, Any]]
+    ports: Mapping[str, Mapping[str, Any]]
+    interfaces: Mapping[str, Mapping[str, Any]]
+    carried: Mapping[str, Carried]
+
+
+def applied_switch(name: str, datapath: str, found: Found) -> list[Applied]:
+    bridge, own = found.bridges.get(name, {}), found.carried.get(name)
+    source = f"ovs-vsctl list bridge {name}"
+    return [
+        Applied(name, "kind", "openvswitch", "openvswitch" if bridge else None, source),
+        Applied(name, "datapath", datapath, own and own.datapath, "ovs-appctl dpif/show"),
+        Applied(name, "fail_mode", "standalone", bridge.get("fail_mode"), source),
+        Applied(name, "spanning_tree", False, bridge.get("stp_enable"), source),
+        Applied(name, "rapid_spanning_tree", False, bridge.get("rstp_enable"), source),
+        Applied(name, "multicast_snooping", False, bridge.get("mcast_snooping_enable"), source),
+    ]
+
+
+def applied_joined(port: Port, datapath: str, found: Found, kind: str = "system") -> list[Applied]:
+    """``kind`` is Open vSwitch's type of the interface. Where no VLAN is asked for, that there is none is."""
+    interface, row, own = (
+        found.interfaces.get(port.device, {}),
+        found.ports.get(port.device, {}),
+        found.carried.get(port.device),
+    )
+    number = interface.get("ofport")
+    list_port, list_interface = f"ovs-vsctl list port {port.device}", f"ovs-vsctl list interface {port.device}"
+    return [
+        Applied(port.device, "master", port.switch, own and own.switch, "ovs-appctl dpif/show"),
+        Applied(port.device, "datapath", datapath, own and own.datapath, "ovs-appctl dpif/show"),
+        Applied(port.device, "type", kind, own and own.kind, "ovs-appctl dpif/show"),
+        Applied(port.device, "in_use", True, isinstance(number, int) and number > 0, list_interface),
+        Applied(port.device, "error", "", (interface.get("error") or "") if interface else None, list_interface),
+        Applied(port.device, "vlan", port.access or "none", row.get("tag") or ("none" if row else None), list_port),
+        Applied(port.device, "tagged_vlan", port.tagged or "none", row.get("trunks") or ("none" if row else None), list_port),
+    ]
+
+
+def applied_options(port: Port, options: Mapping[str, str], found: Found) -> list[Applied]:
+    """Of a tunnel, as the datapath has them."""
+    own = found.carried.get(port.device)
+    return [
+        Applied(port.device, name, value, own and own.options.get(name), "ovs-appctl dpif/show")
+        for name, value in options.items()
+    ]
+
+
+# ---- with effects
+
+
+class OpenVSwitch:
+    """The servers of one machine, and what is asked of them."""
+
+    def __init__(self, machine: AgentHost, folder: Path, datapath: str) -> None:
+        """Starts them. ``folder`` is private and short: it holds the database and the sockets. Logs are artifacts of the
+        machine. Raises HostError with what they said."""
+        self.machine, self.datapath = machine, datapath
+        self._folder = folder
+        self._env = dict.fromkeys(("OVS_RUNDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"), str(folder)) | {
+            "OVS_LOGDIR": machine.artifacts
+        }
+        folder.mkdir(mode=0o700)
+        machine.run(["ovsdb-tool", "create", f"{folder}/conf.db"], env=self._env)
+        self._database = self._start(
+            [*("ovsdb-server", f"{folder}/conf.db", f"--remote=punix:{folder}/db.sock"), f"--unixctl={folder}/db.ctl"],
+            b"ovsdb-server (Open vSwitch)",
+        )
+        self.vsctl(["--no-wait", "init"])
+        self._switch = self._start(
+            ["ovs-vswitchd", f"unix:{folder}/db.sock", f"--unixctl={folder}/switch.ctl"], b"ovs-vswitchd (Open vSwitch)"
+        )
+
+    def _start(self, argv: Sequence[str], ready: bytes) -> Running:
+        log = f"--log-file={self.machine.artifacts}/{argv[0]}.log"
+        program = self.machine.start([*argv, log, "-vsyslog:off", "-vconsole:info"], env=self._env)
+        program.says(ready, _LIMIT_S)
+        return program
+
+    def vsctl(self, words: Sequence[str]) -> bytes:
+        """Ends when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
+        ask = ["ovs-vsctl", f"--db=unix:{self._folder}/db.sock", f"--timeout={_LIMIT_S:g}", *words]
+        done = self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S)
+        if b"Error detected" in done.stderr:  # with exit code 0
+            said = bytes(self._switch.stderr).decode(errors="replace")
+            why = "; ".join(dict.fromkeys(_REASON.findall(said)))
+            raise HostError(f"{self.machine.name}: ovs-vsctl {' '.join(words)}: {why or done.stderr.decode(errors='replace')}")
+        return done.stdout
+
+    def appctl(self, words: Sequence[str]) -> str:
+        ask = ["ovs-appctl", f"--target={self._folder}/switch.ctl", *words]
+        return self.machine.run(ask, env=self._env, limit_s=_LIMIT_S).text
+
+    def found(self) -> Found:
+        """Raises HostError when it cannot be understood."""
+        try:
+            said = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
+            bridges, ports, interfaces = ({row["name"]: row for row in rows(line)} for line in said.splitlines() if line)
+            shown = carried(self.appctl(["dpif/show"]))
+        except (KeyError, ValueError) as error:
+            raise HostError(f"{self.machine.name}: {error}") from error
+        return Found(bridges, ports, interfaces, shown)
+
+    @property
+    def version(self) -> str | None:
+        """As ovs-vswitchd said when it was ready."""
+        found = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
+        return found[1].decode() if found else None
+
+    def applied_buffer(self, name: str) -> list[Applied]:
+        """What bounds the queues of all ports together, with the userspace datapath."""
+        if self.datapath != "netdev":
+            return []
+        return [Applied(name, "send_buffer", None, int(self.machine.read(SEND_BUFFER)), SEND_BUFFER)]

@@ -1,0 +1,37 @@
+"""minimega's own capture of guests' packets, at their taps on the node: one file a guest, kept as an artifact."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from twinbed.hosts.error import HostError
+from twinbed.model.plugin import Applied
+from twinbed.testbeds.minimega.machine import Machine
+from twinbed.testbeds.minimega.space import Space
+
+
+@contextlib.contextmanager
+def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[list[Applied]]:
+    """Capture while the block runs. minimega keeps 1600 bytes of a packet, on the node that runs the guest."""
+    here = own.head.socket.ask("version").entries[0].host
+    if elsewhere := [f"{name} on {machine.node}" for name, machine in guests.items() if machine.node != here]:
+        where = ", ".join(elsewhere)
+        raise HostError(f"minimega: captures are fetched from the head node ({here}) only, not of {where}; use capture: off")
+    files = {guest: f"{own.name}-{guest}.pcap" for guest in guests}
+    for guest, file in files.items():
+        own.socket.ask("capture", "pcap", "vm", guest, "0", file)
+    found = {row["interface"]: row for row in own.socket.ask("capture").rows}
+    applied = [
+        Applied(guest, "capture", file, Path(found[f"{guest}:0"]["path"]).name if f"{guest}:0" in found else None, "capture")
+        for guest, file in files.items()
+    ]
+    try:
+        yield applied
+    finally:
+        own.socket.ask("clear", "capture")
+        for guest, file in files.items():
+            if (row := found.get(f"{guest}:0")) is None:
+                raise HostError(f"minimega: {guest}: `capture` does not list the capture {file}")
+            (to / f"{guest}.pcap").write_bytes(own.head.get(row["path"]))

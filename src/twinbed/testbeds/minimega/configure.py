@@ -1,0 +1,94 @@
+"""The network of a guest, set and read back by plain ``ip`` (iproute2's or busybox's), /proc and /sys.
+
+A guest of minimega's has what its image has: ethtool is needed only where an offload is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
+from twinbed.hosts.passport import offloads
+from twinbed.links.bridge import QUIET
+from twinbed.model.hostsettings import OFFLOADS, HostSettings
+from twinbed.model.plugin import Applied
+
+_CARRIER_LIMIT_S = 10.0
+_STEP_S = 0.02
+_NICS = "/sys/class/net"
+_SYSCTLS = {
+    "congestion_control": "net/ipv4/tcp_congestion_control",
+    "autocorking": "net/ipv4/tcp_autocorking",
+    "receive_buffer": "net/ipv4/tcp_rmem",
+    "send_buffer": "net/ipv4/tcp_wmem",
+}
+
+
+def device_of(host: AgentHost, mac: str) -> str:
+    """The guest's name for its NIC: found by its hardware address."""
+    found = {entry["name"]: read(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
+    for name, address in found.items():
+        if address is not None and address.lower() == mac.lower():
+            return str(name)
+    has = ", ".join(f"{name} ({address})" for name, address in found.items())
+    raise HostError(f"{host.name}: no NIC has the address {mac}: it has {has}; does its kernel have a driver for the card?")
+
+
+def configure(host: AgentHost, device: str, address: str, mtu: int, settings: HostSettings) -> None:
+    """Address, MTU, TCP's settings, offloads; ends when there is a carrier, or after the limit."""
+    for setting in QUIET:
+        name, _, value = setting.partition("=")
+        path = "/proc/sys/" + name.replace(".", "/")
+        if read(host, path) is not None:  # a kernel without IPv6 is quiet already
+            host.write(path, value.encode())
+    host.run(["ip", "link", "set", "dev", "lo", "up"])
+    host.run(["ip", "addr", "flush", "dev", device])
+    host.run(["ip", "link", "set", "dev", device, "mtu", str(mtu)])
+    host.run(["ip", "addr", "add", address, "dev", device])
+    host.run(["ip", "link", "set", "dev", device, "up"])
+    for path, value in settings.sysctls().items():
+        host.write(f"/proc/sys/{path}", value.encode())
+    if asked := settings.offloads():
+        host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
+    deadline = time.monotonic() + _CARRIER_LIMIT_S
+    while read(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
+        time.sleep(_STEP_S)
+
+
+def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, settings: HostSettings) -> list[Applied]:
+    nic = f"{_NICS}/{device}"
+    ask = ("ip", "addr", "show", "dev", device)
+    addresses = re.findall(r"^\s*inet (\S+)", host.run(ask).text, re.MULTILINE)
+    flags, size = read(host, f"{nic}/flags"), read(host, f"{nic}/mtu")
+    result = [
+        Applied(host.name, "address", address, addresses[0] if len(addresses) == 1 else addresses, " ".join(ask)),
+        Applied(host.name, "mac", mac, read(host, f"{nic}/address"), f"{nic}/address"),
+        Applied(host.name, "mtu", mtu, int(size) if size else None, f"{nic}/mtu"),
+        Applied(host.name, "up", True, bool(int(flags, 16) & 1) if flags else None, f"{nic}/flags"),
+        Applied(host.name, "carrier", True, read(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
+    ]
+    sysctls, features, said = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
+    for name, path in _SYSCTLS.items():
+        result.append(Applied(host.name, name, sysctls.get(path), read(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
+    found = offloads(_said(host, said))
+    return result + [
+        Applied(host.name, f"offload.{name}", features.get(name), found[name], " ".join(said)) for name in OFFLOADS
+    ]
+
+
+def read(host: AgentHost, path: str) -> str | None:
+    """A file's text; None where it cannot be read."""
+    try:
+        return host.read(path).decode(errors="replace").strip()
+    except HostError:
+        return None
+
+
+def _said(host: AgentHost, argv: tuple[str, ...]) -> str:
+    """Nothing where the guest has no such program."""
+    try:
+        return host.run(argv, check=False).text
+    except HostError:
+        return ""

@@ -1,0 +1,141 @@
+"""Command and control (``cc``): programs and files of a guest through the client (miniccc) in it.
+
+Commands are asynchronous: one is queued and answers with its number; ``cc commands`` counts who has responded; ``cc responses``
+holds what was said.  Which guest a command is for is a filter of the whole namespace, so filter and command are sent under one
+lock.  A command stays queued, for clients that come again, until it is deleted: each is, once it has been answered.
+
+Source: minimega's manual, "Command and Control API", and the recorded conversation in ``tests/minimega``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.testbeds.minimega.socket import Answer, CommandSocket, MinimegaError
+
+_FIRST_STEP_S = 0.005
+_LAST_STEP_S = 0.2
+_PART = re.compile(r"^(\d+)/([0-9A-Fa-f-]{36})/(.+):$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A virtual machine, and the node of the cluster that runs it."""
+
+    name: str
+    uuid: str
+    node: str
+
+
+def parts(text: str) -> dict[tuple[int, str, str], str]:
+    """(command, uuid, file) -> content, from what ``cc responses`` says: ``stdout`` and ``stderr``, or a file of the guest.
+
+    A line in a file that looks like a heading splits it; programs whose output matters are read by their number alone.
+    """
+    found: dict[tuple[int, str, str], str] = {}
+    heads = list(_PART.finditer(text))
+    for head, after in itertools.zip_longest(heads, heads[1:]):
+        content = text[head.end() + 1 : after.start() if after else len(text)]
+        found[int(head[1]), head[2].lower(), head[3]] = content.removesuffix("\n")
+    return found
+
+
+class Control:
+    """``cc`` of one namespace."""
+
+    def __init__(self, socket: CommandSocket) -> None:
+        self._socket = socket
+        self._filter = threading.Lock()
+
+    def clients(self) -> frozenset[str]:
+        """UUIDs of the guests whose client is connected."""
+        return frozenset(row["uuid"].lower() for row in self._socket.ask("cc", "clients").rows)
+
+    def run(self, guest: Guest, *argv: str, limit_s: float) -> Mapping[str, str]:
+        """Run a program to its end: what it said, by ``stdout`` and ``stderr``. minimega keeps commands of one guest in order:
+        the next waits for this one."""
+        return self._answered(guest, ("exec", *argv), limit_s)
+
+    def background(self, guest: Guest, *argv: str, limit_s: float) -> None:
+        """Start a program that stays."""
+        self._answered(guest, ("background", *argv), limit_s)
+
+    def send(self, guest: Guest, file: str, then: tuple[str, ...], limit_s: float) -> Mapping[str, str]:
+        """Bring a file of minimega's files folder into the guest's, under the same name, and run a program there: a client
+        takes commands in their order, so when that has responded the file is there. Gives what the program said."""
+        number = self._queued(guest, ("send", file))
+        try:
+            return self.run(guest, *then, limit_s=limit_s)
+        finally:
+            self._forget(number)
+
+    @contextlib.contextmanager
+    def received(self, guest: Guest, path: str, arrived: Callable[[int], bool], limit_s: float) -> Iterator[int]:
+        """Bring a file of the guest into minimega's folder of responses; gives the number that it is under while the block
+        runs. ``arrived`` says whether it is there: the recorded server had a file before it counted its response."""
+        number = self._queued(guest, ("recv", path))
+        try:
+            self._until_responded(guest, number, f"cc recv {path}", limit_s, arrived)
+            yield number
+        finally:
+            self._forget(number)
+
+    def _answered(self, guest: Guest, words: tuple[str, ...], limit_s: float) -> Mapping[str, str]:
+        number = self._queued(guest, words)
+        try:
+            self._until_responded(guest, number, _what(words), limit_s)
+            found = self._parts(guest, number)
+        finally:
+            self._forget(number)
+        return found
+
+    def _queued(self, guest: Guest, words: tuple[str, ...]) -> int:
+        with self._filter:
+            self._socket.ask("cc", "filter", f"name={guest.name}")
+            try:
+                return _number(self._socket.ask("cc", *words, literal=True), guest, _what(words))
+            finally:
+                self._socket.ask("clear", "cc", "filter")
+
+    def _forget(self, number: int) -> None:
+        for kept in ("command", "response"):
+            with contextlib.suppress(MinimegaError):  # where there is none
+                self._socket.ask("cc", "delete", kept, str(number))
+
+    def _parts(self, guest: Guest, number: int) -> dict[str, str]:
+        entry = self._socket.ask("cc", "responses", str(number)).of(guest.node)
+        found = parts(entry.text if entry else "")
+        return {file: text for (command, uuid, file), text in found.items() if (command, uuid) == (number, guest.uuid.lower())}
+
+    def _until_responded(
+        self, guest: Guest, number: int, what: str, limit_s: float, arrived: Callable[[int], bool] = lambda _: False
+    ) -> None:
+        deadline, step = time.monotonic() + limit_s, _FIRST_STEP_S
+        while not arrived(number):
+            answer = self._socket.ask("cc", "commands").of(guest.node)
+            row = next((row for row in (answer.rows if answer else ()) if row["id"] == str(number)), None)
+            if row is not None and row["responses"] not in ("", "0"):
+                return
+            if time.monotonic() > deadline:
+                raise LimitExceeded(f"{guest.name}: {what}: no response from its client after {limit_s:g} s")
+            time.sleep(step)
+            step = min(step * 2, _LAST_STEP_S)
+
+
+def _what(words: tuple[str, ...]) -> str:
+    return f"cc {' '.join(words)}"[:200]
+
+
+def _number(answer: Answer, guest: Guest, what: str) -> int:
+    """Each node numbers its commands by itself."""
+    entry = answer.of(guest.node)
+    if entry is None or not isinstance(entry.data, int):
+        raise HostError(f"{guest.name}: {what}: minimega gave the command no number: {entry and entry.data!r}")
+    return entry.data

@@ -1,0 +1,210 @@
+"""Puts up a testbed in a running minimega: a namespace of its own, guests, shaping, tunnels; all read back; then cleared."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
+from twinbed.hosts.passport import describe
+from twinbed.hosts.site import Site
+from twinbed.links import network
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.plugin import MACHINE, Applied, Bed, Check, Target
+from twinbed.model.topology import Topology
+from twinbed.testbeds.minimega import configure, launch, shaping, space
+from twinbed.testbeds.minimega.capture import captured
+from twinbed.testbeds.minimega.control import Control
+from twinbed.testbeds.minimega.head import Head, open_head
+from twinbed.testbeds.minimega.host import entered
+from twinbed.testbeds.minimega.launch import Wanted
+from twinbed.testbeds.minimega.machine import Machine, machines
+from twinbed.testbeds.minimega.settings import MinimegaSettings
+from twinbed.testbeds.minimega.socket import CommandSocket
+from twinbed.testbeds.minimega.space import Leftover, Space, own_space
+
+_CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+
+
+class Minimega:
+    name = "minimega"
+    params = MinimegaSettings
+    summary = "virtual machines or containers of a running minimega cluster, through its command socket"
+
+    def check(self, params: MinimegaSettings) -> Sequence[Check]:
+        with contextlib.ExitStack() as stack:
+            where = f"{params.base}/minimega" + (f" on {params.head}" if params.head else "")
+            try:
+                head = stack.enter_context(open_head(params.base, params.head))
+                version = head.socket.ask("version", limit_s=10.0).entries[0].text
+            except HostError as error:
+                return [
+                    Check("minimega", False, str(error), f"start minimega, or set base or head; twinbed needs to read {where}")
+                ]
+            checks = [Check("minimega", True, version), _namespace(head, params.namespace)]
+            for name, path in params.files().items():
+                if path.startswith("/") and name != "filesystem":
+                    found = head.digest(path)
+                    checks.append(
+                        Check(
+                            f"{name} {path}", found is not None, found or "cannot be read on the head node", f"put it at {path}"
+                        )
+                    )
+            return checks
+
+    def leftovers(self) -> Sequence[Leftover]:
+        return space.leftovers()
+
+    @contextlib.contextmanager
+    def up(self, params: MinimegaSettings, topology: Topology, site: Site) -> Iterator[Bed]:
+        shaping.refuse(shaping.refusals(topology, params.nodes))
+        guests = launch.wanted(params, topology)
+        with contextlib.ExitStack() as stack:
+            head = stack.enter_context(open_head(params.base, params.head))
+            own = stack.enter_context(own_space(head, params.namespace))
+            control = Control(own.socket)
+            head.put(own.probe, site.probe.read_bytes())
+            mesh = _mesh(head.socket)
+            bridge, applied = _network(own, params, topology)
+            launch.launch(own.socket, params, guests, bridge, mesh)
+            found = launch.await_clients(own.socket, control, guests)
+            for guest in guests:
+                for words in shaping.commands(topology.link):
+                    own.socket.ask("qos", "add", guest.name, "0", *words)
+            applied += _pin(own.socket, params)
+
+            def enter(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Any]]:
+                inside = contextlib.ExitStack()
+                stack.enter_context(inside)
+                machine = found[guest.name]
+                way = inside.enter_context(entered(own, control, machine, params.control, params.guest_files))
+                device = configure.device_of(way.host, guest.mac)
+                configure.configure(way.host, device, guest.address, topology.link.mtu, params)
+                items = configure.applied(way.host, device, guest.address, guest.mac, topology.link.mtu, params)
+                asked = None if params.control == "auto" else params.control
+                items.append(Applied(guest.name, "control", asked, way.control, way.why))
+                facts = {**describe(way.host, device), **_facts(machine), "control": way.control}
+                return way.host, device, items, facts
+
+            answers = network.on_all(guests, enter)
+            hosts = {host.name: host for host, _, _, _ in answers}
+            if params.capture == "on":
+                applied += stack.enter_context(captured(own, found, site.place(MACHINE)))
+            found = machines(own.socket)
+            for guest in guests:
+                applied += launch.applied(found[guest.name], params, guest, bridge)
+                applied += shaping.applied(found[guest.name], topology.link)
+            if topology.trunk == "none":
+                applied.append(launch.on_one_node(found))
+            applied += _beside(own.socket)
+            yield Bed(
+                hosts=hosts,
+                addresses={guest.name: guest.address.partition("/")[0] for guest in guests},
+                targets=[
+                    Target(host.name, {device: host.name}, own_kernel=params.type == "kvm") for host, device, _, _ in answers
+                ],
+                applied=applied + [item for _, _, items, _ in answers for item in items],
+                passport={
+                    MACHINE: _cluster(head, own.socket, params),
+                    **{host.name: facts for host, _, _, facts in answers},
+                },
+                cautions=_cautions(params, hosts),
+                lab=own.id,
+            )
+
+
+def _namespace(head: Head, prefix: str) -> Check:
+    name = f"{prefix}_{secrets.token_hex(5)}"
+    try:
+        try:
+            space.make(head, name)
+        finally:
+            space.clear(head, name)
+    except HostError as error:
+        return Check("minimega namespace", False, str(error), "look at minimega's log")
+    return Check("minimega namespace", True, f"{name} was made and cleared")
+
+
+def _mesh(socket: CommandSocket) -> int:
+    """How many nodes there are."""
+    return max((int(row["size"]) for row in socket.ask("mesh", "status").rows), default=1)
+
+
+def _network(own: Space, params: MinimegaSettings, topology: Topology) -> tuple[str | None, list[Applied]]:
+    """Nodes, VLAN, and the bridge of the guests: the run's own, with tunnels between the nodes, where a trunk is one."""
+    applied: list[Applied] = []
+    if params.nodes:
+        own.socket.ask("ns", "add-hosts", ",".join(params.nodes))
+    if params.vlan is not None:
+        own.socket.ask("vlans", "add", params.network, str(params.vlan))
+        found = {row["alias"]: row["vlan"] for row in own.socket.ask("vlans").rows}
+        applied.append(Applied(params.network, "vlan", str(params.vlan), found.get(params.network), "vlans"))
+    if topology.trunk not in ("gre", "vxlan"):
+        return params.bridge, applied
+    bridge = f"tb{own.id}"
+    own.socket.ask("ns", "bridge", bridge, topology.trunk)
+    rows = own.socket.ask("ns", "run", "bridge").rows
+    tunnels = {row["host"]: row["tunnels"] not in ("", "[]") for row in rows if row["bridge"] == bridge}
+    for node in params.nodes[:2]:
+        applied.append(Applied(node, f"{topology.trunk} tunnel of {bridge}", True, tunnels.get(node), "ns run bridge"))
+    return bridge, applied
+
+
+def _pin(socket: CommandSocket, params: MinimegaSettings) -> list[Applied]:
+    if params.cpus == "auto":
+        try:
+            socket.ask("optimize", "affinity", "true")
+        except HostError as error:
+            raise HostError(f"{error}; minimega cannot pin these guests here: use cpus: none") from None
+    rows = socket.ask("optimize").rows
+    asked = "enabled" if params.cpus == "auto" else None
+    return [Applied(row["host"], "affinity", asked, row["affinity"], "optimize") for row in rows]
+
+
+def _facts(machine: Machine) -> dict[str, Any]:
+    return {
+        "node": machine.node,
+        "NIC model": machine.network.get("Driver"),
+        "vcpus": machine.data.get("VCPUs"),
+        "QEMU": machine.data.get("QemuPath"),
+        "CPU model": machine.data.get("CPU"),
+    }
+
+
+def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Mapping[str, Any]:
+    """What the guests' machines are made of."""
+    facts: dict[str, Any] = {"minimega": head.socket.ask("version").entries[0].text}
+    facts["switch"] = "Open vSwitch"
+    for row in socket.ask("host").rows:
+        facts[f"node {row['host']}"] = ", ".join(f"{name} {row[name]}" for name in ("cpus", "memtotal") if name in row)
+    for name, path in params.files().items():
+        facts[name] = path
+        if path.startswith("/") and name != "filesystem":
+            facts[f"{name} sha256"] = head.digest(path)
+    return facts
+
+
+def _beside(socket: CommandSocket) -> list[Applied]:
+    """How busy the nodes are, and what is on their bridges: it is not asked for, and differs from run to run."""
+    found = [Applied(row["host"], "load", None, row.get("load"), "host") for row in socket.ask("host").rows]
+    for row in socket.ask("bridge").rows:
+        found += [Applied(row["bridge"], name, None, row.get(name), "bridge") for name in ("vlans", "trunks", "tunnels")]
+    return found
+
+
+def _cautions(params: MinimegaSettings, hosts: Mapping[str, AgentHost]) -> list[Caution]:
+    found = []
+    if params.cpus == "none":
+        found.append(Caution(Kind.UNPINNED))
+    if params.type == "kvm":
+        for host in hosts.values():
+            if "kvm-clock" not in (configure.read(host, _CLOCKS) or "").split():
+                found.append(Caution(Kind.SOFTWARE_CPU, f"{host.name} has no kvm-clock, which hardware virtualisation gives"))
+    return found
+
+
+minimega = Minimega()
+"""The driver."""

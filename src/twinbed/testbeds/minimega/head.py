@@ -1,0 +1,80 @@
+"""The node whose minimega is spoken to: this machine, or another through SSH."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.hosts import ssh_forward
+from twinbed.hosts.error import HostError
+from twinbed.testbeds.minimega.socket import CommandSocket
+
+SOCKET = "minimega"
+FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """``destination`` is for ssh; None is this machine."""
+
+    base: str
+    destination: str | None
+    socket: CommandSocket
+
+    def file(self, name: str) -> str:
+        """Path of a file in minimega's files folder."""
+        return f"{self.base}/{FILES}/{name}"
+
+    def put(self, name: str, content: bytes) -> None:
+        """Into minimega's files folder, complete or not at all."""
+        if self.destination:
+            ssh_forward.put(self.destination, self.file(name), content)
+            return
+        path = Path(self.file(name))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o755)
+        except OSError as error:
+            raise HostError(
+                f"minimega: {path} cannot be written: {error.strerror}; run as the user that minimega runs as"
+            ) from None
+
+    def get(self, path: str) -> bytes:
+        if self.destination:
+            return ssh_forward.get(self.destination, path)
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise HostError(f"minimega: {path} cannot be read: {error.strerror}") from None
+
+    def digest(self, path: str) -> str | None:
+        """SHA-256 of a file; None where it cannot be read."""
+        if self.destination:
+            return ssh_forward.digest(self.destination, path)
+        try:
+            with Path(path).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return None
+
+    @contextlib.contextmanager
+    def near(self, remote: str) -> Iterator[Path]:
+        """A Unix socket of the head node as one of this machine."""
+        if self.destination is None:
+            yield Path(remote)
+            return
+        with ssh_forward.forwarded(self.destination, remote) as local:
+            yield local
+
+
+@contextlib.contextmanager
+def open_head(base: str, destination: str | None) -> Iterator[Head]:
+    if destination is None:
+        yield Head(base, None, CommandSocket(Path(base) / SOCKET))
+        return
+    with ssh_forward.forwarded(destination, f"{base}/{SOCKET}") as local:
+        yield Head(base, destination, CommandSocket(local))

@@ -1,0 +1,159 @@
+"""Guests described with ``vm config``, launched, started, and waited for; what became of them is read back from ``vm info``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.model.plugin import Applied
+from twinbed.model.topology import Topology
+from twinbed.testbeds.minimega.control import Control
+from twinbed.testbeds.minimega.host import PORT
+from twinbed.testbeds.minimega.machine import SOURCE, Machine, machines, not_failed
+from twinbed.testbeds.minimega.settings import MinimegaSettings
+from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
+
+BOOT_LIMIT_S = 120.0
+_STEP_S = 0.2
+_PREPROCESSED = ("file:", "http://", "https://", "tar:")
+"""Paths that minimega replaces by where it has put the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A guest as it is asked for."""
+
+    name: str
+    address: str
+    """IPv4, with the length of the prefix."""
+    card: str | None
+    """QEMU's model of its NIC; a container has none."""
+    node: str | None
+    """The node that it must be on; None: minimega's choice, but all on one."""
+
+    @property
+    def mac(self) -> str:
+        """A locally administered hardware address that follows from the IPv4 address."""
+        return "02:00:" + ":".join(f"{int(part):02x}" for part in self.address.partition("/")[0].split("."))
+
+
+def wanted(settings: MinimegaSettings, topology: Topology) -> list[Wanted]:
+    """Pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server), /24."""
+    nodes = settings.nodes
+    client_node = nodes[0] if nodes else None
+    server_node = nodes[1] if topology.trunk != "none" else client_node
+    guests = []
+    for pair, (client, server) in enumerate(topology.names()):
+        for at, name, card, node in (
+            (1, client, settings.card("client"), client_node),
+            (2, server, settings.card("server"), server_node),
+        ):
+            guests.append(Wanted(name, f"10.77.{pair}.{at}/24", card if settings.type == "kvm" else None, node))
+    return guests
+
+
+def describe(settings: MinimegaSettings, guest: Wanted, bridge: str | None) -> list[tuple[str, ...]]:
+    """The words after ``vm config``."""
+    netspec = ",".join(part for part in (bridge, settings.network, guest.mac, guest.card) if part)
+    plan: list[tuple[str, ...]] = [("memory", str(settings.megabytes())), ("vcpus", str(settings.vcpus)), ("net", netspec)]
+    for name in ("qemu", "cpu", "machine"):
+        if settings.type == "kvm" and (value := getattr(settings, name)) is not None:
+            plan.append((name, value))
+    for name, path in settings.files().items():
+        plan.append(("disks" if name == "disk" else name, path))
+    if settings.append is not None:
+        plan.append(("append", *settings.append.split()))
+    if guest.node is not None:
+        plan.append(("schedule", guest.node))
+    return plan
+
+
+def launch(socket: CommandSocket, settings: MinimegaSettings, guests: Sequence[Wanted], bridge: str | None, nodes: int) -> None:
+    """``nodes`` is how many the mesh has: with several, guests that may be on any are put on one."""
+    if settings.type == "kvm" and settings.control != "cc":
+        try:
+            socket.ask("vm", "config", "virtio-ports", PORT)
+        except MinimegaError:
+            if settings.control == "virtio-serial":
+                raise
+    for guest in guests:
+        for words in describe(settings, guest, bridge):
+            socket.ask("vm", "config", *words)
+        if guest.node is None and nodes > 1 and guest is not guests[0]:
+            socket.ask("vm", "config", "colocate", guests[0].name)
+        socket.ask("vm", "launch", settings.type, guest.name)
+    found = machines(socket)
+    for guest in guests:
+        if guest.name not in found:
+            raise HostError(f"minimega: {guest.name} was launched, but is not in `vm info`")
+        not_failed(found[guest.name], guest.card)
+    socket.ask("vm", "start", "all")
+
+
+def await_clients(socket: CommandSocket, control: Control, guests: Sequence[Wanted]) -> dict[str, Machine]:
+    """Until every guest runs and its client is connected. Raises HostError for one that failed, LimitExceeded with those that
+    are missing and what minimega says of them."""
+    cards = {guest.name: guest.card for guest in guests}
+    connected: frozenset[str] = frozenset()
+
+    def there(found: Mapping[str, Machine]) -> bool:
+        nonlocal connected
+        for name, machine in found.items():
+            not_failed(machine, cards[name])
+        connected = control.clients()
+        return all(machine.state == "RUNNING" and machine.uuid.lower() in connected for machine in found.values())
+
+    deadline = time.monotonic() + BOOT_LIMIT_S
+    while not there(found := machines(socket)):
+        if time.monotonic() > deadline:
+            missing = [f"{name} ({m.state})" for name, m in found.items() if m.uuid.lower() not in connected]
+            raise LimitExceeded(
+                f"minimega: after {BOOT_LIMIT_S:g} s no client (miniccc) is connected from {', '.join(missing) or 'nobody'};"
+                " is miniccc in the guest, and started by its init?"
+            )
+        time.sleep(_STEP_S)
+    return found
+
+
+def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge: str | None) -> list[Applied]:
+    """Every setting, as minimega itself has it."""
+    network, data = machine.network, machine.data
+    asked: dict[str, tuple[object, object]] = {
+        "state": ("RUNNING", machine.state),
+        "type": (settings.type, machine.row["type"]),
+        "vcpus": (settings.vcpus, data.get("VCPUs")),
+        "memory": (settings.megabytes() * 2**20, data["Memory"] * 2**20 if "Memory" in data else None),
+        "network": (settings.network, network.get("Alias")),
+        "vlan": (settings.vlan, network.get("VLAN")),
+        "bridge": (bridge, network.get("Bridge")),
+        "tap": (None, network.get("Tap")),
+        "mac at the tap": (guest.mac, network.get("MAC")),
+        "node": (guest.node, machine.node),
+    }
+    if settings.type == "kvm":
+        asked |= {
+            "nic": (guest.card, network.get("Driver")),
+            "qemu": (settings.qemu, data.get("QemuPath")),
+            "cpu": (settings.cpu, data.get("CPU")),
+            "machine": (settings.machine, data.get("Machine")),
+            "append": (settings.append and settings.append.split(), data.get("Append")),
+            "kernel": (_path(settings.kernel), data.get("KernelPath")),
+            "initrd": (_path(settings.initrd), data.get("InitrdPath")),
+        }
+    else:
+        asked["filesystem"] = (_path(settings.filesystem), machine.row.get("filesystem"))
+    return [Applied(guest.name, name, want, found, SOURCE) for name, (want, found) in asked.items()]
+
+
+def _path(path: str | None) -> str | None:
+    """What minimega must have it as; None where it puts the file elsewhere itself."""
+    return path if path is not None and path.startswith("/") and not path.startswith(_PREPROCESSED) else None
+
+
+def on_one_node(found: Mapping[str, Machine]) -> Applied:
+    nodes = sorted({machine.node for machine in found.values()})
+    if not nodes:
+        raise HostError("minimega: no guests")
+    return Applied("guests", "nodes", nodes[:1], nodes, SOURCE)

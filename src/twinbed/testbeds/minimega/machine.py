@@ -1,0 +1,71 @@
+"""``vm info``: the guests of a namespace as minimega itself has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from twinbed.hosts.error import HostError
+from twinbed.testbeds.minimega.socket import CommandSocket
+
+SOURCE = "vm info"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A guest: its row of the table, and the data behind it."""
+
+    row: Mapping[str, str]
+    data: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.row["name"]
+
+    @property
+    def state(self) -> str:
+        return self.row["state"]
+
+    @property
+    def uuid(self) -> str:
+        return self.row["uuid"]
+
+    @property
+    def node(self) -> str:
+        return self.row["host"]
+
+    @property
+    def network(self) -> Mapping[str, Any]:
+        """Its first NIC, as minimega understood it."""
+        networks = self.data.get("Networks") or [{}]
+        return dict(networks[0])
+
+    @property
+    def error(self) -> str:
+        """Why it is in state ERROR."""
+        return str((self.data.get("Tags") or {}).get("error", "minimega does not say why")).strip()
+
+
+def machines(socket: CommandSocket) -> dict[str, Machine]:
+    """Name -> guest, of every node. Raises HostError where table and data do not agree."""
+    answer = socket.ask("vm", "info")
+    data = {(item["Host"], item["Name"]): item for item in answer.data}
+    try:
+        found = [Machine(row, data[row["host"], row["name"]]) for row in answer.rows]
+    except KeyError as error:
+        raise HostError(f"minimega: `vm info`: no data of {error}") from None
+    return {machine.name: machine for machine in found}
+
+
+def not_failed(machine: Machine, card: str | None) -> None:
+    """Raises HostError for a guest that was launched in vain: minimega does not say so when it launches. ``card`` is the NIC
+    model that was asked for; one that QEMU lacks is taken for the name of a network."""
+    if machine.state not in ("ERROR", "QUIT"):
+        return
+    why = machine.error if machine.state == "ERROR" else "it has ended"
+    found = machine.network.get("Driver")
+    hint = ""
+    if card is not None and found not in (None, card):
+        hint = f"; nic {card!r} is no card of QEMU's: minimega took it for a network's name, and {found!r} for the card"
+    raise HostError(f"{machine.name}: minimega says {machine.state}: {why}{hint}")

@@ -1,0 +1,83 @@
+"""What a study file may say of a minimega testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from twinbed.model.hostsettings import HostSettings
+from twinbed.model.units import Size
+
+Name = r"^[A-Za-z][A-Za-z0-9_.-]*$"
+
+
+class MinimegaSettings(HostSettings):
+    cpus: Literal["auto", "none"] = Field(
+        "none", description="auto: minimega's `optimize affinity` pins guests to CPUs; none leaves them to the scheduler"
+    )
+    base: str = Field("/tmp/minimega", description="minimega's base folder: its command socket and files folder are in it")
+    head: str | None = Field(
+        None, pattern="^[^-]", description="head node for ssh, such as root@node1; null: minimega runs on this machine"
+    )
+    namespace: str = Field("twinbed", pattern=Name, description="how the names of the runs' own namespaces begin")
+    type: Literal["kvm", "container"] = Field("kvm", description="kvm: virtual machines; container: minimega's own containers")
+    kernel: str | None = Field(None, description="path on the head node of the guests' kernel")
+    initrd: str | None = Field(None, description="path on the head node of the initial RAM file system, with miniccc in it")
+    append: str | None = Field(None, description="kernel command line")
+    disk: str | None = Field(None, description="path on the head node of a disk image to boot from, written to by nobody")
+    filesystem: str | None = Field(None, description="path on the head node of a container's root file system")
+    qemu: str | None = Field(None, description="QEMU's program; null: minimega's own choice")
+    cpu: str | None = Field(None, description="CPU model; null: minimega's own choice, the host's")
+    machine: str | None = Field(None, description="QEMU's machine type; null: QEMU's own choice")
+    vcpus: int = Field(1, ge=1, le=64, description="virtual CPUs of each guest")
+    memory: Size = Field(256 * 2**20, ge=64 * 2**20, description="memory of each guest, whole MiB")
+    nic: str = Field("virtio-net-pci", pattern=Name, description="QEMU's model of the guests' network card")
+    client_nic: str | None = Field(None, pattern=Name, description="the clients' network card, where it is another")
+    server_nic: str | None = Field(None, pattern=Name, description="the servers' network card, where it is another")
+    network: str = Field("LAN", pattern=Name, description="name of the network; minimega gives it a VLAN")
+    vlan: int | None = Field(None, ge=1, le=4094, description="VLAN of the network; null: the next free one")
+    bridge: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,14}$", description="bridge; null: minimega's own")
+    nodes: Sequence[str] = Field(
+        (), description="nodes of the cluster: clients run on the first and, with a trunk, servers on the second"
+    )
+    control: Literal["auto", "virtio-serial", "cc"] = Field(
+        "auto",
+        description="how guests are talked to once their client has started the agent: a virtio-serial port of its own, or"
+        " minimega's cc alone, which is slower; auto: the port, and cc where there is none",
+    )
+    guest_files: str = Field("/tmp/miniccc/files", description="where the client in the guests puts files that it is sent")
+    capture: Literal["on", "off"] = Field("off", description="on: minimega captures every guest's packets at its tap")
+
+    @model_validator(mode="after")
+    def _possible(self) -> MinimegaSettings:
+        if self.type == "kvm":
+            if self.kernel is None and self.disk is None:
+                raise ValueError("type kvm boots a kernel with an initrd, or a disk: give kernel and initrd, or disk")
+            if self.filesystem is not None:
+                raise ValueError("filesystem is of type container; kvm takes kernel and initrd, or disk")
+        elif self.filesystem is None:
+            raise ValueError("type container needs filesystem")
+        if self.type == "container" and self.control == "virtio-serial":
+            raise ValueError("containers have no virtio-serial ports: control must be auto or cc")
+        if self.initrd is not None and self.kernel is None:
+            raise ValueError("initrd needs a kernel")
+        if self.append is not None and self.kernel is None:
+            raise ValueError("append is the command line of a kernel that is given with kernel")
+        return self
+
+    def card(self, role: Literal["client", "server"]) -> str:
+        return (self.client_nic if role == "client" else self.server_nic) or self.nic
+
+    def megabytes(self) -> int:
+        return -(-self.memory // 2**20)
+
+    def files(self) -> dict[str, str]:
+        """Setting -> path on the head node, of what guests are made from."""
+        wanted = ("filesystem",) if self.type == "container" else ("kernel", "initrd", "disk")
+        return {name: path for name in wanted if (path := getattr(self, name)) is not None}
+
+    def estimate_seconds(self) -> float:
+        """What a run takes beside its workload."""
+        return 20.0

@@ -1,0 +1,89 @@
+"""A link's rate, delay and loss by minimega's ``qos``: on the node, at the tap, for what the guest *receives*.
+
+What a guest sends is not shaped there, so every guest's tap is: each direction of a path meets each setting once.  A rate and a
+delay or loss cannot both be had: minimega lets the later replace the earlier, so both together are refused here.
+
+Source: minimega's manual, "Quality of service"; the ``qos`` column of ``vm info`` in the recorded conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from twinbed.hosts.error import HostError
+from twinbed.model.plugin import Applied
+from twinbed.model.topology import Link, Topology
+from twinbed.testbeds.minimega.machine import SOURCE, Machine
+
+_UNITS = (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3))
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
+    """What of a topology minimega cannot do, each with what it can."""
+    link, found = topology.link, []
+    if link.rate is not None and link.emulates:
+        found.append("rate together with delay or loss: each of minimega's qos replaces the other; leave one of them out")
+    if link.rate is not None and link.rate % 1000:
+        found.append(f"rate {link.rate} bit/s: minimega takes whole kbit, mbit or gbit")
+    for name in ("burst", "jitter", "queue"):
+        if getattr(link, name) is not None:
+            found.append(f"link {name}: minimega's qos has none; leave it out")
+    if link.emulates and link.emulated_at != "switch":
+        found.append(f"emulated_at: {link.emulated_at}: minimega emulates at the taps only, which is emulated_at: switch")
+    if link.mtu > 1500:
+        found.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
+    if topology.routers:
+        found.append("routers: guests are on one network here; use routers: 0")
+    if topology.switch == "openvswitch-netdev":
+        found.append("switch: openvswitch-netdev: minimega's bridges are Open vSwitch's with the datapath that its node has")
+    if topology.vlan is not None:
+        found.append("topology vlan: give vlan to the testbed (driver: minimega), whose networks all are VLANs")
+    if topology.trunk != "none" and len(nodes) < 2:
+        found.append(f"trunk: {topology.trunk}: joins two nodes: name them in the testbed's nodes")
+    return found
+
+
+def commands(link: Link) -> list[tuple[str, ...]]:
+    """The words after ``qos add GUEST 0``."""
+    plans: list[tuple[str, ...]] = []
+    if link.rate is not None:
+        unit, size = next((unit, size) for unit, size in _UNITS if link.rate % size == 0)
+        plans.append(("rate", str(link.rate // size), unit))
+    if link.delay is not None:
+        plans.append(("delay", f"{round(link.delay * 1e6)}us"))
+    if link.loss is not None:
+        plans.append(("loss", f"{link.loss * 100:g}"))
+    return plans
+
+
+def applied(machine: Machine, link: Link) -> list[Applied]:
+    """What the column says of the first NIC."""
+    source, text = f"{SOURCE}: qos", machine.row["qos"]
+    found = {"rate": _rate(text), "delay": _delay(text), "loss": _loss(text)}
+    asked = {"rate": link.rate, "delay": link.delay, "loss": link.loss}
+    items = [Applied(machine.name, name, asked[name] or 0, found[name] or 0, source, 1e-6) for name in found]
+    if any(not item.agrees for item in items):
+        return [*items, Applied(machine.name, "qos", None, text, source)]
+    return items
+
+
+def _rate(text: str) -> int | None:
+    found = re.search(r"\brate (\d+) ?([kmg]bit)\b", text)
+    return int(found[1]) * dict(_UNITS)[found[2]] if found else None
+
+
+def _delay(text: str) -> float | None:
+    found = re.search(r"\bdelay (\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)\b", text)
+    return float(found[1]) * _SECONDS[found[2]] if found else None
+
+
+def _loss(text: str) -> float | None:
+    found = re.search(r"\bloss (\d+(?:\.\d+)?) ?%?", text)
+    return float(found[1]) / 100 if found else None
+
+
+def refuse(reasons: Sequence[str]) -> None:
+    if reasons:
+        raise HostError("minimega cannot do what the study asks: " + "; ".join(reasons))

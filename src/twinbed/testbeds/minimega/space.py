@@ -1,0 +1,130 @@
+"""A namespace of a run's own: made, noted on this machine for when its controller dies, and cleared; nothing else is touched.
+
+minimega keeps a namespace whatever becomes of who made it.  The note is a file that the controller holds a lock on: one
+without a holder belongs to a dead run, and ``twinbed sweep`` clears the namespace that it names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import labs_folder
+from twinbed.testbeds.minimega.head import Head, open_head
+from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
+
+_SUFFIX = ".minimega"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    id: str
+    name: str
+    head: Head
+    socket: CommandSocket
+    """Its commands go to this namespace."""
+
+    @property
+    def probe(self) -> str:
+        """The name that twinbed's program has in minimega's files folder, and in the guests'."""
+        return f"{self.name}-probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A namespace whose controller has died."""
+
+    note: Path
+    base: str
+    destination: str | None
+    name: str
+
+    @property
+    def what(self) -> str:
+        return f"minimega namespace {self.name} of {self.destination or 'this machine'} ({self.base})"
+
+    def remove(self) -> None:
+        with open_head(self.base, self.destination) as head:
+            clear(head, self.name)
+        self.note.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def own_space(head: Head, prefix: str) -> Iterator[Space]:
+    identity = secrets.token_hex(5)
+    name = f"{prefix}_{identity}"
+    with _noted(head, identity, name) as note:
+        try:
+            make(head, name)
+            yield Space(identity, name, head, head.socket.within(name))
+        finally:
+            clear(head, name)
+            note.unlink(missing_ok=True)
+
+
+def make(head: Head, name: str) -> None:
+    """Without making it the active one, where minimega allows: that is everybody's. Else the one that was active is again."""
+    with contextlib.suppress(MinimegaError):  # where a prefix makes none
+        head.socket.within(name).ask("vm", "info")
+    if name in names(head):
+        return
+    active = next((row["namespace"] for row in head.socket.ask("namespace").rows if row["active"] == "true"), None)
+    head.socket.ask("namespace", name)
+    if active is not None:
+        head.socket.ask("namespace", active)
+    if name not in names(head):
+        raise HostError(f"minimega: namespace {name} was not made")
+
+
+def names(head: Head) -> frozenset[str]:
+    return frozenset(row["namespace"] for row in head.socket.ask("namespace").rows)
+
+
+def clear(head: Head, name: str) -> None:
+    """End the namespace and everything in it, and the files that were put there for it. Raises HostError if it stays."""
+    if name in names(head):
+        socket = head.socket.within(name)
+        for words in (("clear", "capture"), ("vm", "kill", "all"), ("vm", "flush")):
+            with contextlib.suppress(MinimegaError):  # nothing to end; what remains is said below
+                socket.ask(*words)
+        head.socket.ask("clear", "namespace", name)
+        if name in names(head):
+            raise HostError(f"minimega: namespace {name} is still there after it was cleared")
+    for row in head.socket.ask("file", "list").rows:
+        if row["name"] == name or row["name"].startswith(f"{name}-"):
+            head.socket.ask("file", "delete", row["name"])
+
+
+@contextlib.contextmanager
+def _noted(head: Head, identity: str, name: str) -> Iterator[Path]:
+    labs_folder().mkdir(parents=True, exist_ok=True)
+    note = labs_folder() / f"{identity}{_SUFFIX}"
+    partial = note.with_suffix(".new")
+    file = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.write(file, json.dumps({"base": head.base, "destination": head.destination, "name": name}).encode())
+        partial.rename(note)  # held before it can be seen
+        yield note
+    finally:
+        os.close(file)
+
+
+def leftovers() -> Sequence[Leftover]:
+    """Namespaces that no living process holds."""
+    found = []
+    for note in sorted(labs_folder().glob(f"*{_SUFFIX}")):
+        with contextlib.suppress(FileNotFoundError), note.open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            found.append(Leftover(note, **json.loads(file.read())))
+    return found

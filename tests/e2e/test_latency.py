@@ -1,0 +1,113 @@
+"""The instrument ``latency`` on real hosts: what is done to packets and clocks is seen, and where it was done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from twinbed import design
+from twinbed.hosts.site import Site
+from twinbed.instruments.latency import latency
+from twinbed.lab.execution import Outcome, execute
+from twinbed.model.caution import Kind
+from twinbed.model.plugin import Command, Extracted, WorkloadPlan
+from twinbed.model.study import load
+from twinbed.registry import PLUGINS, catalogue
+from twinbed.workloads.http import http
+
+pytestmark = [pytest.mark.privileged, pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces")]
+
+THERE, BACK = "client_to_server", "server_to_client"
+CLOCKS = {Kind.CLOCK_STEP, Kind.CLOCKS_APART}
+Place = Callable[..., Site]
+
+
+class Doing:
+    """A workload that does one thing to a host once the probes are on their way, and then lets them go on for 2 s."""
+
+    def __init__(self, host: str, what: str) -> None:
+        self.host, self.what = host, what
+
+    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        return WorkloadPlan(clients=[Command(self.host, ("sh", "-c", f"sleep 0.5 && {self.what} && sleep 2"), "doing.txt")])
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        return Extracted()
+
+
+def measured(site: Place, driver: str, workload: Any, more: str = "") -> Extracted:
+    text = f"""
+study: latency
+testbeds: {{bed: {{driver: {driver}}}}}
+{more}
+workload: {{kind: http, duration: 3s, max_requests: 500000}}
+instruments: [latency]
+replicates: 1
+"""
+    run = design.runs(load(text, "latency.yaml", catalogue()))[0]
+    place = site()
+    execute(run, replace(PLUGINS, workloads={"http": workload}), place, Outcome(), lambda _: None)
+    return latency.extract(run.instruments["latency"].params, place.artifacts)
+
+
+def of(found: Extracted, host: str = "") -> dict[tuple[str, str], Any]:
+    return {(value.metric, value.direction): value.value for value in found.values if value.host == host}
+
+
+def kinds(found: Extracted) -> set[Kind]:
+    return {caution.kind for caution in found.cautions}
+
+
+def test_containers_share_a_clock(site: Place, leaves_nothing: None) -> None:
+    found = measured(site, "container", http)
+    values = of(found)
+    assert not kinds(found)
+    assert values["probes_sent", ""] > 100
+    assert values["probe_loss", ""] == values["probe_loss", THERE] == values["probe_loss", BACK] == 0
+    assert values["one_way_delay_min", THERE] > 0 and values["one_way_delay_min", BACK] > 0
+    both = values["one_way_delay_mean", THERE] + values["one_way_delay_mean", BACK]
+    assert both == pytest.approx(values["probe_rtt_mean", ""], rel=0.02), "there and back, by two kinds of clocks"
+    assert values["jitter", THERE] is not None and values["jitter", BACK] is not None
+    assert abs(of(found, "client")["clock_offset", ""]) <= of(found, "client")["clock_offset_bound", ""]
+
+
+def test_pairs_are_told_apart(site: Place, leaves_nothing: None) -> None:
+    found = measured(site, "container", Doing("client2", "true"), "topology: {pairs: 2}")
+    sent = [of(found, host)["probes_sent", ""] for host in ("client1", "client2", "")]
+    assert sent[0] + sent[1] == sent[2]
+    rows = found.tables["clocks"].to_pylist()
+    assert [(row["client"], row["server"]) for row in rows] == [("client1", "server1"), ("client2", "server2")]
+
+
+def test_what_is_done_to_a_guest_s_packets_is_seen_one_way(site: Place, leaves_nothing: None) -> None:
+    """Of about 250 probes 200 are sent after it; of 25 % loss that is 0.1 to 0.35 with more than six standard errors."""
+    found = measured(site, "qemu", Doing("client", "tc qdisc add dev eth0 root netem delay 40ms 15ms loss 25%"))
+    values = of(found)
+    assert 0.08 < values["probe_loss", THERE] < 0.4
+    assert values["probe_loss", BACK] == 0
+    assert values["probe_loss", ""] == values["probe_loss", THERE]
+    assert values["probe_rtt_median", ""] >= 0.025, "no probe is held for less"
+    # 0.45 of the 30 ms over which netem spreads its delays; overtaking from 10 ms on.
+    assert values["jitter_max", THERE] > 0.006
+    assert values["probes_reordered", THERE] > 0
+    assert kinds(found) == {Kind.CLOCKS_APART}
+    assert values["one_way_delay_mean", THERE] is None
+
+
+def test_a_clock_that_is_set_while_measuring_is_found(site: Place, leaves_nothing: None) -> None:
+    found = measured(site, "qemu", Doing("server", "date -s '+7 seconds'"))
+    assert kinds(found) == {Kind.CLOCK_STEP}
+    (caution,) = found.cautions
+    assert caution.detail.startswith("server: by +")
+    by_s = float(caution.detail.split()[2])
+    # date works in whole seconds after rounding down, so up to one less.
+    assert 5.9 < by_s < 7.1
+    values = of(found)
+    assert values["jitter_max", THERE] < 1 and values["jitter_max", BACK] < 1
+    assert values["one_way_delay_max", BACK] is None
+    assert abs(of(found, "client")["clock_drift", ""] or 0) < 1000

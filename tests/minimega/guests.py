@@ -1,0 +1,174 @@
+"""Guests that are real, containers or virtual machines of a lab, with real packets between them.
+
+An agent of ours is in the place of minimega's client (miniccc): what reaches it is what the stand-in carries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from twinbed.hosts.agent import AgentHost, Running, accept, listen
+from twinbed.hosts.connection import Connection
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lab import Lab
+from twinbed.image import Image
+from twinbed.testbeds.qemu.command_line import EMULATED_ARGUMENTS, KERNEL_ARGUMENTS
+
+SWITCH = "mega_bridge"
+_LIMIT_S = 40.0
+
+
+class Guests:
+    """One lab holds them all."""
+
+    def __init__(self, lab: Lab, probe: Path, image: Image) -> None:
+        self._lab, self._probe, self._image = lab, probe, image
+        self._hosts: dict[str, AgentHost] = {}
+        self._folders: dict[str, Path] = {}
+        self._captures: dict[str, Running] = {}
+        self._lock = threading.Lock()
+        lab.machine.run(["ip", "link", "add", SWITCH, "type", "bridge"])
+        lab.machine.run(["ip", "link", "set", SWITCH, "up"])
+
+    def boot(self, name: str, data: Mapping[str, Any], folder: Path) -> None:
+        with listen(self._lab.scratch / f"{folder.name}.sock") as server:
+            running = self._start(name, data, folder, self._lab.scratch / f"{folder.name}.sock")
+            running.started()
+            connection: Connection = accept(server, name, running, _LIMIT_S)
+        connection.hello(_LIMIT_S)
+        self._joined(folder, data, running)
+        with self._lock:
+            self._hosts[name] = AgentHost(name, connection, "/run/twinbed")
+            self._folders[name] = folder
+
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
+        raise NotImplementedError
+
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
+        raise NotImplementedError
+
+    def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
+        try:
+            done = self._hosts[name].run(argv, check=False, limit_s=60.0)
+        except HostError as error:
+            return b"", f"{error}\n".encode()
+        return done.stdout, done.stderr
+
+    def background(self, name: str, argv: list[str]) -> None:
+        with contextlib.suppress(HostError):
+            self._hosts[name].start(argv).started()
+
+    def read(self, name: str, path: str) -> bytes:
+        return self._hosts[name].read(path)
+
+    def write(self, name: str, path: str, content: bytes) -> None:
+        self._hosts[name].write(path, content)
+
+    def end(self, name: str) -> None:
+        with self._lock:
+            host = self._hosts.pop(name, None)
+        if host is not None:
+            host.close()
+
+    def capture(self, name: str, to: Path) -> None:
+        tap = f"mega_tap{self._folders[name].name}"
+        program = self._lab.machine.start(
+            ["tcpdump", "-i", tap, "--immediate-mode", "-U", "-Z", "root", "-s", "1600", "-w", str(to)]
+        )
+        program.says(b"listening on", _LIMIT_S)
+        self._captures[name] = program
+
+    def end_capture(self, name: str) -> None:
+        program = self._captures.pop(name)
+        program.signal(2)
+        program.wait(_LIMIT_S)
+
+
+class Containers(Guests):
+    """A container has no virtio-serial port: a socket beside it stands for one."""
+
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
+        inside = folder / "miniccc"
+        (inside / "files").mkdir(parents=True)
+        scratch = self._lab.scratch / f"{name}.{folder.name}"
+        scratch.mkdir()
+        _splice(folder / "virtio-serial0", inside / "port")
+        return self._lab.machine.start(
+            [
+                *("twinbed-probe", "container", "--root", str(self._image.rootfs), "--scratch", str(scratch)),
+                *("--hostname", name, "--connect", str(agent), "--bind", f"{inside}:/tmp/miniccc"),
+            ]
+        )
+
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
+        tap, mac = f"mega_tap{folder.name}", data["Networks"][0]["MAC"]
+        peer = f"peer name eth0 address {mac} netns {running.pid}"
+        batch = f"link add {tap} type veth {peer}\nlink set {tap} master {SWITCH} up\n"
+        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
+
+    def background(self, name: str, argv: list[str]) -> None:
+        if argv[1:3] == ["agent", "--port"]:
+            argv = [argv[0], "agent", "--connect", "/tmp/miniccc/port"]
+        super().background(name, argv)
+
+
+class Machines(Guests):
+    """QEMU without hardware virtualisation, with the port that minimega was asked for beside the client's."""
+
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
+        tap, network = f"mega_tap{folder.name}", data["Networks"][0]
+        batch = f"tuntap add dev {tap} mode tap vnet_hdr\nlink set {tap} master {SWITCH} up\n"
+        self._lab.machine.run(["ip", "-batch", "-"], stdin=batch.encode())
+        kernel = f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS}"
+        drive = f"file={self._image.disk},format=raw,if=none,id=disk0,readonly=on,file.locking=off"
+        port = f"socket,id=asked,path={folder}/virtio-serial0,server=on,wait=off"
+        return self._lab.machine.start(
+            [
+                *("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+                *("-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "Nehalem,+rdrand"),
+                *("-smp", str(data["VCPUs"]), "-m", f"{data['Memory']}M"),
+                *("-kernel", str(self._image.kernel), "-initrd", str(self._image.initramfs)),
+                *("-append", f"{kernel} twinbed.port=cc twinbed.host={name}"),
+                *("-drive", drive, "-device", "virtio-blk-pci,drive=disk0", "-device", "virtio-serial-pci"),
+                *("-chardev", f"socket,id=cc,path={agent},server=off", "-device", "virtserialport,chardev=cc,name=cc"),
+                *("-chardev", port, "-device", f"virtserialport,chardev=asked,name={data['VirtioPorts']}"),
+                *("-netdev", f"tap,id=net0,ifname={tap},script=no,downscript=no"),
+                *("-device", f"{network['Driver']},netdev=net0,mac={network['MAC']},romfile="),
+            ]
+        )
+
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
+        """QEMU has opened the tap."""
+
+
+def _splice(near: Path, far: Path) -> None:
+    """What QEMU does between a port of a guest and its socket on the node: one client at a time on either side."""
+    servers = [listen(near), listen(far)]
+
+    def carry() -> None:
+        ends = []
+        for server in servers:
+            with server:
+                ends.append(server.accept()[0])
+        threads = [threading.Thread(target=_pump, args=pair, daemon=True) for pair in (ends, ends[::-1])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for end in ends:
+            end.close()
+
+    threading.Thread(target=carry, daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,34 @@
+"""The recorded conversation with a real minimega 3.0, as data."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+TRANSCRIPT = Path(__file__).with_name("transcript.jsonl")
+
+
+@functools.cache
+def entries() -> list[tuple[str, list[dict[str, Any]]]]:
+    """(command, objects of its answer), in their order."""
+    lines = [json.loads(line) for line in TRANSCRIPT.read_text().splitlines()]
+    return [(line["send"]["Command"], line["receive"]) for line in lines]
+
+
+def answer(command: str, occurrence: int = 0) -> dict[str, Any]:
+    """What the one node answered."""
+    found = [objects for sent, objects in entries() if sent == command]
+    return dict(found[occurrence][0]["Resp"][0])
+
+
+def header(command: str) -> list[str]:
+    return list(next(objects[0]["Resp"][0]["Header"] for sent, objects in entries() if sent == command))
+
+
+def machine(name: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """A guest of the recording: its row of `vm info`, and the data behind it."""
+    said = answer("namespace lab1 vm info")
+    row = next(dict(zip(said["Header"], row, strict=True)) for row in said["Tabular"] if row[1] == name)
+    return row, dict(next(item for item in said["Data"] if item["Name"] == name))

@@ -1,0 +1,35 @@
+"""Virtual machines as guests: a kernel of their own, its virtio-serial driver, its NICs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minimega.standin import StandIn
+from twinbed.hosts.site import Site
+from twinbed.model.topology import Topology
+from twinbed.registry import PLUGINS
+
+DRIVER = PLUGINS.drivers["minimega"]
+
+
+def test_virtual_machines_are_hosts_through_their_port(machines: StandIn, site: Callable[..., Site]) -> None:
+    """QEMU, a guest kernel, its virtio-serial driver and its NICs: the two ends have different ones."""
+    params = DRIVER.params(
+        base=str(machines.base),
+        kernel="/opt/guest.kernel",
+        server_nic="e1000",
+        offload="off",
+        congestion_control="reno",
+        control="virtio-serial",
+    )
+    with DRIVER.up(params, Topology(), site()) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+        found = {(item.subject, item.setting): item.found for item in bed.applied}
+        assert (found["client", "nic"], found["server", "nic"]) == ("virtio-net-pci", "e1000")
+        assert found["server", "offload.tso"] == "off"
+        assert (bed.passport["client"]["NIC driver"], bed.passport["server"]["NIC driver"]) == ("virtio_net", "e1000")
+        listener = bed.hosts["server"].start(["iperf3", "-s", "-1", "-p", "5000"])
+        bed.hosts["server"].listening(5000, 10.0)
+        bed.hosts["client"].run(["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", "1M"])
+        assert listener.wait(10.0).code == 0
+    assert set(machines.spaces) == {"minimega"}

@@ -1,0 +1,93 @@
+"""Whole testbeds and runs through the driver, against the stand-in with real guests: real programs, real packets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minimega.standin import StandIn
+from twinbed import design
+from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.site import Site
+from twinbed.lab.execution import Outcome, execute
+from twinbed.model.plugin import MACHINE
+from twinbed.model.study import load
+from twinbed.model.topology import Link, Topology
+from twinbed.registry import PLUGINS, catalogue
+
+DRIVER = PLUGINS.drivers["minimega"]
+
+
+@pytest.mark.parametrize("control", ["virtio-serial", "cc"])
+def test_a_bed_is_all_that_the_contract_says(real: StandIn, site: Callable[..., Site], control: str) -> None:
+    """The contract of tests/contract, over both ways into a guest."""
+    params = DRIVER.params(base=str(real.base), kernel="/opt/guest.kernel", initrd="/opt/guest.initrd", control=control)
+    with DRIVER.up(params, Topology(link=Link(rate=10**8)), site()) as bed:
+        client, server = bed.hosts["client"], bed.hosts["server"]
+        assert client.run(["echo", "hello", "there"]).stdout == b"hello there\n"
+        with pytest.raises(ProgramFailed, match="client: false: exit code 1"):
+            client.run(["false"])
+        with pytest.raises(HostError, match="no-such-program"):
+            client.run(["no-such-program"])
+        assert server.run(["cat"], stdin=b"x" * 300_000).stdout == b"x" * 300_000
+        content = bytes(range(256)) * 1024
+        server.write(f"{server.artifacts}/data", content)
+        assert server.read(f"{server.artifacts}/data") == content
+        server.collect(site().place("server"))
+        assert (site().place("server") / "data").read_bytes() == content
+        with pytest.raises(HostError, match="/nowhere/at/all"):
+            server.read("/nowhere/at/all")
+        sleeper = client.start(["sleep", "30"])
+        sleeper.started()
+        sleeper.signal(15)
+        assert sleeper.wait(5.0).signal == 15
+        with pytest.raises(LimitExceeded, match=r"client: sleep 30: not done after 0\.2 s"):
+            client.run(["sleep", "30"], limit_s=0.2)
+        assert [item for item in bed.applied if not item.agrees] == []
+        assert set(bed.passport) == {MACHINE, "client", "server"}
+        assert all(bed.passport.values())
+        found = {(item.subject, item.setting): item.found for item in bed.applied}
+        assert found["client", "rate"] == 10**8
+        assert found["client", "nic"] == "virtio-net-pci"
+        assert bed.passport["client"]["control"] == control
+    assert set(real.spaces) == {"minimega"}
+    assert list(real.files.iterdir()) == []
+
+
+@pytest.mark.parametrize("control", ["auto", "cc"])
+def test_a_run_goes_from_end_to_end(real: StandIn, site: Callable[..., Site], control: str) -> None:
+    text = f"""
+study: cluster
+testbeds:
+  bed: {{driver: minimega, base: {real.base}, kernel: /opt/k, initrd: /opt/i, control: {control}, capture: on}}
+workload: {{kind: http, duration: 1s, max_requests: 20}}
+topology: {{link: {{rate: 1gbit}}}}
+instruments: [packets, counters]
+replicates: 1
+"""
+    run = design.runs(load(text, "cluster.yaml", catalogue()))[0]
+    place: Path = site().artifacts
+    outcome = Outcome()
+    execute(run, PLUGINS, site(), outcome, lambda _: None)
+    values = {value.metric: value.value for value in PLUGINS.workloads["http"].parse(run.workload.params, place).values}
+    assert values["requests"] == 20
+    assert values["failed_requests"] == 0
+    packets = run.instruments["packets"]
+    seen = {
+        (value.host, value.metric): value.value
+        for value in PLUGINS.instruments["packets"].extract(packets.params, place).values
+    }
+    assert seen
+    assert (place / MACHINE / "client.pcap").stat().st_size > 20 * 1000
+    assert set(real.spaces) == {"minimega"}
+
+
+def test_minimegas_own_containers(real: StandIn, site: Callable[..., Site]) -> None:
+    params = DRIVER.params(base=str(real.base), type="container", filesystem="/opt/root")
+    with DRIVER.up(params, Topology(), site()) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+        (control,) = [item for item in bed.applied if (item.subject, item.setting) == ("client", "control")]
+        assert (control.found, control.source) == ("cc", "no virtio-serial: client: it has no port twinbed.minimega")
+        assert bed.hosts["client"].run(["hostname"]).text == "client\n"

@@ -1,0 +1,97 @@
+"""A namespace outlives a controller that is killed: a sweep clears it, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from minimega.standin import Fault, StandIn
+from twinbed.cli.sweep import command
+from twinbed.hosts.error import HostError
+from twinbed.registry import PLUGINS
+from twinbed.testbeds.minimega.head import Head
+from twinbed.testbeds.minimega.socket import CommandSocket
+from twinbed.testbeds.minimega.space import own_space
+
+DRIVER = PLUGINS.drivers["minimega"]
+HOLDS = """
+import sys, time
+from pathlib import Path
+from twinbed.testbeds.minimega.head import open_head
+from twinbed.testbeds.minimega.space import own_space
+with open_head(sys.argv[1], None) as head, own_space(head, "twinbed") as own:
+    head.put(own.probe, b"probe")
+    own.socket.ask("vm", "config", "net", "LAN,e1000")
+    own.socket.ask("vm", "launch", "kvm", "server")
+    Path(sys.argv[2]).write_text(own.name)
+    time.sleep(60)
+"""
+
+
+def somebody_elses(server: StandIn) -> None:
+    socket = CommandSocket(server.base / "minimega", "twinbed_of_others")
+    socket.ask("vm", "config", "net", "LAN,e1000")
+    socket.ask("vm", "launch", "kvm", "theirs")
+    (server.files / "theirs.qc2").write_bytes(b"disk")
+
+
+def test_a_killed_controller(server: StandIn, tmp_path: Path) -> None:
+    somebody_elses(server)
+    said = tmp_path / "name"
+    controller = subprocess.Popen([sys.executable, "-c", HOLDS, str(server.base), str(said)])
+    try:
+        deadline = time.monotonic() + 20.0
+        while not (said.exists() and said.read_text()):
+            assert controller.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        name = said.read_text()
+        assert name in server.spaces
+        assert [left for left in DRIVER.leftovers() if left.name == name] == [], "it is held"
+    finally:
+        os.kill(controller.pid, signal.SIGKILL)
+        controller.wait()
+    assert [left.name for left in DRIVER.leftovers()] == [name]
+    result = CliRunner().invoke(command, ["--dry-run"])
+    assert f"would remove minimega namespace {name} of this machine ({server.base})" in result.output
+    assert name in server.spaces
+    for left in DRIVER.leftovers():
+        left.remove()
+    assert set(server.spaces) == {"minimega", "twinbed_of_others"}
+    assert set(server.spaces["twinbed_of_others"].vms) == {"theirs"}
+    assert [path.name for path in server.files.iterdir()] == ["theirs.qc2"]
+    assert DRIVER.leftovers() == []
+    assert not [line for line in server.heard if "twinbed_of_others" in line and "theirs" not in line and "LAN" not in line]
+
+
+@pytest.mark.parametrize("kind", ["error", "half", "closed"])
+def test_a_namespace_that_cannot_be_cleared_is_left_for_the_sweep(server: StandIn, kind: str) -> None:
+    somebody_elses(server)
+    head = Head(str(server.base), None, CommandSocket(server.base / "minimega"))
+    with pytest.raises(HostError), own_space(head, "twinbed") as own:
+        server.faults.append(Fault("clear namespace", kind, "busy"))
+    (left,) = DRIVER.leftovers()
+    assert left.name == own.name
+    left.remove()
+    assert set(server.spaces) == {"minimega", "twinbed_of_others"}
+    assert DRIVER.leftovers() == []
+
+
+@pytest.mark.parametrize("prefix_makes", [True, False])
+def test_the_active_namespace_stays(server: StandIn, prefix_makes: bool) -> None:
+    """It is everybody's who speaks to this minimega."""
+    somebody_elses(server)
+    server.active, server.prefix_makes = "twinbed_of_others", prefix_makes
+    head = Head(str(server.base), None, CommandSocket(server.base / "minimega"))
+    with own_space(head, "twinbed") as own:
+        assert own.name in server.spaces
+        assert server.active == "twinbed_of_others"
+    assert set(server.spaces) == {"minimega", "twinbed_of_others"}
+    assert server.active == "twinbed_of_others"
