@@ -37,6 +37,8 @@ _ELSEWHERE = {"bridge and veth", "HTB", "TBF"}
 _LATER = {"packet capture", "system calls"}
 """Left to the instruments that need them."""
 _ASK = "twinbed check STUDY, with a study that gives them"
+_WITHOUT_A_BOOT = "container"
+"""The driver whose hosts instruments and workloads are tried on."""
 _FOR_TESTS = {"fake", "planted"}
 """Plugins that need nothing of a machine."""
 
@@ -98,7 +100,7 @@ def _settings(installed: Installed) -> list[Check]:
 
 
 def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
-    """What it checks of itself; where that is all right, a pair of hosts; and what it says that it can do."""
+    """What it checks of itself; where that is all right, what it says that it can do."""
     if not _default(driver):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
         return
@@ -107,27 +109,30 @@ def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
         yield Check(driver.name, False, f"{refused.what}: {refused.found}", refused.mend, required=False, group="driver")
         return
     if not isinstance(driver, Able):
-        return  # It is brought up for the instruments.
+        return
     able = driver.abilities(installed, boot=boot)
+    if driver.name != _WITHOUT_A_BOOT:
+        yield _by_nics(driver.name, able)
+    yield from able
+
+
+def _by_nics(name: str, able: Sequence[Check]) -> Check:
+    """A driver whose hosts boot, by the NICs that they have booted with."""
     worked = [check.what for check in able if check.works and check.group == "NIC"]
     untried = next((check for check in able if check.group == "NIC" and not check.tried), None)
     if worked:
-        yield Check(driver.name, True, f"guests booted with {', '.join(worked)}", required=False, group="driver")
-    elif untried is not None:
-        yield replace(untried, what=driver.name, group="driver")
-    else:
-        yield Check(driver.name, False, "no guest boots, whatever its NIC", "see the NICs", required=False, group="driver")
-    yield from able
+        return Check(name, True, f"guests booted with {', '.join(worked)}", required=False, group="driver")
+    if untried is not None:
+        return replace(untried, what=name, group="driver")
+    return Check(name, False, "no guest boots, whatever its NIC", "see the NICs", required=False, group="driver")
 
 
 def _on_hosts(
     drivers: Sequence[Any], instruments: Sequence[Any], workloads: Sequence[Any], installed: Installed
 ) -> list[Check]:
-    """On a client and a server of the first driver whose hosts take no boot: the driver itself, instruments, workloads."""
-    driver = next((each for each in drivers if not isinstance(each, Able) and _default(each)), None)
-    if driver is None:
-        return []
-    if any(not check.works for check in driver.check(driver.params())):
+    """On a client and a server that take no boot: their driver, the instruments, the workloads."""
+    driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
+    if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
     with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
         site = Site("check", installed.probe, installed.image, Path(folder), tuple(sorted(os.sched_getaffinity(0))))
