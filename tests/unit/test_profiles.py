@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,40 @@ def test_what_an_override_does_is_not_the_other_profiles_business(catalogue: Cat
 def test_profiles_are_not_changed_from_the_command_line(catalogue: Catalogue) -> None:
     with pytest.raises(StudyError, match=r"profiles\.quick\.replicates: is not a key of a study"):
         load(STUDY, "s.yaml", catalogue, ["profiles.quick.replicates=3"])
+
+
+TABLES = """
+tables:
+  - {title: small, metric: requests_per_second, rows: [testbed], columns: payload, where: {payload: [500B, 1MiB]}}
+  - {title: large, metric: requests_per_second, rows: [testbed], columns: payload, where: {payload: 16MiB}}
+"""
+
+
+def test_a_table_of_what_a_profile_leaves_out_is_left_out(catalogue: Catalogue) -> None:
+    text = STUDY.replace("\nprofiles:", TABLES + "profiles:")
+    assert [table.title for table in load(text, "s.yaml", catalogue).tables] == ["small", "large"]
+    (table,) = load(text, "s.yaml", catalogue, profile="quick").tables
+    assert (table.title, table.where) == ("small", {"payload": ["500B", "1MiB"]})
+    with pytest.raises(StudyError, match="'17MiB' is not a level of payload"):
+        load(text.replace("payload: 16MiB}}", "payload: 17MiB}}"), "s.yaml", catalogue, profile="quick")
+
+
+def test_tables_name_metrics_units_and_printed_tables_that_there_are(catalogue: Catalogue) -> None:
+    def metrics(workload: str, instruments: Sequence[str]) -> dict[str, str]:
+        return {"requests_per_second": "1/s", "jitter": "s"} if list(instruments) == ["packets"] else {}
+
+    known = replace(catalogue, metrics=metrics, printed=("ICNC-I", "ICNC-II"))
+    table = "{title: t, metric: METRIC, rows: [payload], unit: ms, published: ICNC-I}"
+    text = STUDY.replace("\nprofiles:", f"\ntables: [{table}]\nprofiles:")
+    assert load(text.replace("METRIC", "jitter"), "s.yaml", known).tables[0].unit == "ms"
+    for metric, said in (
+        ("request_per_second", "did you mean 'requests_per_second'"),
+        ("requests_per_second", "ms is no unit of requests_per_second, which is in 1/s"),
+    ):
+        with pytest.raises(StudyError, match=said):
+            load(text.replace("METRIC", metric), "s.yaml", known)
+    with pytest.raises(StudyError, match="'ICNC-1' is not a printed table; allowed: ICNC-I, ICNC-II"):
+        load(text.replace("METRIC", "jitter").replace("ICNC-I}", "ICNC-1}"), "s.yaml", known)
 
 
 SMALL = """

@@ -1,4 +1,4 @@
-"""From the text of a study file to a Study: sections, factors, excluded cells, cross checks; every problem is collected."""
+"""From the tree of a study file to a Study: sections, factors, excluded cells, cross checks; every problem is collected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from twinbed.model.cell import Cell, Sections, cells
-from twinbed.model.document import Entries, Items, Node, Scalar, is_absent, parse
+from twinbed.model.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.model.factor import (
     INSTRUMENTS,
     NO_INSTRUMENTS,
@@ -20,11 +20,10 @@ from twinbed.model.factor import (
     read_factors,
     settings,
 )
-from twinbed.model.override import override
 from twinbed.model.params import Section, shown
 from twinbed.model.pivot import TABLES, Pivot, PivotReader
-from twinbed.model.problem import Place, Problem, StudyError, listed, nearest
-from twinbed.model.profile import FIXED, Profile, chosen, read_profiles
+from twinbed.model.problem import Place, Problem, listed, nearest
+from twinbed.model.profile import Profile
 from twinbed.model.run import Level
 from twinbed.model.sections import SectionReader
 from twinbed.model.study import Catalogue, Head, Study, seed_of
@@ -57,49 +56,7 @@ _STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _STUDY_NAME_ALLOWED = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"
 
 
-def read(text: str, filename: str, catalogue: Catalogue, overrides: tuple[str, ...], profile: str | None) -> Study:
-    """See ``study.load``."""
-    problems: list[Problem] = []
-    start = Place(filename, 1, 1)
-    root = parse(text, filename, problems)
-    if root is None:
-        raise StudyError(problems or [Problem.at(start, "", "is empty", f"a mapping with the keys {listed(KEYS)}")])
-    if not isinstance(root, Entries):
-        raise StudyError([*problems, Problem.at(root.place, "", "is not a mapping", f"a mapping with the keys {listed(KEYS)}")])
-    profiles = read_profiles(root, problems)
-    wanted = chosen(profile, profiles, problems)
-    study = None
-    # What -s mends or breaks is not the other profiles' business.
-    for each in (wanted,) if overrides else (None, *profiles.values()):
-        found: list[Problem] = []
-        made = _read_with(each, root, filename, text, catalogue, overrides, found)
-        study = made if each is wanted else study
-        known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
-        fresh = [problem for problem in found if (problem.file, problem.line, problem.column, problem.key) not in known]
-        problems += fresh if each is None else map(each.said, fresh)
-    if problems or study is None:
-        raise StudyError(problems)
-    return study
-
-
-def _read_with(
-    profile: Profile | None,
-    root: Entries,
-    filename: str,
-    text: str,
-    catalogue: Catalogue,
-    overrides: tuple[str, ...],
-    problems: list[Problem],
-) -> Study | None:
-    """The study with the changes of a profile, or as it stands, and then with the overrides."""
-    changeable = tuple(key for key in KEYS if key not in FIXED)
-    changed = root if profile is None else profile.put_in(root, changeable, problems)
-    for number, item in enumerate(overrides, start=1):
-        changed = override(changed, item, number, (KEYS[0], *changeable), problems)
-    return _Reader(changed, root, catalogue, problems).study(filename, text, overrides, profile)
-
-
-class _Reader:
+class StudyReader:
     def __init__(self, root: Entries, whole: Entries, catalogue: Catalogue, problems: list[Problem]) -> None:
         """``whole`` is the study without the changes of a profile and of -s."""
         self.root = root

@@ -136,6 +136,6 @@ def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str
     """The study that ``text`` describes, with the changes of one of its profiles and then ``-s`` overrides put in.
 
     Raises StudyError with every problem there is, in any of its profiles."""
-    from twinbed.model.reading import read  # reading builds a Study
+    from twinbed.model.loading import read  # reading builds a Study
 
     return read(text, filename, catalogue, tuple(overrides), profile)

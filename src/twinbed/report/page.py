@@ -16,7 +16,8 @@ from twinbed.report.document import document
 from twinbed.report.explained import explanations
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
-from twinbed.report.pivots import Table, as_tabular, footnotes, marks
+from twinbed.report.pivots import Table
+from twinbed.report.pivots_page import own_tables
 from twinbed.report.provenance import provenance
 from twinbed.report.quantities import Scaling, number, ratio, scaling, share
 from twinbed.report.variation import other_estimates, variation
@@ -58,7 +59,7 @@ def page(
     ``anova`` says of headline metrics; ``own`` the tables that the study file asks for."""
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *_own_tables(own), *_layers(tables, result, chain)]
+    sections = [*_verdicts(result), *own_tables(own), *_layers(tables, result, chain)]
     sections += [*explanations(explained), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
     body = "".join([_header(tables, result, bool(explained), bool(own)), "<main>", *sections])
@@ -160,17 +161,6 @@ def _measured(result: Result) -> Iterator[str]:
         heads = "".join(f'<th scope="col">{head}</th>' for head in ("Cell", "Testbed", "Mean ± interval", "n"))
         yield f'<h3>{escape(heading(metric.metric))}</h3><div class="scroll"><table><thead><tr>{heads}</tr></thead>'
         yield f"<tbody>{rows}</tbody></table></div>"
-
-
-def _own_tables(own: Sequence[Table]) -> Iterator[str]:
-    """Those that the study file asks for, each with the cautions of its numbers."""
-    if not own:
-        return
-    notes = marks(own)
-    yield '<section id="tables"><h2>Tables</h2>'
-    yield from (f"<h3>{escape(table.asked.title)}</h3>{as_tabular(table, notes).as_html()}" for table in own)
-    yield from (f'<p class="note">{escape(note)}</p>' for note in footnotes(notes))
-    yield "</section>"
 
 
 def _size(each: Comparison) -> float:
