@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.hosts.lab import cgroup_root, labs_folder
+from twinbed.hosts import cgroups
+from twinbed.hosts.lab import labs_folder
 from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
 
@@ -42,8 +43,7 @@ def site(tmp_path: Path, image: Image, probe: Path) -> Callable[..., Site]:
 def lab_remains() -> set[str]:
     """Everything on this machine that a lab could leave: processes, namespaces, mounts, devices, control groups, folders."""
     found = {f"folder {path}" for path in labs_folder().glob("twinbed-*")}
-    root = cgroup_root()
-    found |= {f"cgroup {path}" for path in (root.glob("twinbed-*") if root else ())}
+    found |= {f"cgroup {path}" for root in cgroups.roots() for path in root.glob("twinbed-*")}
     found |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
     found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
     for process in Path("/proc").glob("[0-9]*"):

@@ -8,12 +8,51 @@ import os
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 __version__: str
 
 class ArtifactError(ValueError):
     """An artifact that cannot be read: which file, where in it, what was expected there."""
+
+class LoessSummary(TypedDict):
+    observations: int
+    equivalent_parameters: float
+    """tr(L' L) of the map L from responses to the curve."""
+    trace: float
+    """tr(L)."""
+    delta_one: float
+    delta_two: float
+    residual_scale: float | None
+    """Of an observation of weight 1; None where the curve leaves nothing for residuals."""
+    degrees_of_freedom: float | None
+    """delta_one^2 / delta_two, of Student's t."""
+
+def loess(
+    x: Sequence[float] | npt.NDArray[np.float64],
+    y: Sequence[float] | npt.NDArray[np.float64],
+    span: float = 0.75,
+    degree: Literal[0, 1, 2] = 2,
+    family: Literal["gaussian", "symmetric"] = "gaussian",
+    surface: Literal["interpolate", "direct"] = "interpolate",
+    weights: Sequence[float] | npt.NDArray[np.float64] | None = None,
+    at: Sequence[float] | npt.NDArray[np.float64] | None = None,
+    level: float = 0.95,
+) -> tuple[pa.Table, LoessSummary]:
+    """LOESS of y over one predictor, as Cleveland, Devlin and Grosse (1988): the same curve, standard errors and degrees of
+    freedom as R's `loess(..., statistics = "exact")`. Ties in x are allowed; observations may be in any order.
+
+    `span` is the share of observations near a point that its polynomial is fitted to. `symmetric` resists outliers (four
+    fits with bisquare weights). `interpolate` is exact at vertices and cubic between them, and null outside the observations;
+    `direct` is exact everywhere, in time that grows with the square of the observations; beyond 1,000 of them its deltas are
+    the interpolating surface's. An observation's variance is taken as proportional to 1 / weight.
+
+    Columns, at each of `at` (by default at x): at, fit, standard_error, low, high (of the mean, at `level`); without `at` also
+    robustness, the weight that each observation's residual earned it. Raises ValueError where lengths differ, a number is not
+    finite, or the span takes too few observations, or only ones at one x.
+    """
 
 class CaptureSummary(TypedDict):
     packets: int

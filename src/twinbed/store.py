@@ -1,6 +1,6 @@
 """Opens a results folder: the study's outline, planned runs, run records, and the extracted tables.
 
-Knows no plugin.  Reads ``study.json``, ``looks.json``, ``study.yaml``, ``runs/<id>/run.json`` and
+Knows no plugin.  Reads ``study.json``, ``looks.json``, ``study.yaml``, ``links/<cell>.json``, ``runs/<id>/run.json`` and
 ``tables/<name>/part-<id>.parquet``; writes nothing.  A part counts only when it is listed by the file of the same name under
 ``tables/runs``, which is written last.
 A folder below ``runs`` without a ``run.json``, or with a name that starts with a dot, is a run that never finished.
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.looks import FILE as LOOKS
 from twinbed.model.looks import Looks
 from twinbed.model.record import Record
@@ -41,6 +42,7 @@ class Store:
     records: tuple[Record, ...]
     digests: Mapping[str, str]
     cautions: tuple[Caution, ...]
+    link_checks: tuple[LinkCheck, ...] = ()
 
     @classmethod
     def open(cls, path: Path) -> Store:
@@ -55,6 +57,7 @@ class Store:
             )
         study = _study(path)
         records, digests, cautions = _records(runs)
+        link_checks = _link_checks(path / "links", cautions)
         return cls(
             path=path,
             outline=_outline(path, study, records),
@@ -62,6 +65,7 @@ class Store:
             records=tuple(sorted(records, key=lambda record: (record.position, record.id))),
             digests=digests,
             cautions=tuple(cautions),
+            link_checks=link_checks,
         )
 
     def parts(self) -> tuple[str, ...]:
@@ -161,6 +165,17 @@ def _planned(path: Path, study: Mapping[str, Any]) -> Iterator[Planned]:
         raise StoreError(
             f"{path / 'study.json'} lists a run that lacks something: {error}", advice="`twinbed run` writes it anew"
         ) from error
+
+
+def _link_checks(folder: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
+    """One that cannot be read is left out, with a caution."""
+    found = []
+    for file in sorted(folder.glob("*.json")):
+        try:
+            found.append(LinkCheck.from_json(json.loads(file.read_bytes())))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            cautions.append(Caution(Kind.UNREADABLE, f"{file}: {type(error).__name__}: {error}; this link check is left out"))
+    return tuple(found)
 
 
 def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:

@@ -11,11 +11,12 @@ import pytest
 from twinbed.cli.main import run
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = re.findall(r"```console\n\$ twinbed (.*?)\n(.*?)```", (ROOT / "docs" / "analyse.md").read_text(), re.S)
+MANUAL = "".join((ROOT / "docs" / name).read_text() for name in ("analyse.md", "capacity.md"))
+EXAMPLES = re.findall(r"```console\n\$ twinbed (.*?)\n(.*?)```", MANUAL, re.S)
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 2
+    assert len(EXAMPLES) >= 3
 
 
 @pytest.mark.parametrize(("command", "printed"), EXAMPLES)

@@ -93,7 +93,14 @@ def test_a_program_is_asked_for_as_the_format_says(ends: tuple[FakeAgent, AgentH
     starting.start()
     channel, kind, body = agent.hear()
     assert kind == EXEC
-    assert json.loads(body) == {"argv": ["cat", "-n"], "env": {"A": "b"}, "cwd": "/tmp", "cpus": [1], "stdin": True}
+    assert json.loads(body) == {
+        "argv": ["cat", "-n"],
+        "env": {"A": "b"},
+        "cwd": "/tmp",
+        "cpus": [1],
+        "start_at_monotonic_s": None,
+        "stdin": True,
+    }
     chunks = []
     while (frame := agent.hear())[2]:
         assert frame[:2] == (channel, STDIN)

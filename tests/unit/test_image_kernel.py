@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import struct
 
+import pyarrow as pa
 import pytest
 
 from twinbed.image.kernel import uncompressed
@@ -26,6 +27,11 @@ def test_the_kernel_comes_out_whole() -> None:
     assert uncompressed(bzimage(lzma.compress(ELF) + size)) == ELF
 
 
+def test_newer_kernels_are_compressed_by_zstd() -> None:
+    packed = bytes(pa.Codec("zstd").compress(ELF))
+    assert uncompressed(bzimage(packed + struct.pack("<I", len(ELF)))) == ELF
+
+
 @pytest.mark.parametrize(
     ("image", "message"),
     [
@@ -33,7 +39,8 @@ def test_the_kernel_comes_out_whole() -> None:
         (bytes(4096), "not a bzImage"),
         (bzimage(lzma.compress(ELF), version=0x207), "boot protocol 2.07"),
         (bzimage(lzma.compress(ELF))[:-200], "truncated"),
-        (bzimage(b"\x28\xb5\x2f\xfd zstd"), "not compressed by xz: it begins with 28b52ffd"),
+        (bzimage(b"\x1f\x8b\x08 gzip"), "not compressed by xz or zstd: it begins with 1f8b08"),
+        (bzimage(b"\x28\xb5\x2f\xfd zstd" + struct.pack("<I", 9)), "the kernel at offset"),
         (bzimage(lzma.compress(b"MZ not a kernel")), "not an ELF file"),
         (bzimage(lzma.compress(ELF)[:20] + bytes(200)), "the kernel at offset"),
     ],

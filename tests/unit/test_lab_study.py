@@ -85,10 +85,11 @@ def test_a_whole_study(carry: Carry, folder: Folder) -> None:
     ended = [event for event in events if isinstance(event, RunEnded)]
     found = records(folder)
     assert [event.run.id for event in ended] == [run["id"] for run in sorted(found.values(), key=lambda run: run["position"])]
+    made = [phase for phase in Phase if phase is not Phase.LINK_CHECK]  # nothing is asked of these links
     phases = [event.phase for event in events if isinstance(event, PhaseBegan) and event.run.id == ended[0].run.id]
-    assert phases == list(Phase)
+    assert phases == made
     run = next(iter(found.values()))
-    assert set(run["phases"]) == {str(phase) for phase in Phase}
+    assert set(run["phases"]) == {str(phase) for phase in made}
     assert {item["path"] for item in run["artifacts"]} == {"artifacts/client/planted.json"}
     planned = json.loads((folder.path / "study.json").read_text())["runs"]
     assert {run["id"] for run in planned} == set(found)

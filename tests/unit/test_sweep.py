@@ -13,17 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from twinbed.hosts import cgroups
 from twinbed.hosts import lab as labs
-from twinbed.hosts.lab import PREFIX, cgroup_root, labs_folder, leftovers, open_lab
+from twinbed.hosts.cgroups import hierarchies
+from twinbed.hosts.lab import PREFIX, labs_folder, leftovers, open_lab
 
 HOLD = """
 import sys
 from pathlib import Path
+from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.lab import open_lab
 from twinbed.image import probe_path
 with open_lab(probe_path(), Path(sys.argv[1])) as lab:
-    if lab.cgroup:
-        (lab.cgroup / "client").mkdir()
+    lab.cgroups.host("client", Limits(memory_bytes=2**26) if "memory" in lab.cgroups.by_controller else Limits())
     print(lab.id, flush=True)
     sys.stdin.read()
 """
@@ -67,19 +69,20 @@ def dead(tmp_path: Path) -> Iterator[str]:
     while keepers(lab) and time.monotonic() < deadline:
         time.sleep(0.01)
     yield lab
-    for scratch, cgroup in leftovers():
+    for scratch, groups in leftovers():
         if scratch.name == f"{PREFIX}{lab}":
-            labs.remove(scratch, cgroup)
+            labs.remove(scratch, groups)
 
 
 def test_leftovers_are_named_then_removed_and_a_living_lab_stays(dead: str, probe: Path, tmp_path: Path) -> None:
-    root = cgroup_root()
-    remains = [labs_folder() / f"{PREFIX}{dead}", *([root / f"{PREFIX}{dead}"] if root else [])]
+    name = f"{PREFIX}{dead}"
+    there = hierarchies()
+    remains = [labs_folder() / name, *([there["memory"].root / name / "client"] if "memory" in there else [])]
     assert all(path.exists() for path in remains), "its keeper could not remove them"
     with open_lab(probe, tmp_path) as living:
         told = sweep("--dry-run")
         for path in remains:
-            assert str(path) in told
+            assert str(path).removesuffix("/client") in told
         assert living.id not in told
         assert all(path.exists() for path in remains)
 
@@ -87,7 +90,7 @@ def test_leftovers_are_named_then_removed_and_a_living_lab_stays(dead: str, prob
         assert dead in told and living.id not in told
         assert not any(path.exists() for path in remains)
         assert living.machine.run(["echo", "alive"]).text == "alive\n"
-        assert living.scratch.exists() and (living.cgroup is None or living.cgroup.exists())
+        assert living.scratch.exists() and (living.cgroups.unified is None or living.cgroups.unified.exists())
     assert dead not in sweep("--dry-run")
 
 
@@ -113,10 +116,10 @@ def test_a_lab_that_is_just_starting_is_no_leftover(
 
 def test_what_carries_no_id_is_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labs, "labs_folder", lambda: tmp_path)
-    monkeypatch.setattr(labs, "cgroup_root", lambda: None)
+    monkeypatch.setattr(cgroups, "roots", list)
     assert leftovers() == []
     (tmp_path / "mine").mkdir()
     (tmp_path / "twinbed-0123456789").mkdir()
-    assert leftovers() == [(tmp_path / "twinbed-0123456789", None)]
+    assert leftovers() == [(tmp_path / "twinbed-0123456789", ())]
     monkeypatch.setattr(labs, "labs_folder", lambda: tmp_path / "none")
     assert leftovers() == []

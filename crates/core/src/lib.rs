@@ -15,6 +15,7 @@
 //! | [`table`] | rows of any type | columns, and Parquet files of them |
 //! | [`syscall`] | traces of system calls by strace, perf, trace-cmd, sysdig, `twinbed-probe` | one event a call |
 //! | [`chain`] | calls | Markov chains: counts, comparison, walks |
+//! | [`loess`] | points with one predictor | a smooth curve with its standard errors |
 //! | [`proc`] | counter snapshots of `twinbed-probe counters` | long rows, differences, the kernel's log |
 //!
 //! Nothing here panics on input. What could not become a row is counted with its reason.
@@ -26,6 +27,7 @@ pub mod delays;
 pub mod error;
 pub mod flow;
 pub mod http;
+pub mod loess;
 pub mod log;
 pub mod packetisation;
 pub mod pair;

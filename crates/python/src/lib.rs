@@ -8,6 +8,7 @@ mod chain;
 mod datagrams;
 mod flows;
 mod http;
+mod loess;
 mod log;
 mod packetisation;
 mod pair;
@@ -29,6 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(http::ab_requests, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab_percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(http::wrk, module)?)?;
+    module.add_function(wrap_pyfunction!(loess::loess, module)?)?;
     module.add_function(wrap_pyfunction!(packetisation::packetisation, module)?)?;
     module.add_function(wrap_pyfunction!(packetisation::requests, module)?)?;
     module.add_function(wrap_pyfunction!(proc::counters, module)?)?;

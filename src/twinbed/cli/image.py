@@ -23,10 +23,15 @@ _FORMAT = click.option(
 
 @image.command()
 @click.option("--force", is_flag=True, help="Fetch the packages anew, even where the image is there.")
+@click.option("--kernel", metavar="PACKAGE", help="The same with another guest kernel, such as linux-image-6.12-amd64.")
 @_FORMAT
-def build(force: bool, form: str) -> None:
-    """Build the image from Debian packages, unless it is there. Progress goes to standard error."""
-    built = images.build(force=force, say=lambda line: click.echo(line, err=True))
+def build(force: bool, kernel: str | None, form: str) -> None:
+    """Build the image from Debian packages, unless it is there. Progress goes to standard error.
+
+    With --kernel it is an image beside the first, for testbeds whose guests are to run that kernel (kernel: PACKAGE).
+    """
+    spec = images.with_kernel(kernel) if kernel else images.TWINBED
+    built = images.build(force=force, say=lambda line: click.echo(line, err=True), spec=spec)
     click.echo(json.dumps(_described(built), indent=1) if form == "json" else str(built.rootfs.parent))
 
 

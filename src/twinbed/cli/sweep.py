@@ -17,11 +17,11 @@ def command(dry_run: bool) -> None:
     from twinbed.registry import PLUGINS
 
     found = leftovers()
-    for scratch, cgroup in found:
-        what = ", ".join(str(path) for path in (scratch, cgroup) if path is not None and path.exists())
+    for scratch, groups in found:
+        what = ", ".join(str(path) for path in (scratch, *groups) if path.exists())
         click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
-            remove(scratch, cgroup)
+            remove(scratch, groups)
     elsewhere = [left for driver in PLUGINS.drivers.values() if hasattr(driver, "leftovers") for left in driver.leftovers()]
     for left in elsewhere:
         click.echo(f"{'would remove' if dry_run else 'removing'} {left.what}")

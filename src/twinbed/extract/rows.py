@@ -117,7 +117,7 @@ def _read(
         seen.add(place)
         rows.values.append((value, known[value.metric]))
     rows.tables.extend(extracted.tables.items())
-    rows.cautions.extend(extracted.cautions)
+    rows.cautions.extend(caution for caution in extracted.cautions if caution not in rows.cautions)
     return done
 
 

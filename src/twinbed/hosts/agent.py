@@ -160,6 +160,11 @@ class AgentHost:
     bin: str = "/usr/bin"
     """Where twinbed's own programs are on this host."""
 
+    @property
+    def lost(self) -> bool:
+        """Its agent is gone."""
+        return self.connection.lost
+
     def start(
         self,
         argv: Sequence[str],

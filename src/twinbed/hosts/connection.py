@@ -107,6 +107,11 @@ class Connection:
                 raise self._lost
             return self._hello
 
+    @property
+    def lost(self) -> bool:
+        with self._changed:
+            return self._lost is not None
+
     def open(self, channel: Channel) -> int:
         with self._changed:
             if self._lost:

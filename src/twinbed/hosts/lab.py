@@ -2,7 +2,7 @@
 
 The process that holds it (``twinbed-probe lab``) ends when its control stream ends, by whatever signal its controller
 died; the kernel then ends everything in its PID namespace.  What namespaces cannot hold carries the lab's id: a scratch
-folder and a control group.  The lab's keeper removes both; ``sweep`` removes those of labs whose keeper died too.
+folder and control groups.  The lab's keeper removes them; ``sweep`` removes those of labs whose keeper died too.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import secrets
 import shutil
 import socket
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.hosts import process
+from twinbed.hosts import cgroups, process
 from twinbed.hosts.agent import PROBE, AgentHost, accept, listen
+from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
 from twinbed.model.plugin import MACHINE
@@ -31,13 +31,13 @@ _START_LIMIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """``machine`` runs programs inside the lab, beside its switches; ``scratch`` is its private folder;
-    ``cgroup`` its control group (v2), None where this machine lets us make none."""
+    """``machine`` runs programs inside the lab, beside its switches; ``scratch`` is its private folder; ``cgroups`` its control
+    groups."""
 
     id: str
     machine: AgentHost
     scratch: Path
-    cgroup: Path | None
+    cgroups: LabGroups
 
 
 def labs_folder() -> Path:
@@ -46,38 +46,29 @@ def labs_folder() -> Path:
     return base / f"twinbed-{os.geteuid()}"
 
 
-def cgroup_root() -> Path | None:
-    """The mount point of the unified control-group hierarchy, where this user may make groups in it."""
-    for root in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
-        if (root / "cgroup.procs").exists() and (root / "cgroup.controllers").exists():
-            return root if os.access(root, os.W_OK) else None
-    return None
-
-
 @contextlib.contextmanager
 def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
     """Hold a lab while the block runs. ``artifacts`` is where programs on the machine leave what is to be kept."""
     identity = secrets.token_hex(5)
     scratch = labs_folder() / f"{PREFIX}{identity}"
-    root = cgroup_root()
-    cgroup = root / f"{PREFIX}{identity}" if root else None
+    groups = LabGroups.of(scratch.name)
     with contextlib.ExitStack() as stack:
         labs_folder().mkdir(parents=True, exist_ok=True)
         with _folder_held(fcntl.LOCK_SH):
             scratch.mkdir(mode=0o700)
-            stack.callback(remove, scratch, cgroup)
+            stack.callback(remove, scratch, groups.folders)
             lock = os.open(scratch / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             stack.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if cgroup:
-            cgroup.mkdir()
+        if groups.unified:
+            groups.unified.mkdir()
         log = scratch / "lab.log"
         ours, theirs = socket.socketpair()
         with theirs:
             keeper = process.start(
                 [
                     *(str(probe), "lab", "--fd", str(theirs.fileno()), "--id", identity, "--scratch", str(scratch)),
-                    *(["--cgroup", str(cgroup)] if cgroup else []),
+                    *(word for folder in groups.folders for word in ("--cgroup", str(folder))),
                 ],
                 keep_open=[theirs.fileno()],
                 log=log,
@@ -91,7 +82,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
             said = log.read_text(errors="replace").strip() if log.exists() else ""
             raise HostError(f"the lab did not start: {error}{': ' if said else ''}{said}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
-        yield Lab(identity, machine, scratch, cgroup)
+        yield Lab(identity, machine, scratch, groups)
 
 
 @contextlib.contextmanager
@@ -118,38 +109,25 @@ def _end(control: socket.socket, wait: Callable[[], object]) -> None:
     wait()
 
 
-def remove(scratch: Path, cgroup: Path | None, *, limit_s: float = 5.0) -> None:
-    """Remove what a dead lab left. A control group can be removed once the kernel has reaped what was in it."""
+def remove(scratch: Path, groups: Sequence[Path], *, limit_s: float = 5.0) -> None:
+    """Remove what a dead lab left. Control groups that it never made are no matter."""
     shutil.rmtree(scratch, ignore_errors=True)
-    deadline = time.monotonic() + limit_s
-    while cgroup is not None and cgroup.exists():
-        for folder in sorted((path for path in cgroup.rglob("*") if path.is_dir()), reverse=True):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        try:
-            cgroup.rmdir()
-        except FileNotFoundError:
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise HostError(
-                    f"{cgroup}: the control group of a dead lab cannot be removed; something still runs in it"
-                ) from None
+    for folder in groups:
+        cgroups.remove(folder, limit_s=limit_s)
 
 
-def leftovers() -> Sequence[tuple[Path, Path | None]]:
-    """(scratch folder, control group) of labs that no living process holds."""
-    root = cgroup_root()
-    found: dict[str, tuple[Path, Path | None]] = {}
+def leftovers() -> Sequence[tuple[Path, tuple[Path, ...]]]:
+    """(scratch folder, control groups) of labs that no living process holds."""
+    found: dict[str, tuple[Path, ...]] = {}
     with _folder_held(fcntl.LOCK_EX):
         for scratch in labs_folder().glob(f"{PREFIX}*"):
             if not _held(scratch / "lock"):
-                found[scratch.name] = (scratch, None)
-        for cgroup in root.glob(f"{PREFIX}*") if root else ():
-            scratch = labs_folder() / cgroup.name
-            if not scratch.exists() or cgroup.name in found:
-                found[cgroup.name] = (scratch, cgroup)
-    return list(found.values())
+                found[scratch.name] = ()
+        for root in cgroups.roots():
+            for group in root.glob(f"{PREFIX}*"):
+                if group.name in found or not (labs_folder() / group.name).exists():
+                    found[group.name] = (*found.get(group.name, ()), group)
+    return [(labs_folder() / name, groups) for name, groups in found.items()]
 
 
 @contextlib.contextmanager

@@ -3,5 +3,6 @@
 from twinbed.image.assembly import build, find
 from twinbed.image.cache import Image, images
 from twinbed.image.probe import probe_path
+from twinbed.image.specification import TWINBED, with_kernel
 
-__all__ = ["Image", "build", "find", "images", "probe_path"]
+__all__ = ["TWINBED", "Image", "build", "find", "images", "probe_path", "with_kernel"]

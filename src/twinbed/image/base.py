@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.hosts.process import ProcessFailed, run
-from twinbed.image import cache, kernel, modules
+from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
-from twinbed.image.specification import Specification
+from twinbed.image.specification import TWINBED, Specification
 
 TOOLS = {
     "mmdebstrap": "mmdebstrap",
@@ -51,9 +51,14 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
     folder.mkdir()
     rootfs, download = folder / "rootfs", folder / "kernel"
     download.mkdir()
-    say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
-    _install(spec, rootfs, download)
-    _strip(rootfs)
+    if spec.kernel != TWINBED.kernel and (common := cache.current(f"base-{TWINBED.key}")):
+        say(f"fetching {spec.kernel}; all else is as it is in the image")
+        other_kernel.fetch(spec.kernel, download)
+        other_kernel.share(common / "rootfs", rootfs)
+    else:
+        say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
+        _install(spec, rootfs, download)
+        _strip(rootfs)
     say("taking the kernel and its modules")
     kernel_package, kernel_version = _take_kernel(spec, folder)
     packages = installed((rootfs / "var/lib/dpkg/status").read_text())
@@ -203,12 +208,15 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     home = folder / "rootfs/usr/lib/modules"
     home.mkdir(exist_ok=True)
     tree = kernel_modules.rename(home / version)
+    modules.decompress(tree)
     depmod = ["chroot", str(folder / "rootfs"), "/sbin/depmod", version]
     run(depmod)
     needs = modules.dependencies((tree / "modules.dep").read_text())
     try:
-        boot = modules.loading_order(needs, modules.named(needs, spec.boot_modules))
-        nics = modules.loading_order(needs, modules.named(needs, spec.nic_modules))
+        built_in = (tree / "modules.builtin").read_text().split()
+        boot = modules.loading_order(needs, modules.named(needs, spec.boot_modules, built_in))
+        wanted = [name for name in spec.nic_modules if spec.kernel == TWINBED.kernel or modules.drives(tree, name)]
+        nics = modules.loading_order(needs, modules.named(needs, wanted, built_in))
     except LookupError as error:
         raise ImageFailed(f"{package}: {error}") from None
     _copy_boot_modules(tree, folder / "modules", boot, [path for path in nics if path not in boot])

@@ -10,6 +10,7 @@ import lzma
 import struct
 
 _XZ = b"\xfd7zXZ\0"
+_ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def uncompressed(vmlinuz: bytes) -> bytes:
@@ -27,12 +28,22 @@ def uncompressed(vmlinuz: bytes) -> bytes:
     payload = vmlinuz[begin : begin + length]
     if len(payload) != length:
         raise ValueError(f"truncated: {length} bytes of kernel from offset {begin}, {len(payload)} there")
-    if not payload.startswith(_XZ):
-        raise ValueError(f"the kernel at offset {begin} is not compressed by xz: it begins with {payload[:6].hex()}")
-    try:
-        kernel = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)
-    except lzma.LZMAError as error:
-        raise ValueError(f"the kernel at offset {begin}: {error}") from None
+    kernel = _decompressed(payload, begin)
     if not kernel.startswith(b"\x7fELF"):
         raise ValueError(f"what is compressed at offset {begin} is not an ELF file")
     return kernel
+
+
+def _decompressed(payload: bytes, begin: int) -> bytes:
+    """The last four bytes of a zstd payload are the kernel's size."""
+    try:
+        if payload.startswith(_XZ):
+            return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)
+        if payload.startswith(_ZSTD):
+            import pyarrow as pa  # the standard library's own zstd comes with Python 3.14
+
+            (size,) = struct.unpack("<I", payload[-4:])
+            return bytes(pa.Codec("zstd").decompress(payload[:-4], size))
+    except (lzma.LZMAError, OSError) as error:
+        raise ValueError(f"the kernel at offset {begin}: {error}") from None
+    raise ValueError(f"the kernel at offset {begin} is not compressed by xz or zstd: it begins with {payload[:6].hex()}")

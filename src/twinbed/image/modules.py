@@ -1,10 +1,19 @@
-"""Which kernel modules are needed, and in which order they can be loaded. Pure functions over depmod's modules.dep."""
+"""Which kernel modules are needed, and in which order they can be loaded. Pure functions over depmod's
+modules.dep, but for those of a folder."""
 
 from __future__ import annotations
 
+import lzma
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+
+
+def decompress(tree: Path) -> None:
+    """Modules as a guest's first program loads them: newer kernels come with theirs compressed by xz."""
+    for packed in tree.rglob("*.ko.xz"):
+        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
+        packed.unlink()
 
 
 def dependencies(modules_dep: str) -> dict[str, tuple[str, ...]]:
@@ -18,14 +27,21 @@ def dependencies(modules_dep: str) -> dict[str, tuple[str, ...]]:
     return needs
 
 
-def named(needs: Mapping[str, object], names: Iterable[str]) -> list[str]:
-    """Paths of the modules of these names; LookupError names those that the kernel does not have."""
-    by_name = {_name(path): path for path in needs}
+def named(needs: Mapping[str, object], names: Iterable[str], built_in: Iterable[str] = ()) -> list[str]:
+    """Paths of the modules of these names, without those that are ``built_in`` (paths); LookupError names those that the kernel
+    does not have."""
+    by_name, inside = {_name(path): path for path in needs}, {_name(path) for path in built_in}
     wanted = [name.replace("-", "_") for name in names]
-    missing = [name for name in wanted if name not in by_name]
+    missing = [name for name in wanted if name not in by_name and name not in inside]
     if missing:
         raise LookupError(f"the kernel has no module {', '.join(missing)}")
-    return [by_name[name] for name in wanted]
+    return [by_name[name] for name in wanted if name in by_name]
+
+
+def drives(tree: Path, name: str) -> bool:
+    """Whether the kernel of this folder of modules has the driver ``name``, as a module or built in."""
+    listed = (tree / "modules.dep").read_text().splitlines() + (tree / "modules.builtin").read_text().splitlines()
+    return name.replace("-", "_") in {_name(line.partition(":")[0]) for line in listed}
 
 
 def matching(needs: Mapping[str, object], patterns: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 BUILDER = 2
 """Raised when the builder puts something else into an image for the same specification."""
@@ -97,3 +97,8 @@ class Specification:
 
 TWINBED = Specification()
 """The one image that every testbed runs."""
+
+
+def with_kernel(package: str) -> Specification:
+    """The same with another kernel: a Debian package of one, or the meta package that leads to it."""
+    return replace(TWINBED, kernel=package)

@@ -1,5 +1,5 @@
-"""One run, phase by phase: testbed up, settings held against what was read back, servers, warm-up, instruments, workload,
-artifacts collected, everything down.
+"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, instruments,
+workload, artifacts collected, everything down.
 
 Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
 in the folder.
@@ -10,18 +10,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
+from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
+from twinbed.lab.watch import Watch
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.plugin import Applied, Bed, Command, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05
 _EVIDENCE_LIMIT_S = 5.0
+_LOG_LIMIT_S = 30.0
 _COLLECT_LIMIT_S = 300.0
 
 
@@ -45,17 +49,40 @@ class Outcome:
     start_skew_s: float | None = None
 
 
-def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Callable[[Phase], None]) -> None:
-    """Carry out a run. Fills ``outcome`` as it goes, so that a failed run keeps what was learnt. Raises RunFailed."""
+class LinkChecks(Protocol):
+    """Where the checks of cells' links are kept."""
+
+    def of(self, run: Run) -> LinkCheck | None: ...
+
+    def keep(self, check: LinkCheck) -> None: ...
+
+
+def execute(
+    run: Run,
+    plugins: Any,
+    site: Site,
+    outcome: Outcome,
+    on_phase: Callable[[Phase], None],
+    link_checks: LinkChecks | None = None,
+) -> None:
+    """Carry out a run. Fills ``outcome`` as it goes, so that a failed run keeps what was learnt. Raises RunFailed.
+
+    ``link_checks``: the run's links are measured unless a run of its cell has done so; None: they are not.
+    """
+    checked = link_checks.of(run) if link_checks else None
+    if checked is not None and checked.reason is not None:
+        raise RunFailed(Phase.LINK_CHECK, f"{checked.reason} (measured in run {checked.run}; --retry-failed measures again)")
     driver = plugins.drivers[run.testbed.kind]
     workload = plugins.workloads[run.workload.kind]
     clock = Clock(outcome.phases, on_phase)
+    troubles: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
             # Its own limits hold while it comes up; a host that hangs later is ended by the clock.
             with clock.phase(Phase.UP):
                 bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, site))
-            stack.push(_evidence(bed, site))
+            watch = Watch(bed, site)
+            stack.push(_evidence(bed, site, watch, outcome, troubles))
             clock.hosts = tuple(bed.hosts.values())
             outcome.lab = bed.lab
             outcome.passport = bed.passport
@@ -69,6 +96,14 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                     bed.hosts[host].write(placed(path, bed.hosts[host]), content)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
+            if link_checks is not None and checked is None and linkcheck.asks(run.topology.link):
+                with clock.phase(Phase.LINK_CHECK, linkcheck.LIMIT_S):
+                    checked = linkcheck.measure(run, bed, site)
+                    if checked is not None:
+                        link_checks.keep(checked)
+                        if checked.reason is not None:
+                            raise HostError(checked.reason)
+            outcome.cautions += checked.cautions if checked is not None else ()
             stage = Stage(bed, site)
             stack.callback(stage.kill)
             with clock.phase(Phase.SERVE, _together(plan.servers)):
@@ -84,20 +119,25 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
             with clock.phase(Phase.INSTRUMENT, _together(measures)):
+                watch.begin()
                 instruments = stage.start(measures)
             with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
                 outcome.start_skew_s = all_at_once(plan.clients, bed, site)
                 outcome.cautions += _apart(outcome.start_skew_s)
                 still_there(servers + instruments)
+                if spoilt := bed.troubles():
+                    raise HostError("; ".join(spoilt))
             with clock.phase(Phase.COLLECT, _COLLECT_LIMIT_S):
                 stage.stop(instruments)
                 stage.stop(servers)
+                outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
             with clock.phase(Phase.DOWN):
                 stack.close()
     except HostError as error:
-        raise RunFailed(clock.current, clock.verdict or str(error)) from error
+        reason = clock.verdict or str(error)
+        raise RunFailed(clock.current, "; ".join([reason, *(said for said in troubles if said not in reason)])) from error
 
 
 def _apart(skew_s: float | None) -> list[Caution]:
@@ -123,12 +163,15 @@ def _together(commands: Sequence[Command]) -> float:
     return sum(command.limit_s for command in commands)
 
 
-def _evidence(bed: Bed, site: Site) -> Callable[..., None]:
-    """On the way out of a failed run: bring what its hosts have written so far, from those that still answer."""
+def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> Callable[..., None]:
+    """On the way out of a failed run: what has befallen its hosts, and what they have written so far, from those that still
+    answer."""
 
     def collect(kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or not issubclass(kind, HostError):
             return
+        troubles.extend(bed.troubles())
+        outcome.cautions += watch.end(limit_s=_EVIDENCE_LIMIT_S, complete=False)
         for name, host in bed.hosts.items():
             with contextlib.suppress(HostError):
                 host.collect(site.place(name), limit_s=_EVIDENCE_LIMIT_S)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.model.error import TwinbedError
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 
 _UNFINISHED = ".unfinished-"
@@ -58,6 +59,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.runs = self.path / "runs"
+        self.links = self.path / "links"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -118,20 +120,47 @@ class Folder:
 
     def set_aside(self, run: str) -> None:
         """Keep a failed run out of the way of another try: it is evidence, so it is moved, not removed."""
+        self._aside(self.runs / run, run)
+
+    def _aside(self, what: Path, name: str) -> None:
         aside = self.path / "failed"
         aside.mkdir(exist_ok=True)
-        places = (aside / f"{run}-{number}" for number in itertools.count(1))
-        (self.runs / run).rename(next(place for place in places if not place.exists()))
+        places = (aside / f"{name}-{number}" for number in itertools.count(1))
+        what.rename(next(place for place in places if not place.exists()))
 
     def discard(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
+    def link_check(self, cell: str) -> LinkCheck | None:
+        """What was measured of a cell's links; None where it has not been."""
+        file = self.links / f"{cell}.json"
+        try:
+            return LinkCheck.from_json(json.loads(file.read_text()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ResultsUnusable(
+                f"{file} cannot be read: {error!r}", advice="move it away to measure the links again"
+            ) from None
+
+    def keep_link_check(self, check: LinkCheck) -> None:
+        with disk_full_is_clear(self.path):
+            self.links.mkdir(exist_ok=True)
+        self.write(f"links/{check.cell}.json", json.dumps(check.to_json(), indent=1) + "\n")
+
+    def forget_link_check(self, cell: str) -> None:
+        """One that failed is moved aside, so that it is made again; another stays."""
+        check = self.link_check(cell)
+        if check is not None and check.reason is not None:
+            self._aside(self.links / f"{cell}.json", f"link-check-{cell}")
+
     def write(self, name: str, text: str) -> None:
         """Write a file at once or not at all."""
         with disk_full_is_clear(self.path):
-            partial = self.path / f".{name}.partial"
+            final = self.path / name
+            partial = final.with_name(f".{final.name}.partial")
             partial.write_text(text)
-            partial.replace(self.path / name)
+            partial.replace(final)
 
     def log(self, event: Mapping[str, Any]) -> None:
         with disk_full_is_clear(self.path), (self.path / "events.jsonl").open("a") as log:

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
-from twinbed.hosts.lab import Lab, cgroup_root, leftovers, open_lab
+from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.image import find, probe_path
 from twinbed.image.cache import root as cache_root
 from twinbed.links import bridge, openvswitch, shaping

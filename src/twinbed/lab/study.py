@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import twinbed
+from twinbed.hosts.processors import own_cpus
 from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.lab.folder import Folder, disk_full_is_clear
+from twinbed.lab.linkcheck import depends_on
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Phase, Run, Status
 
@@ -67,6 +69,7 @@ def carry_out(
             assert installed is not None
             if states[run.id] is not None:
                 folder.set_aside(run.id)
+                folder.forget_link_check(run.cell)
             ended = _one(run, plugins, folder, installed, listener)
             states[run.id] = ended.status
             made += 1
@@ -94,7 +97,7 @@ def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: boo
 
 def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
     unfinished = folder.begin(run.id)
-    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus())
     outcome = Outcome()
     started_s, started = time.time(), time.monotonic()
     failed_phase: Phase | None = None
@@ -107,7 +110,7 @@ def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener:
     try:
         try:
             with disk_full_is_clear(folder.path):
-                execute(run, plugins, site, outcome, on_phase)
+                execute(run, plugins, site, outcome, on_phase, _LinkChecks(folder))
         except RunFailed as failure:
             failed_phase, reason = failure.phase, failure.reason
         status = Status.FAILED if failed_phase else Status.COMPLETE
@@ -129,6 +132,20 @@ def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener:
         folder.discard(unfinished)
         raise
     return RunEnded(run, status, time.monotonic() - started, failed_phase, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _LinkChecks:
+    """In the results folder; one that was made with other settings does not count."""
+
+    folder: Folder
+
+    def of(self, run: Run) -> LinkCheck | None:
+        found = self.folder.link_check(run.cell)
+        return found if found is not None and found.settings == depends_on(run) else None
+
+    def keep(self, check: LinkCheck) -> None:
+        self.folder.keep_link_check(check)
 
 
 def _passport(outcome: Outcome, image: Image) -> dict[str, dict[str, Any]]:

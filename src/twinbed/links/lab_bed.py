@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
+from twinbed.hosts.processors import processors
 from twinbed.hosts.site import Site
 from twinbed.links import network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
@@ -17,7 +18,7 @@ from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.hostsettings import HostSettings, share_cpus
 from twinbed.model.plugin import MACHINE, Applied, Bed, Target
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,11 @@ class Ground:
 @dataclass(frozen=True, slots=True)
 class Made:
     """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
-    settings of its own kind, and more facts."""
+    settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None."""
 
     host: AgentHost
     read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
+    trouble: Callable[[], str | None] = lambda: None
 
 
 class Maker(Protocol):
@@ -74,16 +76,20 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
     ):
         ground = Ground(stack, lab, fabric, site)
 
+        troubles: dict[str, Callable[[], str | None]] = {}
+
         def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
             maker, nics = maker_of[name], plan.nics[name]
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))
+            troubles[name] = made.trouble
             host, forwards = made.host, name in plan.routers
-            network.configure(host, nics, topology.link, settings)
+            link = _without_emulation(topology.link) if forwards else topology.link
+            network.configure(host, nics, link, settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
-            applied = network.applied(host, nics, topology.link, settings)
+            applied = network.applied(host, nics, link, settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
@@ -98,23 +104,32 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             addresses=plan.addresses,
             targets=[
                 *fabric.targets(),
-                *(Target(name, {DEVICES[0]: name}, maker_of[name].own_kernel) for name in plan.addresses),
+                *(
+                    Target(name, {nic.device: name for nic in nics}, maker_of[name].own_kernel)
+                    for name, nics in plan.nics.items()
+                ),
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
                 **{
-                    name: {**describe(machine, None), **fabric.switches[name].facts()}
+                    name: {**describe(machine, None), **processors(machine), **fabric.switches[name].facts()}
                     for name, machine in fabric.machines.items()
                 },
                 **{host.name: facts for host, _, facts in answers},
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
             lab=lab.id,
+            troubles=lambda: [said for name in plan.nics if (said := troubles[name]()) is not None],
         )
 
 
 def _role(host: str) -> str:
     return host.rstrip("0123456789")
+
+
+def _without_emulation(link: Link) -> Link:
+    """What a router makes of a link as any host does: what ``emulated_at: hosts`` asks for is made by clients and servers."""
+    return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": None})
 
 
 def _emulate(router: AgentHost, topology: Topology) -> None:

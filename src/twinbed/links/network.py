@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from twinbed.hosts.agent import AgentHost
-from twinbed.hosts.error import HostError
+from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
 from twinbed.links.layout import Nic
@@ -93,8 +94,24 @@ def applied_sysctls(host: AgentHost, settings: HostSettings) -> list[Applied]:
 
 
 def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
-    if asked := settings.offloads():
-        host.run(["ethtool", "-K", nic, *(word for pair in asked.items() for word in pair)])
+    """Raises HostError with what the NIC's driver does not let be changed."""
+    asked = settings.offloads()
+    if not asked:
+        return
+    done = host.run(["ethtool", "-K", nic, *(word for pair in asked.items() for word in pair)], check=False)
+    if done.code == 0:
+        return
+    features = host.run(["ethtool", "-k", nic]).text
+    found = offloads(features)
+    refused = [name for name, value in asked.items() if found[name] != value]
+    if not refused:
+        raise ProgramFailed(host.name, ("ethtool", "-K", nic), done.why, done.stderr)
+    driver = re.search(r"driver: (.*)", host.run(["ethtool", "-i", nic], check=False).text)
+    raise HostError(
+        f"{host.name}: {nic} cannot have {', '.join(f'{name} {asked[name]}' for name in refused)}: its driver"
+        f" {driver[1] if driver else 'of no name'} says `{done.stderr.decode(errors='replace').strip()}`;"
+        f" leave {', '.join(refused)} as it is, or choose another NIC"
+    )
 
 
 def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:

@@ -56,8 +56,8 @@ class Kind(Enum):
         "distrust this run; see the kernel log in its folder",
     )
     CLOCK_STEP = (
-        "a host's clock was stepped during the run",
-        "one-way delays of the run are missing where they need it; stop what sets the clock (ntpdate, date -s) while measuring",
+        "a clock was set while the run was on",
+        "distrust times of the day and one-way delays of this run; stop what sets the clock (ntpd, chronyd, the hypervisor)",
     )
     CLOCKS_APART = (
         "the hosts' clocks are neither shared nor synchronised well enough for one-way delays",
@@ -67,6 +67,14 @@ class Kind(Enum):
     ABOVE_LINK_RATE = (
         "goodput above what the link can carry",
         "the shaper counts no preamble, gap or checksum of frames, and lets its burst through: take it for the link's limit",
+    )
+    LINK_NOT_FILLED = (
+        "the link check could not fill a link",
+        "that the link is no faster than asked was seen only up to the figure in the detail; that it is as fast was not",
+    )
+    LINK_UNTOLD = (
+        "the link check could not tell the link from its hosts",
+        "hosts that pause look like delay and bursts; check on a quieter machine, or take what was measured for the link's",
     )
     SOFTWARE_CPU = (
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",

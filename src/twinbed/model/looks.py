@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from twinbed.model.caution import Caution
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.units import Duration
 
@@ -112,6 +113,10 @@ class AsOf:
     @property
     def cautions(self) -> Sequence[Caution]:
         return self.tables.cautions
+
+    @property
+    def link_checks(self) -> Sequence[LinkCheck]:
+        return self.tables.link_checks
 
     def table(self, name: str) -> pa.Table:
         """The whole table: readers take the rows of the records that there are."""

@@ -135,6 +135,9 @@ class Bed:
     cautions: Sequence[Caution] = ()
     lab: str = ""
     """The id of the lab it is in."""
+    troubles: Callable[[], Sequence[str]] = tuple
+    """What has befallen hosts that spoils a run whether or not its programs noticed: a guest that ended, memory that ran out.
+    May be asked at any time."""
 
 
 @dataclass(frozen=True, slots=True)

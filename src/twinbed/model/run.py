@@ -31,6 +31,8 @@ class Phase(StrEnum):
 
     UP = "up"
     CONFIGURE = "configure"
+    LINK_CHECK = "link-check"
+    """Before the first run of a cell."""
     SERVE = "serve"
     WARM_UP = "warm-up"
     INSTRUMENT = "instrument"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from twinbed.model.caution import Caution
+from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.looks import Looks
 from twinbed.model.record import Record
 from twinbed.model.run import Level
@@ -61,6 +62,11 @@ class Tables(Protocol):
     @property
     def cautions(self) -> Sequence[Caution]:
         """About the results folder itself."""
+        ...
+
+    @property
+    def link_checks(self) -> Sequence[LinkCheck]:
+        """What was measured of each cell's links."""
         ...
 
     def table(self, name: str) -> pa.Table:

@@ -15,6 +15,7 @@ from twinbed.model.result import Result
 from twinbed.model.run import Status
 from twinbed.model.tables import Tables
 from twinbed.report.facts import Fact, applied, passports, shown
+from twinbed.report.links import links
 from twinbed.report.quantities import duration, share
 from twinbed.report.words import cell_title
 
@@ -27,7 +28,7 @@ def provenance(tables: Tables, result: Result) -> Iterator[str]:
     outline = tables.outline
     testbeds = sorted(outline.testbeds, key=lambda name: name != outline.reference)
     yield from _cautions(result)
-    yield from _testbeds(testbeds, passports(tables), applied(tables))
+    yield from _testbeds(tables, testbeds, passports(tables), applied(tables))
     yield from _runs(tables)
     yield from _repeat(tables)
 
@@ -53,7 +54,7 @@ def _code(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _testbeds(testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[str]:
+def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[str]:
     yield '<section id="testbeds"><h2>Testbeds</h2>'
     differing = [fact for fact in facts if fact.differs(testbeds)]
     same = [fact for fact in facts if not fact.differs(testbeds)]
@@ -74,6 +75,7 @@ def _testbeds(testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence
         yield f"<p>{len(settings)} settings were read back from the system after they were set.</p>"
         yield f'<details class="print"{" open" if len(settings) <= 12 else ""}><summary>All settings</summary>'
         yield _settings(testbeds, settings) + "</details>"
+    yield from links(tables)
     yield "</section>"
 
 

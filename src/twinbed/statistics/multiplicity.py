@@ -15,3 +15,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = highest
     return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Benjamini and Hochberg's step-up adjustment (1995, J. R. Stat. Soc. B 57:289): rejecting where the result is at most
+    alpha keeps the expected share of false rejections at alpha, for independent or positively dependent tests."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index], reverse=True)
+    adjusted = [1.0] * len(p_values)
+    lowest = 1.0
+    for before, index in enumerate(order):
+        lowest = min(lowest, p_values[index] * len(p_values) / (len(p_values) - before))
+        adjusted[index] = lowest
+    return adjusted

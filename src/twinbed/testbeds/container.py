@@ -10,7 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
+from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
+from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.links.lab_bed import Ground, Made, lab_bed
@@ -19,13 +23,23 @@ from twinbed.model.caution import Caution
 from twinbed.model.hostsettings import HostSettings
 from twinbed.model.plugin import Applied, Bed, Check
 from twinbed.model.topology import Topology
+from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
 _START_LIMIT_S = 10.0
 
 
 class ContainerSettings(HostSettings):
-    """Nothing beyond what all hosts have."""
+    """``cpus: auto`` of all hosts is held by a cpuset where the machine has them, else by affinity alone."""
+
+    cpu_quota: float | None = Field(
+        None, ge=0.01, le=1024, description="CPUs' worth of time that each container may use, such as 0.5; null: no limit"
+    )
+    memory: Size | None = Field(
+        None,
+        ge=16 * 2**20,
+        description="that each container may use, with its files in memory; beyond it programs are killed and the run fails",
+    )
 
     def estimate_seconds(self) -> float:
         """What a run takes beside its workload."""
@@ -42,7 +56,8 @@ class Container:
         return [
             Check(
                 "overlay file system", overlay, "in the kernel" if overlay else "not in /proc/filesystems", "modprobe overlay"
-            )
+            ),
+            *(cgroups.check(controller) for controller in _limits(params, None).controllers),
         ]
 
     def up(self, params: ContainerSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
@@ -65,16 +80,15 @@ class ContainerMaker:
         scratch = lab.scratch / name
         scratch.mkdir()
         artifacts = site.place(name)
+        limits = _limits(self.settings, cpus if "cpuset" in lab.cgroups.by_controller else None)
+        groups = lab.cgroups.host(name, limits)
         with listen(lab.scratch / f"{name}.sock") as server:
             command = [
                 *("twinbed-probe", "container", "--root", str(site.image.rootfs), "--scratch", str(scratch)),
                 *("--hostname", name, "--connect", str(lab.scratch / f"{name}.sock")),
                 *("--bind", f"{artifacts}:{_ARTIFACTS}", "--bind", f"{site.probe}:/usr/bin/twinbed-probe:ro"),
             ]
-            if lab.cgroup:
-                cgroup = lab.cgroup / name
-                cgroup.mkdir()
-                command += ["--cgroup", str(cgroup)]
+            command += [word for group in groups.join for word in ("--cgroup", str(group))]
             running = lab.machine.start(command, cpus=cpus)
             pid = running.started()
             connection = accept(server, name, running, _START_LIMIT_S)
@@ -90,12 +104,24 @@ class ContainerMaker:
 
         def read_back(facts: Mapping[str, Any]) -> tuple[list[Applied], dict[str, Any]]:
             found = cpus_allowed(host.read("/proc/self/status").decode())
-            return [Applied(name, "cpus", cpus, found, "/proc/self/status")], {}
+            pinned = Applied(name, "cpus", cpus, found, "/proc/self/status")
+            return [pinned, *groups.applied(name, limits)], {"control groups": groups.kinds()}
 
-        return Made(host, read_back)
+        def trouble() -> str | None:
+            killed = groups.out_of_memory()
+            limit = format_size(limits.memory_bytes or 0)
+            return (
+                f"{name}: out of memory: the kernel killed {killed} of its programs at its limit of {limit}" if killed else None
+            )
+
+        return Made(host, read_back, trouble)
 
     def cautions(self) -> Sequence[Caution]:
         return []
+
+
+def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None) -> Limits:
+    return Limits(settings.cpu_quota, settings.memory, cpus)
 
 
 container = Container()

@@ -11,6 +11,9 @@ from twinbed.cli.lazy import Lazy, LazyGroup
 COMMANDS: Mapping[str, Lazy] = {
     "anova": Lazy("twinbed.cli.analyse.anova", "command", "Which factors matter: analysis of variance."),
     "regression": Lazy("twinbed.cli.analyse.regression", "command", "By how much: a linear model of factors and numbers."),
+    "capacity": Lazy("twinbed.cli.analyse.capacity", "command", "How many fit: the largest N that keeps an objective."),
+    "contention": Lazy("twinbed.cli.analyse.contention", "command", "Where rates bend, and whether the machine shows it."),
+    "anomaly": Lazy("twinbed.cli.analyse.anomaly", "command", "Are several faster than one, and what moves with it."),
 }
 
 
@@ -23,4 +26,5 @@ def group() -> None:
     twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
     twinbed analyse anova measurements.csv --response loss --factor receivers
     twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
+    twinbed analyse capacity results/ --response loss --at-most 0.01      how many pairs fit
     """

@@ -10,6 +10,7 @@ from statistics import median
 from twinbed import _core
 from twinbed.instruments.counters.place import Place
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.kernel_log import nic_trouble
 from twinbed.model.plugin import MACHINE
 
 IDLE_SHARE = 0.02
@@ -18,9 +19,6 @@ STEAL_SHARE = 0.01
 SHORT = 0.5
 """Intervals shorter than this share of the longest are left out: the last one ends when the instrument is stopped."""
 
-NIC_TROUBLE = re.compile(
-    r"NETDEV WATCHDOG|transmit queue .* timed out|Detected Tx Unit Hang|Reset adapter|NIC Link is Down", re.IGNORECASE
-)
 _CPU_TICKS = re.compile(r"(cpu\d+)\.(user|nice|system|idle|iowait|irq|softirq|steal)_ticks")
 _IDLE = frozenset({"idle", "iowait"})
 
@@ -43,10 +41,8 @@ def doubts(place: Place) -> Iterator[Caution]:
 
 def log_doubts(place: Place) -> Iterator[Caution]:
     """About a place's NICs, from its kernel's log, and about the log."""
-    trouble = [text for text in place.log["text"].to_pylist() if NIC_TROUBLE.search(text)]
-    if trouble:
-        more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
-        yield Caution(Kind.NIC_RESET, f"{_shown(place)}: {trouble[0]}{more}")
+    if trouble := nic_trouble(_shown(place), place.log["text"].to_pylist()):
+        yield trouble
     lost = int(place.facts["lost"])
     if lost:
         yield Caution(Kind.UNREADABLE, f"{place.name}: {lost} records of the kernel log were overwritten before they were read")

@@ -10,7 +10,8 @@ Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``pa
 
 Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or
 splits after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but
-acknowledgements that the receiver never sent, because it got segments joined, stay unsent.
+acknowledgements that the receiver never sent, because it got segments joined, stay unsent.  The probes of the instrument
+``latency`` are left out: they are no packets of the workload.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed import _core
-from twinbed.instruments.packets import link, path, tcpdump
+from twinbed.instruments.packets import link, path
 from twinbed.instruments.packets.metrics import METRICS
+from twinbed.model import tcpdump
 from twinbed.model.metric import Value
-from twinbed.model.plugin import MACHINE, Command, Extracted, Target
+from twinbed.model.plugin import MACHINE, PROBE_PORT, Command, Extracted, Target
 from twinbed.model.units import Size
+
+WITHOUT_PROBES = (
+    f"not udp port {PROBE_PORT}"
+    f" and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == {PROBE_PORT} or icmp[30:2] == {PROBE_PORT}))"
+)
+"""Nor what says that nobody took the last probe: an ICMP error quotes the datagram's ports."""
 
 
 class PacketsParams(BaseModel):
@@ -56,7 +64,13 @@ class Packets:
         if target.name != MACHINE:
             return ()
         return [
-            tcpdump.command(interface, host, snaplen=params.snaplen, buffer_bytes=params.buffer)
+            tcpdump.command(
+                interface,
+                f"{host}.pcap",
+                snaplen=params.snaplen,
+                buffer_bytes=params.buffer,
+                expression=(WITHOUT_PROBES,),
+            )
             for interface, host in sorted(target.interfaces.items())
         ]
 

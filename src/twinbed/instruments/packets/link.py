@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.instruments.packets import tcpdump
 from twinbed.instruments.packets.metrics import COUNTED, MEASURED, value
+from twinbed.model import tcpdump
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Value
 

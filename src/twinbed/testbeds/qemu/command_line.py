@@ -22,6 +22,7 @@ KERNEL_ARGUMENTS = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
 _LINK_AT_ONCE = {"e1000": ",autonegotiation=off"}
 """QEMU's e1000 else negotiates its link for half a second, and Linux's driver that finds none looks again after two."""
 _FIRST_NIC_SLOT = 16
+EMULATED_CPU = "Nehalem,+rdrand"
 EMULATED_ARGUMENTS = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
     " rcupdate.rcu_expedited=1 nowatchdog"
@@ -39,24 +40,23 @@ class Sockets:
 
 
 def command_line(
-    name: str, settings: QemuSettings, accelerator: str, image: Image, sockets: Sockets, nics: Sequence[Nic]
+    name: str,
+    settings: QemuSettings,
+    accelerator: str,
+    image: Image,
+    sockets: Sockets,
+    nics: Sequence[Nic],
+    vhost: bool = False,
 ) -> tuple[str, ...]:
     """A guest may be without NICs, as for a proof that it boots. They are eth0, eth1 in the order given: on PCI slots from 16
     on, above all others and in turn."""
     hardware = accelerator == "kvm"
     arguments = KERNEL_ARGUMENTS if hardware else f"{KERNEL_ARGUMENTS} {EMULATED_ARGUMENTS}"
-    network: list[str] = []
-    for number, nic in enumerate(nics):
-        options = (
-            f"netdev=net{number},mac={nic.mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
-        )
-        network += ["-netdev", f"tap,id=net{number},ifname={nic.port},script=no,downscript=no"]
-        network += ["-device", f"{settings.nic},{options}"]
     return (
         *(PROGRAM, "-name", name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         # q35 boots quicker than pc: its interrupts need no ACPI links. Nehalem spares TCG what it emulates slowly.
-        *("-machine", "q35", "-accel", "kvm" if hardware else "tcg,thread=multi"),
-        *("-cpu", "host" if hardware else "Nehalem,+rdrand"),
+        *("-machine", settings.machine, "-accel", "kvm" if hardware else "tcg,thread=multi"),
+        *("-cpu", settings.cpu or ("host" if hardware else EMULATED_CPU)),
         *("-smp", str(settings.vcpus), "-m", f"{settings.megabytes()}M"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
         *("-append", f"{arguments} twinbed.port={AGENT_PORT} twinbed.host={name}"),
@@ -66,5 +66,20 @@ def command_line(
         *("-device", "virtio-serial-pci", "-device", f"virtserialport,chardev=agent,name={AGENT_PORT}"),
         *("-serial", f"file:{sockets.console}"),
         *("-qmp", f"unix:{sockets.monitor},server=on,wait=off"),
-        *network,
+        *(word for number, nic in enumerate(nics) for word in _nic(number, nic, settings, vhost)),
     )
+
+
+def _nic(number: int, nic: Nic, settings: QemuSettings, vhost: bool) -> tuple[str, ...]:
+    tap = f"tap,id=net{number},ifname={nic.port},script=no,downscript=no"
+    options = (
+        f"netdev=net{number},mac={nic.mac},addr={_FIRST_NIC_SLOT + number:#x},romfile={_LINK_AT_ONCE.get(settings.nic, '')}"
+    )
+    if settings.queues > 1:
+        tap += f",queues={settings.queues}"
+        # An interrupt for each queue in each direction, one for control, one for changes of the configuration.
+        options += f",mq=on,vectors={2 * settings.queues + 2}"
+    if vhost:
+        tap += ",vhost=on"
+    options += "".join(f",{feature}={value}" for feature, value in settings.features().items())
+    return "-netdev", tap, "-device", f"{settings.nic},{options}"

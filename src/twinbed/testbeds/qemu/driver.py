@@ -6,28 +6,30 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from twinbed.hosts.agent import AgentHost, cpus_allowed
+from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Installed, Site
-from twinbed.image import find, probe_path
+from twinbed.image import find, probe_path, with_kernel
+from twinbed.image.modules import drives
 from twinbed.links.lab_bed import Ground, Made, lab_bed
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.plugin import Applied, Bed, Check
+from twinbed.model.plugin import Bed, Check
 from twinbed.model.topology import Topology
-from twinbed.testbeds.qemu import monitor, trial
+from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
 from twinbed.testbeds.qemu.accelerator import prove
 from twinbed.testbeds.qemu.command_line import PROGRAM
-from twinbed.testbeds.qemu.guest import Guest, boot
-from twinbed.testbeds.qemu.settings import QemuSettings
+from twinbed.testbeds.qemu.guest import boot, trouble
+from twinbed.testbeds.qemu.kernel import image_with
+from twinbed.testbeds.qemu.read_back import read_back, set_queues
+from twinbed.testbeds.qemu.settings import DRIVERS, VIRTIO, QemuSettings
+from twinbed.testbeds.qemu.vhost import vhost
 
 _BOOT_LIMIT_S = 60.0
+"""For as many guests as there are CPUs; for more of them in proportion."""
 _TUN = "/dev/net/tun"
-_DRIVERS = {"e1000": "e1000", "e1000e": "e1000e", "virtio-net-pci": "virtio_net", "vmxnet3": "vmxnet3", "rtl8139": "8139cp"}
-"""The guest kernel's driver for each of QEMU's NIC models."""
 
 
 class Qemu:
@@ -42,6 +44,10 @@ class Qemu:
             Check("QEMU", program is not None, program or f"no {PROGRAM}", f"{sudo}apt-get install qemu-system-x86"),
             _taps(sudo),
         ]
+        if program is not None:
+            checks += abilities.asked(params)
+        if params.kernel is not None:
+            checks.append(_kernel(params, sudo))
         if params.accelerator == "kvm" and (image := find()) is not None:
             proof = prove(image, probe_path())
             checks.append(Check("KVM", proof.kvm, proof.found, "in the study file: accelerator: auto, which takes TCG here"))
@@ -66,30 +72,56 @@ class GuestMaker:
     own_kernel = True
 
     def __init__(self, settings: QemuSettings, site: Site) -> None:
-        proof = prove(site.image, site.probe) if settings.accelerator == "auto" else None
+        self._image = image_with(settings.kernel, site.image)
+        proof = prove(self._image, site.probe) if settings.accelerator == "auto" else None
         self.settings = settings
         self.cpus_each = settings.vcpus
         self.accelerator = settings.accelerator if proof is None else ("kvm" if proof.kvm else "tcg")
         self._why = proof.found if proof else "as asked"
+        can, found = vhost() if settings.nic == VIRTIO and settings.vhost != "off" else (False, "")
+        if settings.vhost == "on" and not can:
+            raise HostError(f"vhost: on, but {found}")
+        self._vhost = can
 
     def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:
+        settings = self.settings
         for nic in nics:
-            ground.fabric.attach_guest(nic)
+            ground.fabric.attach_guest(nic, settings.queues)
         machine = ground.fabric.machines[nics[0].machine]
+        guests = len(ground.fabric.layout.nics)
         guest = boot(
             ground.stack,
             ground.lab,
             machine,
             name,
-            self.settings,
+            settings,
             self.accelerator,
-            ground.site.image,
+            self._image,
             evidence=ground.site.place(name),
             nics=nics,
             cpus=cpus,
-            limit_s=_BOOT_LIMIT_S,
+            limit_s=_BOOT_LIMIT_S * max(1.0, guests * settings.vcpus / len(ground.site.cpus)),
+            vhost=self._vhost,
         )
-        return Made(guest.host, partial(_read_back, machine, guest, self.settings, self.accelerator, cpus))
+        if cpus:
+            threads = [int(cpu["thread-id"]) for cpu in monitor.ask(guest.monitor, name)["query-cpus-fast"]]
+            pinning.pin(machine, threads, cpus)
+        set_queues(guest.host, settings, nics)
+        return Made(
+            guest.host,
+            lambda facts: read_back(
+                machine,
+                guest,
+                settings,
+                self.accelerator,
+                kernel=self._image.kernel_version,
+                nics=nics,
+                cpus=cpus,
+                vhost_used=self._vhost,
+                facts=facts,
+            ),
+            partial(trouble, guest),
+        )
 
     def cautions(self) -> Sequence[Caution]:
         if self.accelerator == "tcg":
@@ -107,39 +139,17 @@ def _taps(sudo: str) -> Check:
     return Check("tap devices", True, f"{_TUN} can be opened")
 
 
-def _read_back(
-    machine: AgentHost,
-    guest: Guest,
-    params: QemuSettings,
-    accelerator: str,
-    cpus: Sequence[int] | None,
-    facts: Mapping[str, Any],
-) -> tuple[list[Applied], dict[str, Any]]:
-    name = guest.host.name
-    said = monitor.ask(guest.monitor, name)
-    version = said["query-version"]["qemu"]
-    running_on = {
-        cpus_allowed(machine.read(f"/proc/{guest.process.pid}/task/{cpu['thread-id']}/status").decode())
-        for cpu in said["query-cpus-fast"]
-    }
-    applied = [
-        Applied(name, "accelerator", accelerator, "kvm" if said["query-kvm"]["enabled"] else "tcg", "QMP query-kvm"),
-        Applied(name, "vcpus", params.vcpus, len(said["query-cpus-fast"]), "QMP query-cpus-fast"),
-        Applied(
-            *(name, "memory", params.megabytes() * 2**20, said["query-memory-size-summary"]["base-memory"]),
-            "QMP query-memory-size-summary",
-        ),
-        Applied(name, "nic", _DRIVERS[params.nic], facts["NIC driver"], "ethtool -i, in the guest"),
-        Applied(
-            name, "cpus", cpus, running_on.pop() if len(running_on) == 1 else sorted(running_on), "/proc/PID/task/TID/status"
-        ),
-    ]
-    return applied, {
-        "QEMU": f"{version['major']}.{version['minor']}.{version['micro']}",
-        "accelerator": accelerator,
-        "NIC model": params.nic,
-        "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode().strip()),
-    }
+def _kernel(params: QemuSettings, sudo: str) -> Check:
+    what = f"guest kernel {params.kernel}"
+    image = find(with_kernel(str(params.kernel)))
+    if image is None:
+        return Check(what, False, "no image with it", f"{sudo}twinbed image build --kernel {params.kernel}")
+    driver = DRIVERS[params.nic]
+    if not drives(image.rootfs / "usr/lib/modules" / image.kernel_version, driver):
+        return Check(
+            what, False, f"it has no driver {driver} for {params.nic}", "another nic, or a kernel that is no cloud kernel"
+        )
+    return Check(what, True, f"{image.digest}, kernel {image.kernel_version}")
 
 
 qemu = Qemu()

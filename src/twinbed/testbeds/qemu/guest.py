@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import time
 from collections.abc import Sequence
@@ -19,6 +20,10 @@ from twinbed.testbeds.qemu.settings import QemuSettings
 
 ARTIFACTS = "/run/twinbed"
 CONSOLE = "console.txt"
+_END_LIMIT_S = 2.0
+_LAST_WORDS = re.compile(r"Kernel panic|BUG:|Oops:|Out of memory:")
+_STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
+_LINES = 3
 
 
 class GuestLost(HostError):
@@ -33,7 +38,10 @@ class GuestLost(HostError):
 class Guest:
     host: AgentHost
     process: Running
+    pid: int
+    """QEMU's, on its machine."""
     monitor: Path
+    console: Path
     seconds: float
     """From the start of QEMU to the agent's greeting."""
 
@@ -51,6 +59,7 @@ def boot(
     nics: Sequence[Nic],
     cpus: Sequence[int] | None,
     limit_s: float,
+    vhost: bool = False,
 ) -> Guest:
     """Boot a guest on a machine of the lab and wait for its agent.
 
@@ -58,9 +67,9 @@ def boot(
     started = time.monotonic()
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     with listen(sockets.agent) as server:
-        process = machine.start(command_line(name, settings, accelerator, image, sockets, nics), cpus=cpus)
+        process = machine.start(command_line(name, settings, accelerator, image, sockets, nics, vhost), cpus=cpus)
         stack.callback(_end, process)
-        process.started()
+        pid = process.started()
         connection = accept(server, name, process, limit_s)
     stack.callback(connection.close)
     try:
@@ -70,7 +79,29 @@ def boot(
     seconds = time.monotonic() - started
     host = AgentHost(name, connection, ARTIFACTS)
     host.run(["mkdir", ARTIFACTS])
-    return Guest(host, process, sockets.monitor, seconds)
+    return Guest(host, process, pid, sockets.monitor, sockets.console, seconds)
+
+
+def trouble(guest: Guest) -> str | None:
+    """What ended a guest, with what its kernel said last; None where QEMU still runs.
+
+    A guest whose kernel panics ends its QEMU, a little after its agent is lost."""
+    with contextlib.suppress(HostError):
+        guest.process.until(lambda: guest.process.ended, _END_LIMIT_S if guest.host.lost else 0.0)
+    if not guest.process.ended:
+        return None
+    panic = _panic(guest.console)
+    return f"{guest.host.name}: QEMU ended ({guest.process.wait(1.0).why})" + (f"; its console: {panic}" if panic else "")
+
+
+def _panic(console: Path) -> str | None:
+    """The lines in which a kernel says why it stops."""
+    try:
+        text = console.read_text(errors="replace")
+    except OSError:
+        return None
+    found = [line for line in text.splitlines() if _LAST_WORDS.search(line)]
+    return " | ".join(_STAMP.sub("", line) for line in found[:_LINES]) or None
 
 
 def _end(process: Running) -> None:

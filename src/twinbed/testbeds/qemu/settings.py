@@ -4,21 +4,103 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from twinbed.model.hostsettings import HostSettings
+from twinbed.model.hostsettings import HostSettings, OnOff
 from twinbed.model.units import Size
+
+VIRTIO = "virtio-net-pci"
+DRIVERS = {
+    "e1000": "e1000",
+    "e1000e": "e1000e",
+    "igb": "igb",
+    VIRTIO: "virtio_net",
+    "vmxnet3": "vmxnet3",
+    "rtl8139": "8139cp",
+    "pcnet": "pcnet32",
+    "ne2k_pci": "ne2k-pci",
+}
+"""QEMU's NIC models, and the guest kernel's driver for each."""
+FEATURES = {
+    "csum": 0,
+    "guest_csum": 1,
+    "guest_tso4": 7,
+    "guest_tso6": 8,
+    "guest_ecn": 9,
+    "guest_ufo": 10,
+    "host_tso4": 11,
+    "host_tso6": 12,
+    "host_ecn": 13,
+    "host_ufo": 14,
+    "mrg_rxbuf": 15,
+    "ctrl_vq": 17,
+    "indirect_desc": 28,
+    "event_idx": 29,
+    "packed": 34,
+}
+"""What a virtio NIC may be given or denied, by QEMU's names; the bit of each in the features that device and driver agree on.
+Source: Virtual I/O Device (VIRTIO) Version 1.2, 5.1.3 and 6."""
 
 
 class QemuSettings(HostSettings):
-    nic: Literal["e1000", "e1000e", "virtio-net-pci", "vmxnet3", "rtl8139"] = Field(
+    nic: Literal["e1000", "e1000e", "igb", "virtio-net-pci", "vmxnet3", "rtl8139", "pcnet", "ne2k_pci"] = Field(
         "virtio-net-pci", description="QEMU's model of the guests' network card"
+    )
+    queues: int = Field(
+        1, ge=1, le=64, description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus"
+    )
+    vhost: Literal["auto", "on", "off"] = Field(
+        "auto", description="a virtio-net-pci's packets moved by this machine's kernel; auto: where it has /dev/vhost-net"
+    )
+    nic_features: str | None = Field(
+        None,
+        description="of a virtio-net-pci, such as mrg_rxbuf=off,csum=off; what is not named stays as QEMU has it; "
+        f"there are {', '.join(FEATURES)}",
+    )
+    machine: Literal["q35", "pc"] = Field("q35", description="QEMU's model of the computer")
+    cpu: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9_.-]+(,[+-][a-z0-9_.-]+)*$",
+        description="QEMU's model of the CPU, such as Haswell,-avx2; null: this machine's under KVM, Nehalem,+rdrand under TCG",
     )
     vcpus: int = Field(1, ge=1, le=64, description="virtual CPUs of each guest")
     memory: Size = Field(192 * 2**20, ge=128 * 2**20, description="memory of each guest")
+    kernel: str | None = Field(
+        None,
+        pattern=r"^linux-image-[a-z0-9.+-]+$",
+        description="Debian package of the guests' kernel, such as linux-image-6.12-amd64; null: the image's own",
+    )
     accelerator: Literal["auto", "kvm", "tcg"] = Field(
         "auto", description="auto: KVM where it really boots a guest, else TCG (software emulation), with a caution"
     )
+
+    @model_validator(mode="after")
+    def _virtio_only(self) -> QemuSettings:
+        self.features()
+        asked = {"queues": self.queues > 1, "vhost": self.vhost == "on", "nic_features": self.nic_features is not None}
+        given = [name for name, is_given in asked.items() if is_given]
+        if given and self.nic != VIRTIO:
+            raise ValueError(f"{', '.join(given)}: only {VIRTIO} has these, not {self.nic}")
+        if self.queues > self.vcpus:
+            raise ValueError(f"{self.queues} queues need {self.queues} vcpus, not {self.vcpus}: each is served by one of them")
+        return self
+
+    def features(self) -> dict[str, OnOff]:
+        """``nic_features`` by name. Raises ValueError."""
+        asked: dict[str, OnOff] = {}
+        for part in self.nic_features.split(",") if self.nic_features is not None else ():
+            name, _, value = part.strip().partition("=")
+            if name not in FEATURES or name in asked or value not in ("on", "off"):
+                raise ValueError(
+                    f"nic_features takes NAME=on or NAME=off, each once, joined by commas, not {part!r}; "
+                    f"names are {', '.join(FEATURES)}"
+                )
+            asked[name] = "on" if value == "on" else "off"
+        return asked
+
+    def cpu_flags(self) -> dict[str, bool]:
+        """What ``cpu`` adds to its model or takes from it."""
+        return {flag[1:]: flag[0] == "+" for flag in (self.cpu or "").split(",")[1:]}
 
     def megabytes(self) -> int:
         """QEMU takes whole MiB."""

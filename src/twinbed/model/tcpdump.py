@@ -5,16 +5,15 @@ interrupted would be lost.  So it is first asked with SIGUSR1 until it has captu
 preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s.
 ``--immediate-mode`` needs no such wait but wakes tcpdump for every packet: in two noisy series on
 two shared CPUs ApacheBench then had 0.77 to 0.84 of the requests without a capture, and 0.85 to 1.00 with blocks.
-
-The probes of the instrument ``latency`` are left out: they are no packets of the workload.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.model.plugin import MACHINE, PROBE_PORT, Command, Ready
+from twinbed.model.plugin import MACHINE, Command, Ready
 
 SIGINT = 2
 
@@ -50,21 +49,29 @@ def ended(said: bytes) -> Counters | None:
     return Counters(*map(int, found[-1])) if found else None
 
 
-def command(interface: str, host: str, *, snaplen: int, buffer_bytes: int) -> Command:
-    """Captures ``interface``, the machine's end of a host's link, into ``<host>.pcap``."""
+def command(
+    interface: str,
+    file: str,
+    *,
+    snaplen: int,
+    buffer_bytes: int,
+    on: str = MACHINE,
+    expression: Sequence[str] = (),
+) -> Command:
+    """Captures ``interface`` of the place ``on`` into an artifact."""
     argv = (
         "tcpdump",
         *("-i", interface),
-        *("-w", f"{{artifacts}}/{host}.pcap"),
+        *("-w", f"{{artifacts}}/{file}"),
         *("-s", str(snaplen)),
         *("-B", str(buffer_bytes // 1024)),
         "-n",
         *("-Z", "root"),
         "--time-stamp-precision=nano",
-        f"not udp port {PROBE_PORT}",
+        *expression,
     )
     return Command(
-        *(MACHINE, argv, f"{host}.tcpdump", Ready(says=b"listening on")),
+        *(on, argv, f"{file.rpartition('.')[0]}.tcpdump", Ready(says=b"listening on")),
         stop=SIGINT,
         drained=has_drained,
         env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},

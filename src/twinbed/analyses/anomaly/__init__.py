@@ -1,0 +1,101 @@
+"""The analysis ``anomaly``: at which N is a pair faster than alone, and which counters move with it.
+
+In: runs with N, their rate, and every other metric. Out, for each combination of the other levels: ``faster`` (each N against
+N = 1: the marks of the LDRD report's Table 3.1), and where any is, ``counters`` (rank correlations of every other metric with
+the rate over the runs from N = 1 to the largest such N: its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.frame import of_tables
+from twinbed.model.numbered import Numbered, measured, numbered
+from twinbed.model.result import Result
+from twinbed.model.tables import Tables
+from twinbed.statistics.anomaly import Faster, Moving, faster, moving
+
+Row = dict[str, Any]
+
+
+class AnomalyParams(BaseModel):
+    """What ``anomaly`` can be told; null and nothing take the defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    response: str | None = Field(default=None, description="the rate; by default the first headline")
+    over: str = Field(default="pairs", description="the factor that is N")
+    per_pair: bool = Field(default=True, description="the rate divided by N")
+    host: str | None = Field(default=None, description="where the rate was measured, if at several hosts")
+    direction: str | None = Field(default=None, description="of the rate, if measured in both")
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="the chance of a wrong mark, and the share of wrong counters")
+
+
+class AnomalyAnalysis:
+    """Several faster than one."""
+
+    name = "anomaly"
+    params = AnomalyParams
+
+    def run(self, tables_of_study: Tables, params: AnomalyParams | None = None) -> Result:
+        """Raises TwinbedError where nothing can be said, and says why."""
+        params = params or AnomalyParams()
+        frame = of_tables(tables_of_study, params.response, params.host, params.direction)
+        others = measured(tables_of_study)
+        others.pop(frame.response, None)
+        marks: list[Row] = []
+        counters: list[Row] = []
+        for group in numbered(frame, params.over, per_pair=params.per_pair):
+            try:
+                found = faster(group.samples(), params.alpha)
+            except ValueError as error:
+                where = f"{group.name}: " if group.name else ""
+                raise TwinbedError(
+                    f"{where}{error}, with N the {params.over}", advice="replicates: 5 or more, with N = 1 among the levels"
+                ) from error
+            marks += [_mark(group, one) for one in found]
+            if largest := max((one.n for one in found if one.faster), default=0):
+                counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
+        return Result(analysis=self.name, cautions=frame.cautions, tables={"faster": marks, "counters": counters})
+
+
+def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest: int, alpha: float) -> list[Moving]:
+    rows = [row for row, n in enumerate(group.n) if n <= largest]
+    rates = [group.values[row] for row in rows]
+    counters = {name: [by_run.get(group.runs[row]) for row in rows] for name, by_run in others.items()}
+    return moving(rates, counters, alpha)
+
+
+def _mark(group: Numbered, one: Faster) -> Row:
+    return {
+        **group.levels,
+        "n": one.n,
+        "ratio": one.ratio,
+        "low": one.interval.low,
+        "high": one.interval.high,
+        "p": one.p_value,
+        "p_holm": one.adjusted,
+        "faster": one.faster,
+    }
+
+
+def _counter(group: Numbered, one: Moving) -> Row:
+    return {
+        **group.levels,
+        "counter": one.counter,
+        "runs": one.runs,
+        "spearman": one.spearman.value if one.spearman else None,
+        "p_spearman": one.spearman.p_value if one.spearman else None,
+        "kendall": one.kendall.value if one.kendall else None,
+        "p_kendall": one.kendall.p_value if one.kendall else None,
+        "p_benjamini_hochberg": one.adjusted,
+        "p_holm": one.adjusted_holm,
+        "moves": one.moves,
+    }
+
+
+analysis = AnomalyAnalysis()

@@ -1,0 +1,76 @@
+"""`twinbed analyse capacity`: how many fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from twinbed.cli import exit as codes
+from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Result
+
+
+@click.command(name="capacity", epilog="docs/capacity.md says what is tested, and why nothing is said of N not tested.")
+@click.argument("source", metavar="RESULTS | FILE", type=click.Path(path_type=Path))
+@click.option("--at-most", type=float, metavar="VALUE", help="The mean must not be above it.")
+@click.option("--at-least", type=float, metavar="VALUE", help="The mean must not be below it.")
+@click.option("--of-one", is_flag=True, help="VALUE is a share of the mean at N = 1: --at-least 0.9 --of-one.")
+@click.option("--by", metavar="COLUMN", multiple=True, help="Of FILE: other factors; each combination has its own capacity.")
+@click.option("--confidence", type=click.FloatRange(0.5, 1, True, True), default=0.95, show_default=True)
+@options(("statements", "steps"), whole=True)
+def command(
+    source: Path,
+    at_most: float | None,
+    at_least: float | None,
+    of_one: bool,
+    by: tuple[str, ...],
+    confidence: float,
+    response: str | None,
+    over: str,
+    per_pair: bool,
+    host: str | None,
+    direction: str | None,
+    style: str,
+    table: str,
+    output: Path | None,
+) -> int:
+    """The largest N (pairs, flows, receivers) that keeps an objective, and how sure that is. N is a factor of the study.
+
+    Only tested N are named: between them and above the largest nothing is said.
+
+    \b
+    twinbed analyse capacity results/ --response loss --at-most 0.01
+    twinbed analyse capacity results/ --response requests_per_second --per-pair --at-least 0.9 --of-one
+    twinbed analyse capacity loss.csv --response loss --over receivers --at-most 1
+    """
+    from twinbed import registry
+    from twinbed.cli.analyse.frame import read_frame
+
+    bound = at_least if at_most is None else at_most
+    if bound is None or (at_most is not None and at_least is not None):
+        raise TwinbedError("what must hold?", advice="either --at-most VALUE or --at-least VALUE")
+    capacity = registry.analysis("capacity")
+    params = capacity.params(
+        response=response,
+        over=over,
+        bound=bound,
+        at_most=at_most is not None,
+        relative=of_one,
+        per_pair=per_pair,
+        confidence=confidence,
+    )
+    columns = None if source.is_dir() else [over, *by]
+    found = capacity.analyse(read_frame(source, response, columns, host=host, direction=direction), params)
+    write(found, source, style, table, _text(found), output)
+    return codes.DONE
+
+
+def _text(found: Result) -> Iterator[str]:
+    for row in found.tables["statements"]:
+        levels = [f"{name} {row[name]}" for name in list(row)[: list(row).index("objective")]]
+        yield ": ".join((*([", ".join(levels)] if levels else []), row["objective"], row["statement"]))
+    yield ""
+    yield table_text(found.tables["steps"])

@@ -1,0 +1,82 @@
+"""`twinbed analyse contention`: where it bends, and whether the machine shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from twinbed.cli import exit as codes
+from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Result
+
+
+@click.command(name="contention", epilog="docs/capacity.md says how the detector is trained and what its threshold promises.")
+@click.argument("source", metavar="RESULTS", type=click.Path(path_type=Path))
+@click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Of the machine; may be repeated. Default: all.")
+@click.option("--span", type=click.FloatRange(0, min_open=True), default=0.75, show_default=True, help="Of LOESS.")
+@click.option("--degree", type=click.IntRange(1, 2), default=2, show_default=True, help="Of LOESS.")
+@click.option(
+    "--drop",
+    type=click.FloatRange(0, 1, True, True),
+    default=0.05,
+    show_default=True,
+    help="Share of the rate lost: contended.",
+)
+@click.option("--fallen", type=click.FloatRange(0, 1, True, True), default=0.1, show_default=True, help="Lost: too much.")
+@options(("inflections", "curves", "detectors", "roc"), whole=False)
+def command(
+    source: Path,
+    metrics: tuple[str, ...],
+    span: float,
+    degree: int,
+    drop: float,
+    fallen: float,
+    response: str | None,
+    over: str,
+    per_pair: bool,
+    host: str | None,
+    direction: str | None,
+    style: str,
+    table: str,
+    output: Path | None,
+) -> int:
+    """Where the rate of a pair and the machine's metrics bend as N grows, in what order, and whether the machine's metrics
+    alone tell a contended run: one whose rate has begun to fall (--drop), before it has fallen too far (--fallen). The
+    detector is tested on replicates that it was not trained on.
+
+    \b
+    twinbed analyse contention results/
+    twinbed analyse contention results/ --metric cpu_idle --metric interrupts --format csv --table curves
+    """
+    from twinbed import registry
+    from twinbed.cli.extraction import extracted
+
+    if not source.is_dir():
+        raise TwinbedError(f"{source} is no results folder", advice="contention needs the machine's metrics of every run")
+    contention = registry.analysis("contention")
+    params = contention.params(
+        response=response,
+        over=over,
+        per_pair=per_pair,
+        metrics=metrics,
+        span=span,
+        degree=degree,
+        drop=drop,
+        fallen=fallen,
+        host=host,
+        direction=direction,
+    )
+    found = contention.run(extracted(source), params)
+    write(found, source, style, table, _text(found), output)
+    return codes.DONE
+
+
+def _text(found: Result) -> Iterator[str]:
+    yield "Where the slope turns, in the order of N"
+    yield table_text(found.tables["inflections"]) or "  nowhere"
+    yield ""
+    yield "Contended runs, told by the machine's metrics alone, on replicates not trained on"
+    yield table_text(found.tables["detectors"])

@@ -1,0 +1,73 @@
+"""What the commands on N have in common: options, and results in text, JSON and CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from twinbed.model.result import Result
+
+STYLES = ("text", "json", "csv")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(tables: tuple[str, ...], *, whole: bool) -> Callable[[Command], Command]:
+    """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said."""
+    per_pair = "Divide the response by N. Default: {}."
+
+    def add(command: Command) -> Command:
+        for option in reversed(
+            (
+                click.option("--response", metavar="NAME", help="The metric. Of RESULTS by default the first headline metric."),
+                click.option("--over", default="pairs", show_default=True, metavar="FACTOR", help="The factor that is N."),
+                click.option("--per-pair/--whole", default=not whole, help=per_pair.format("whole" if whole else "per pair")),
+                click.option("--host", help="Of RESULTS: the host it was measured on, where there are several."),
+                click.option("--direction", help="Of RESULTS: client_to_server or server_to_client, where there are both."),
+                click.option("--format", "style", type=click.Choice(STYLES), default="text", help="How to write it."),
+                click.option("--table", type=click.Choice(tables), default=tables[0], help="Which table CSV is of."),
+                click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output."),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return add
+
+
+def write(found: Result, source: Path, style: str, table: str, text: Iterator[str], output: Path | None) -> None:
+    """``text`` are the lines for people, without cautions."""
+    from twinbed.cli.captures import opened
+    from twinbed.cli.output import as_csv
+
+    if style == "json":
+        about = {"source": str(source), "cautions": [caution.to_json() for caution in found.cautions]}
+        shown = json.dumps({**about, **found.tables}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    elif style == "csv":
+        shown = as_csv(found.tables[table])
+    else:
+        shown = "".join(f"{line}\n" for line in (*text, *_cautions(found)))
+    with opened(output) as file:
+        file.write(shown.encode())
+
+
+def table_text(rows: list[dict[str, Any]]) -> str:
+    """Numbers to four digits."""
+    from twinbed.cli.output import as_text
+
+    return as_text([{name: _short(value) for name, value in row.items()} for row in rows]).rstrip("\n")
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _cautions(found: Result) -> Iterator[str]:
+    for each in found.cautions:
+        where = ", ".join(part for part in (each.subject, each.detail) if part)
+        yield f"! {each.kind.meaning}{f' ({where})' if where else ''}: {each.kind.advice}"

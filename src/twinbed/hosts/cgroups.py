@@ -1,0 +1,264 @@
+"""Control groups: where this machine lets labs make them, what hosts are limited to in them, and what they counted.
+
+Each controller (cpu, memory, cpuset) is in the unified hierarchy (version 2) or in one of its own (version 1); a machine may
+have both.  A lab's groups carry its name in every hierarchy, and are removed with it.
+Source of the files: the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.hosts.agent import parse_cpus
+from twinbed.hosts.error import HostError
+from twinbed.model.plugin import Applied, Check
+
+CONTROLLERS = ("cpu", "memory", "cpuset")
+PERIOD_US = 100_000
+"""Over which a CPU quota holds: the kernel's default."""
+_MOUNTS = Path("/proc/self/mounts")
+_UNIFIED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+_UNLIMITED = -1
+_WHERE_SWAP_IS_COUNTED = ("memory.swap.max", "memory.memsw.limit_in_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Where a controller is."""
+
+    root: Path
+    unified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a host may use at most: CPUs' worth of time, bytes, which CPUs; None where nothing is asked."""
+
+    cpu_quota: float | None = None
+    memory_bytes: int | None = None
+    cpus: tuple[int, ...] | None = None
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        asked = {"cpu": self.cpu_quota, "memory": self.memory_bytes, "cpuset": self.cpus}
+        return tuple(name for name, value in asked.items() if value is not None)
+
+
+def cgroup_root() -> Path | None:
+    """The mount point of the unified control-group hierarchy, where this user may make groups in it."""
+    for root in _UNIFIED:
+        if (root / "cgroup.procs").exists() and (root / "cgroup.controllers").exists():
+            return root if os.access(root, os.W_OK) else None
+    return None
+
+
+def hierarchies() -> dict[str, Hierarchy]:
+    """Controller -> where this user may make groups that have it; one that is not there is not in it."""
+    found: dict[str, Hierarchy] = {}
+    unified = cgroup_root()
+    if unified:
+        given = (unified / "cgroup.subtree_control").read_text().split()
+        found = {name: Hierarchy(unified, True) for name in CONTROLLERS if name in given}
+    for line in _MOUNTS.read_text().splitlines():
+        _, folder, kind, options, *_ = line.split()
+        for name in CONTROLLERS:
+            if kind == "cgroup" and name in options.split(",") and os.access(folder, os.W_OK):
+                found.setdefault(name, Hierarchy(Path(folder), False))
+    return found
+
+
+def roots() -> list[Path]:
+    """Every hierarchy in which a lab may have groups."""
+    unified = cgroup_root()
+    return list(dict.fromkeys([*([unified] if unified else []), *(one.root for one in hierarchies().values())]))
+
+
+@dataclass(frozen=True, slots=True)
+class LabGroups:
+    """The groups of one lab, by its name: its own in the unified hierarchy, for accounting; elsewhere made when they are
+    needed."""
+
+    name: str
+    unified: Path | None
+    by_controller: Mapping[str, Hierarchy]
+
+    @classmethod
+    def of(cls, name: str) -> LabGroups:
+        root = cgroup_root()
+        return cls(name, root / name if root else None, hierarchies())
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All that there are or may come to be: to be removed when the lab is gone."""
+        own = [self.unified] if self.unified else []
+        return tuple(dict.fromkeys([*own, *(one.root / self.name for one in self.by_controller.values())]))
+
+    def host(self, host: str, limits: Limits) -> HostGroups:
+        """Make a host's groups and set its limits. Raises HostError where a controller cannot be had."""
+        missing = [name for name in limits.controllers if name not in self.by_controller]
+        if missing:
+            raise HostError(f"{host}: no control group with {', '.join(missing)} can be made here")
+        join: dict[Path, None] = {self.unified / host: None} if self.unified else {}
+        groups: dict[str, tuple[Path, bool]] = {}
+        for controller in limits.controllers:
+            where = self.by_controller[controller]
+            lab = where.root / self.name
+            group = lab / host
+            with _explained(host, controller):
+                lab.mkdir(exist_ok=True)
+                _let_children_have(controller, lab, where)
+                group.mkdir(exist_ok=True)
+                _limit(controller, group, limits, unified=where.unified)
+            groups[controller] = (group, where.unified)
+            join[group] = None
+        if self.unified:
+            (self.unified / host).mkdir(exist_ok=True)
+        return HostGroups(tuple(join), groups)
+
+
+@dataclass(frozen=True, slots=True)
+class HostGroups:
+    """``join`` are the groups that a host's first process joins; ``groups`` the limiting ones: controller -> (folder, whether
+    it is in the unified hierarchy)."""
+
+    join: tuple[Path, ...]
+    groups: Mapping[str, tuple[Path, bool]]
+
+    def applied(self, host: str, limits: Limits) -> list[Applied]:
+        items = []
+        if "cpu" in self.groups:
+            items.append(Applied(host, "cpu_quota", limits.cpu_quota, *_quota(*self.groups["cpu"]), tolerance=1e-3))
+        if "memory" in self.groups:
+            # The kernel limits whole pages.
+            pages = 4096 / limits.memory_bytes if limits.memory_bytes else 0.0
+            items.append(Applied(host, "memory", limits.memory_bytes, *_memory(*self.groups["memory"]), tolerance=pages))
+        if "cpuset" in self.groups:
+            items.append(Applied(host, "cpuset", limits.cpus, *_cpuset(*self.groups["cpuset"])))
+        return items
+
+    def kinds(self) -> str | None:
+        """For a passport: which controllers limit the host, and of which version; None where none does."""
+        return ", ".join(f"{name} v{2 if unified else 1}" for name, (_, unified) in self.groups.items()) or None
+
+    def out_of_memory(self) -> int:
+        """Processes that the kernel has killed because the group was at its limit."""
+        if "memory" not in self.groups:
+            return 0
+        folder, unified = self.groups["memory"]
+        return _number(r"^oom_kill (\d+)$", folder / ("memory.events" if unified else "memory.oom_control"))
+
+    def throttled(self) -> tuple[int, int]:
+        """Of how many periods, in how many the group had used up its CPU quota."""
+        stat = self.groups["cpu"][0] / "cpu.stat"
+        return _number(r"^nr_periods (\d+)$", stat), _number(r"^nr_throttled (\d+)$", stat)
+
+
+def check(controller: str) -> Check:
+    """Whether hosts can be limited by this controller: tried with a group that is gone afterwards."""
+    what = f"control group {controller}"
+    mend = "run as root" if os.geteuid() else f"echo +{controller} > /sys/fs/cgroup/cgroup.subtree_control"
+    where = hierarchies().get(controller)
+    if where is None:
+        return Check(what, False, "no hierarchy with it in which this user may make groups", mend)
+    trial = where.root / f"trial-of-twinbed-{os.getpid()}"
+    try:
+        trial.mkdir()
+        trial.rmdir()
+    except OSError as error:
+        return Check(what, False, f"{trial}: {error.strerror}", mend)
+    return Check(what, True, f"version {2 if where.unified else 1}, at {where.root}")
+
+
+def remove(folder: Path, *, limit_s: float) -> None:
+    """Remove a dead lab's group. It can be removed once the kernel has reaped what was in it."""
+    deadline = time.monotonic() + limit_s
+    while folder.exists():
+        for inner in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+            with contextlib.suppress(OSError):
+                inner.rmdir()
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise HostError(
+                    f"{folder}: the control group of a dead lab cannot be removed; something still runs in it"
+                ) from None
+
+
+def _let_children_have(controller: str, lab: Path, where: Hierarchy) -> None:
+    if where.unified:
+        (lab / "cgroup.subtree_control").write_text(f"+{controller}")
+    elif controller == "cpuset":
+        # A new cpuset of version 1 is empty, and lets nobody in.
+        for name in ("cpuset.mems", "cpuset.cpus"):
+            (lab / name).write_text((where.root / name).read_text())
+
+
+def _limit(controller: str, group: Path, limits: Limits, *, unified: bool) -> None:
+    for name, value in _files(controller, group, limits, unified=unified):
+        if name not in _WHERE_SWAP_IS_COUNTED or (group / name).exists():
+            (group / name).write_text(value)
+
+
+def _files(controller: str, group: Path, limits: Limits, *, unified: bool) -> Sequence[tuple[str, str]]:
+    """The files of a group and what is written to them, in order: no memory beyond the limit by swapping either."""
+    if controller == "cpu":
+        quota = str(round((limits.cpu_quota or 0) * PERIOD_US))
+        if unified:
+            return [("cpu.max", f"{quota} {PERIOD_US}")]
+        return [("cpu.cfs_period_us", str(PERIOD_US)), ("cpu.cfs_quota_us", quota)]
+    if controller == "memory":
+        size = str(limits.memory_bytes)
+        if unified:
+            return [("memory.max", size), ("memory.swap.max", "0")]
+        return [("memory.limit_in_bytes", size), ("memory.memsw.limit_in_bytes", size)]
+    cpus = ",".join(map(str, limits.cpus or ()))
+    if unified:
+        return [("cpuset.cpus", cpus)]
+    return [("cpuset.mems", (group.parent / "cpuset.mems").read_text()), ("cpuset.cpus", cpus)]
+
+
+def _quota(group: Path, unified: bool) -> tuple[float | None, str]:
+    """CPUs' worth of time; None is no limit."""
+    if unified:
+        quota, period = (group / "cpu.max").read_text().split()
+        return (None if quota == "max" else int(quota) / int(period)), f"{group}/cpu.max"
+    us = int((group / "cpu.cfs_quota_us").read_text())
+    period_us = int((group / "cpu.cfs_period_us").read_text())
+    return (None if us == _UNLIMITED else us / period_us), f"{group}/cpu.cfs_quota_us"
+
+
+def _memory(group: Path, unified: bool) -> tuple[int | None, str]:
+    """Bytes; None is no limit."""
+    path = group / ("memory.max" if unified else "memory.limit_in_bytes")
+    said = path.read_text().strip()
+    return (None if said == "max" else int(said)), str(path)
+
+
+def _cpuset(group: Path, unified: bool) -> tuple[tuple[int, ...], str]:
+    path = group / ("cpuset.cpus.effective" if unified else "cpuset.effective_cpus")
+    return parse_cpus(path.read_text()), str(path)
+
+
+def _number(pattern: str, path: Path) -> int:
+    try:
+        found = re.search(pattern, path.read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
+
+
+@contextlib.contextmanager
+def _explained(host: str, controller: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HostError(f"{host}: control group {controller}: {error.filename}: {error.strerror}") from None

@@ -1,0 +1,87 @@
+"""A train of packets that a link carries easily (irtt): delay, jitter and loss."""
+
+from __future__ import annotations
+
+import json
+
+from twinbed.lab.linkcheck.ends import Ends, qdiscs
+from twinbed.lab.stage import Stage
+from twinbed.links import measured
+from twinbed.links.measured import Train
+from twinbed.links.network import understood
+from twinbed.model.linkcheck import Figure
+from twinbed.model.plugin import Bed, Command, Ready
+from twinbed.model.topology import Link
+
+_PORT = 2113
+_LIMIT_S = 30.0
+_MOST_S = 3.0
+_FRAME_BYTES = 106
+_SHARE = 0.1
+"""Of the rate: what the train takes at most."""
+_WAIT_S = 0.3
+"""For the last answers, beside what the link delays them."""
+_TERMINATE = 15
+
+
+def train_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure]:
+    """Delay, jitter and loss."""
+    serve = ("irtt", "server", "-b", f"0.0.0.0:{_PORT}", "-i", "100us")
+    server = stage.start(
+        [Command(ends.server, serve, "link-check.irtt-server", Ready(says=b"[ListenerStart]"), stop=_TERMINATE)]
+    )
+    packets = 150
+    if link.jitter is not None:
+        packets = 400
+    if link.loss is not None:
+        packets = max(packets, min(2000, round(20 / link.loss)))
+    interval_s = 0.002 if link.loss is None else 0.001
+    if link.rate is not None:
+        interval_s = max(interval_s, _FRAME_BYTES * 8 / (_SHARE * link.rate))
+    wait_s = _WAIT_S + 3 * ((link.delay or 0.0) + (link.jitter or 0.0))
+    lasts_s = min(packets * interval_s, _MOST_S)
+    ask = [
+        *("irtt", "client", "-Q", "-i", f"{round(interval_s * 1e6)}us", "-d", f"{round(lasts_s * 1e6)}us", "-l", "64"),
+        *("--timeouts=500ms,1s,2s,4s,4s,4s", f"--wait={round(wait_s * 1e6)}us", "-o", "-", f"{ends.address}:{_PORT}"),
+    ]
+    before = [_emulator(*at, bed) for at in ends.emulators]
+    said = bed.hosts[ends.client].run(ask, limit_s=_LIMIT_S).stdout
+    after = [_emulator(*at, bed) for at in ends.emulators]
+    stage.stop(server)
+    with understood(bed.hosts[ends.client]):
+        found = read_train(said)
+    there, back = f"{ends.client} to {ends.server}", f"{ends.server} to {ends.client}"
+    figures = []
+    if link.delay is not None:
+        figures.append(measured.judge_delay(f"{ends.client} and {ends.server}", found, link))
+    if link.jitter is not None:
+        figures += [measured.judge_jitter(there, found.there_s, link), measured.judge_jitter(back, found.back_s, link)]
+    if link.loss is not None:
+        for path, counts, one, two in zip((there, back), (found.there, found.back), before, after, strict=True):
+            dropped = None if one is None or two is None else (two[0] - one[0], sum(two) - sum(one))
+            figures.append(measured.judge_loss(path, counts, dropped, link))
+    return figures
+
+
+def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
+    """Packets that netem on a device let pass, and dropped, so far; None where there is none."""
+    found = [entry for entry in qdiscs(bed.hosts[place], device) if entry["kind"] == "netem"]
+    return (int(found[0]["packets"]), int(found[0]["drops"])) if found else None
+
+
+def read_train(said: bytes) -> Train:
+    """From irtt's JSON. Raises ValueError, KeyError or TypeError where it is something else."""
+    data = json.loads(said)
+    trips = data["round_trips"]
+    answered = [trip for trip in trips if trip["lost"] == "false"]
+    if not answered:
+        raise ValueError("irtt: no packet came back")
+    sent = answered[-1]["seqno"] + 1
+    arrived = min(int(data["stats"]["server_packets_received"]), sent)
+    return Train(
+        [trip["delay"]["rtt"] / 1e9 for trip in answered],
+        [trip["delay"]["send"] / 1e9 for trip in answered],
+        [trip["delay"]["receive"] / 1e9 for trip in answered],
+        (arrived, sent),
+        (min(len(answered), arrived), arrived),
+    )

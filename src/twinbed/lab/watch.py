@@ -1,0 +1,103 @@
+"""What is looked at around a workload on every host with a kernel of its own, whatever the instruments: the kernel's log, for
+NICs that stall; the clocks, for steps; at the end, whether there was room for all that programs wrote.
+
+All is looked at before the instruments begin or after they have ended.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from twinbed.hosts.error import HostError
+from twinbed.hosts.site import Site
+from twinbed.links.network import on_all
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.kernel_log import nic_trouble
+from twinbed.model.plugin import MACHINE, Bed
+
+KERNEL_LOG = "kernel.log"
+"""The artifact: the host's kernel log from the mark on."""
+STEP_S = 0.1
+"""A clock that was set by more. Time daemons slew smaller differences, which turns both clocks alike; reading two clocks one
+after the other is exact to what a busy CPU may be late in between."""
+_KMSG = "/dev/kmsg"
+_STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
+_INFORMATION = "<6>"
+
+
+class Watch:
+    """For one run."""
+
+    def __init__(self, bed: Bed, site: Site) -> None:
+        self._bed, self._site = bed, site
+        self._mark = f"twinbed: run {site.run} begins"
+        self._own_kernel = [target.name for target in bed.targets if target.own_kernel]
+        self._with_clocks = [target.name for target in bed.targets if target.own_kernel or target.name == MACHINE]
+        self._ahead_s: dict[str, float] = {}
+        self._unmarked: dict[str, str] = {}
+
+    def begin(self) -> None:
+        """Read the clocks, and mark the place in the kernels' logs."""
+        for name, ahead_s in zip(self._with_clocks, on_all(self._with_clocks, self._ahead), strict=True):
+            self._ahead_s[name] = ahead_s
+        on_all(self._own_kernel, self._put_mark)
+
+    def end(self, *, limit_s: float, complete: bool = True) -> list[Caution]:
+        """What has happened since ``begin``. Raises HostError for a host that does not answer or has no room left; where the
+        run is not ``complete`` anyway, such hosts are passed over."""
+        every: list[Caution] = []
+
+        def look(name: str) -> list[Caution]:
+            try:
+                found = self._steps(name, limit_s)
+                if name in self._own_kernel:
+                    found += self._log(name, limit_s)
+                    self._room(name, limit_s)
+                return found
+            except HostError:
+                if complete:
+                    raise
+                return []
+
+        for cautions in on_all(list(self._ahead_s), look):
+            every += cautions
+        return every
+
+    def _ahead(self, name: str, limit_s: float = 5.0) -> float:
+        """How far the clock of the day is ahead of the one that is never set, seconds."""
+        clocks: dict[str, Any] = self._bed.hosts[name].ping(limit_s)
+        return float(clocks["realtime_s"]) - float(clocks["monotonic_s"])
+
+    def _put_mark(self, name: str) -> None:
+        try:
+            self._bed.hosts[name].write(_KMSG, f"{_INFORMATION}{self._mark}\n".encode())
+        except HostError as error:
+            self._unmarked[name] = str(error)
+
+    def _steps(self, name: str, limit_s: float) -> list[Caution]:
+        step_s = self._ahead(name, limit_s) - self._ahead_s[name]
+        if abs(step_s) <= STEP_S:
+            return []
+        where = "the machine" if name == MACHINE else name
+        direction = "forward" if step_s > 0 else "back"
+        return [Caution(Kind.CLOCK_STEP, f"{where}: its clock was set {direction} by {abs(step_s):.3f} s")]
+
+    def _log(self, name: str, limit_s: float) -> list[Caution]:
+        if name in self._unmarked:
+            return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {self._unmarked[name]}")]
+        said = self._bed.hosts[name].run(["dmesg"], limit_s=limit_s, check=False)
+        if said.code != 0:
+            return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {said.stderr.decode(errors='replace').strip()}")]
+        # A log that was overwritten since has no mark, and all of it is newer.
+        since = said.text.rpartition(f"{self._mark}\n")[2]
+        (self._site.place(name) / KERNEL_LOG).write_text(since)
+        trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
+        return [trouble] if trouble else []
+
+    def _room(self, name: str, limit_s: float) -> None:
+        """Many programs do not notice when what they write is cut off."""
+        host = self._bed.hosts[name]
+        said = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
+        if said.strip() == "0":
+            raise HostError(f"{name}: no space left at {host.artifacts}: what its programs wrote may be cut off")

@@ -1,0 +1,89 @@
+"""Runs by how many there were at once: what analyses of N (pairs, flows, receivers) work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.frame import Frame
+from twinbed.model.run import Level, level_text
+from twinbed.model.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The observations that agree in all factors but N; one entry each."""
+
+    levels: Mapping[str, Level]
+    n: Sequence[int]
+    values: Sequence[float]
+    runs: Sequence[str]
+    """Identities; empty texts for rows of files."""
+    replicates: Sequence[int]
+    """0 for rows of files."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``testbed e1000, payload 500B``; empty where no other factor varies."""
+        return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
+
+    def samples(self) -> dict[int, list[float]]:
+        """Values by N, in its order."""
+        found: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
+        for n, value in zip(self.n, self.values, strict=True):
+            found[n].append(value)
+        return found
+
+
+def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
+    """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
+
+    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on.
+    """
+    column = frame.column(over)
+    for level in column.levels:
+        if not isinstance(level, int | float) or isinstance(level, bool) or level < 1 or level != int(level):
+            raise TwinbedError(
+                f"{over} has the level {level_text(level)}, expected whole numbers from 1 on",
+                advice="name the factor that says how many there were at once",
+            )
+    of_n = [int(number) for number in column.numbers()]
+    others = [name for name in frame.factors if name != over]
+    runs, replicates = _texts(frame, "run"), _numbers(frame, "replicate")
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row in range(len(frame)):
+        groups.setdefault(tuple(int(frame.columns[name].codes[row]) for name in others), []).append(row)
+    return [
+        Numbered(
+            {name: frame.columns[name].levels[code] for name, code in zip(others, codes, strict=True)},
+            [of_n[row] for row in rows],
+            [float(frame.y[row]) / (of_n[row] if per_pair else 1) for row in rows],
+            [runs[row] for row in rows],
+            [replicates[row] for row in rows],
+        )
+        for codes, rows in sorted(groups.items())
+    ]
+
+
+def _texts(frame: Frame, name: str) -> list[str]:
+    column = frame.columns.get(name)
+    return [""] * len(frame) if column is None else [level_text(column.levels[code]) for code in column.codes]
+
+
+def _numbers(frame: Frame, name: str) -> list[int]:
+    column = frame.columns.get(name)
+    return [0] * len(frame) if column is None or not column.numeric else [int(number) for number in column.numbers()]
+
+
+def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, float]]:
+    """Every metric as name, name@host or name@host@direction, with its value by run where it has one; of one host if given."""
+    table = tables.table("metrics")
+    if not table.num_rows:
+        return {}
+    found: dict[str, dict[str, float]] = {}
+    columns = (table[name].to_pylist() for name in ("metric", "host", "direction", "run", "value"))
+    for metric, at, direction, run, value in zip(*columns, strict=True):
+        if value is not None and (host is None or at == host):
+            found.setdefault("@".join(part for part in (metric, at, direction) if part), {})[run] = float(value)
+    return found

@@ -1,0 +1,200 @@
+"""How many fit: the largest N that keeps an objective, such as loss of at most 1 % or 90 % of the rate of a single pair.
+
+Each N has the mean of its runs held against the bound by a one-sided t test (against a share of the mean at N = 1 by Welch's,
+1947, Biometrika 34:28, of mean(N) - share mean(1)); its confidence is 1 less the p-value.  More guests are taken never to make
+an objective easier to keep, so tests go up from the least N and end at the first that does not show it, each at the full alpha:
+in such a fixed sequence the chance of naming an N beyond the capacity is at most alpha (Maurer, Hothorn and Lehmacher 1995).
+Down from the largest N the same sequence shows what fails.  The interval of the capacity is between the two, at alpha / 2 each.
+The knee itself is where a monotone regression of the means over N, straight between tested N, meets the bound.
+
+Limits: means are taken as normal; N between tested ones, and above the largest, are never said to keep anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from scipy.special import stdtr
+
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.isotonic import isotonic
+from twinbed.statistics.moments import mean_interval, variance, welch_df
+
+LEAST = 2
+"""Runs at each N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What must hold: a mean of at most or at least ``bound``; with ``relative`` of ``bound`` times the mean at N = 1."""
+
+    bound: float
+    at_most: bool
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tested N."""
+
+    n: int
+    runs: int
+    mean: float
+    interval: Bounds
+    fitted: float
+    """By the monotone regression."""
+    confidence: float
+    """That the objective holds at this N: 1 less the one-sided p-value."""
+    keeps: float
+    """The least confidence of this and all smaller N."""
+    fails: float
+    """The least confidence that it does not hold, of this and all larger N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    objective: Objective
+    level: float
+    steps: tuple[Step, ...]
+    bound: float
+    """In the metric's unit."""
+    keeps: int | None
+    """The largest N shown to keep it, at ``level``, with all below it; None where not even the least is."""
+    fails: int | None
+    """The least N shown not to, at ``level``, with all above it; None where none is."""
+    low: int
+    """The interval's lower end; 0 where not even the least N is shown to keep it."""
+    high: int | None
+    """Its upper end; None where no N is shown to fail: then it is "at least", and no more is said."""
+    knee: float | None
+    """Where the regression meets the bound; None where it does not between the least and the largest N."""
+
+
+def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
+    """Of the values of runs by N.
+
+    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1.
+    """
+    _check(samples, objective)
+    tested = sorted(samples)
+    bound = objective.bound * fmean(samples[1]) if objective.relative else objective.bound
+    confidences = [_confidence(samples, n, objective) for n in tested]
+    weights = [float(len(samples[n])) for n in tested]
+    fitted = isotonic([fmean(samples[n]) for n in tested], weights, increasing=objective.at_most)
+    keeps, fails = _least(confidences), _least([1 - each for each in reversed(confidences)])[::-1]
+    steps = tuple(
+        Step(n, len(samples[n]), fmean(samples[n]), mean_interval(samples[n], level), *rest)
+        for n, *rest in zip(tested, fitted, confidences, keeps, fails, strict=True)
+    )
+    narrow = (1 + level) / 2
+    first_failing = _first_failing(steps, narrow)
+    return Capacity(
+        objective,
+        level,
+        steps,
+        bound,
+        _last_kept(steps, level),
+        _first_failing(steps, level),
+        _last_kept(steps, narrow) or 0,
+        None if first_failing is None else first_failing - 1,
+        _knee(tested, [(value - bound) * (1 if objective.at_most else -1) for value in fitted]),
+    )
+
+
+def _check(samples: Mapping[int, Sequence[float]], objective: Objective) -> None:
+    if not samples:
+        raise ValueError("no runs")
+    for n, values in samples.items():
+        if n < 1:
+            raise ValueError(f"N = {n}, expected at least 1")
+        if len(values) < LEAST:
+            raise ValueError(f"{len(values)} run at N = {n}: one run says nothing of how the next will be; at least {LEAST}")
+    if objective.relative and 1 not in samples:
+        raise ValueError("no runs at N = 1, to which the objective refers")
+
+
+def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objective) -> float:
+    values = samples[n]
+    if objective.relative and n == 1:
+        # Against itself nothing is measured.
+        holds = objective.bound >= 1 if objective.at_most else objective.bound <= 1
+        return 1.0 if holds else 0.0
+    error, df = variance(values) / len(values), float(len(values) - 1)
+    target = objective.bound
+    if objective.relative:
+        single = samples[1]
+        other = objective.bound**2 * variance(single) / len(single)
+        target = objective.bound * fmean(single)
+        df = welch_df(error, len(values), other, len(single)) if error + other > 0 else df
+        error += other
+    room = target - fmean(values) if objective.at_most else fmean(values) - target
+    if error == 0:
+        return 1.0 if room >= 0 else 0.0
+    return float(stdtr(df, room / math.sqrt(error)))
+
+
+def _least(values: Sequence[float]) -> list[float]:
+    """So far."""
+    found: list[float] = []
+    for value in values:
+        found.append(min(value, found[-1]) if found else value)
+    return found
+
+
+def _last_kept(steps: Sequence[Step], level: float) -> int | None:
+    return max((step.n for step in steps if step.keeps >= level), default=None)
+
+
+def _first_failing(steps: Sequence[Step], level: float) -> int | None:
+    return min((step.n for step in steps if step.fails >= level), default=None)
+
+
+def _knee(tested: Sequence[int], beyond: Sequence[float]) -> float | None:
+    """Where what is beyond the bound goes through 0."""
+    for (n, here), (more, there) in pairwise(zip(tested, beyond, strict=True)):
+        if here <= 0 < there:
+            return n + (more - n) * -here / (there - here)
+    return None
+
+
+def sentence(found: Capacity, one: str, many: str) -> str:
+    """In words, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``one`` and ``many`` name what N counts."""
+    by_n = {step.n: step for step in found.steps}
+    said = []
+    if found.keeps is None:
+        first = found.steps[0]
+        said.append(f"not even {_counted(first.n, one, many)}" + ("" if first.n == found.fails else f": {_doubt(first)}"))
+    else:
+        least = "at least " if found.fails is None and found.keeps == found.steps[-1].n else ""
+        said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps)} sure")
+        if least:
+            said.append("more were not tested")
+    above = [step for step in found.steps if step.n > (found.keeps or 0)]
+    open_ones = [step for step in above if found.fails is None or step.n < found.fails]
+    if found.keeps is not None and open_ones:
+        said.append(f"{open_ones[0].n}: {_doubt(open_ones[0])}")
+    if found.fails is not None:
+        failing = by_n[found.fails]
+        inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}"
+        said.append(f"{found.fails}: no, {_share(failing.fails)} sure ({inside})")
+        if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
+            said.append("between them nothing was tested")
+    return "; ".join(said)
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
+def _doubt(step: Step) -> str:
+    return f"not shown ({_share(step.keeps)} sure)"
+
+
+def _share(value: float) -> str:
+    if value > 0.999:
+        return "more than 99.9 %"
+    return "less than 0.1 %" if value < 0.001 else f"{math.floor(value * 1000) / 10:g} %"

@@ -1,0 +1,68 @@
+"""Where a curve bends: its empirical second derivative over N, and where that changes sign.
+
+As the LDRD report's Figure 3.2: the second difference of smoothed values over the squared step, scaled so that metrics of
+different units can be laid over each other.  Steps need not be equal: then it is twice the second divided difference, which for
+equal steps is the same, and which for a parabola is its second derivative whatever the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+NOISE = 0.05
+"""Share of the greatest curvature below which its sign means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inflection:
+    at: float
+    """Straight between the points of either sign."""
+    rising: bool
+    """Whether the slope falls before it and rises after it: the report's points "from decreasing to increasing slope"."""
+
+
+def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
+    """At each x but the first and the last, which must rise."""
+    slopes = [(above - below) / (right - left) for (left, below), (right, above) in pairwise(zip(x, y, strict=True))]
+    reach = [right - left for left, right in zip(x, x[2:], strict=False)]
+    return [2 * (after - before) / width for (before, after), width in zip(pairwise(slopes), reach, strict=True)]
+
+
+def scaled(values: Sequence[float]) -> list[float]:
+    """To at most 1 in size, with 0 where it was."""
+    largest = max(map(abs, values), default=0.0)
+    return [value / largest for value in values] if largest > 0 else list(values)
+
+
+def inflections(x: Sequence[float], curvature: Sequence[float], noise: float = NOISE) -> list[Inflection]:
+    """Changes of sign between curvatures of more than ``noise`` of the greatest."""
+    floor = noise * max(map(abs, curvature), default=0.0)
+    large = [(at, value) for at, value in zip(x, curvature, strict=True) if abs(value) > floor]
+    found = []
+    for (left, before), (right, after) in pairwise(large):
+        if (before > 0) != (after > 0):
+            found.append(Inflection(_zero(x, curvature, left, right), after > 0))
+    return found
+
+
+def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: float) -> float:
+    """The first change of sign between two points of different sign."""
+    between = [(at, value) for at, value in zip(x, curvature, strict=True) if left <= at <= right]
+    for (one, before), (two, after) in pairwise(between):
+        if after == 0:
+            return two
+        if (before > 0) != (after > 0):
+            return one + (two - one) * before / (before - after)
+    return right
+
+
+def order(points: Mapping[str, Sequence[Inflection]], *, rising: bool = True) -> list[tuple[str, float]]:
+    """Which metric turns first: the first inflection of each that has one, in the order of N; equal ones by name."""
+    first = [
+        (min(point.at for point in found if point.rising == rising), name)
+        for name, found in points.items()
+        if any(point.rising == rising for point in found)
+    ]
+    return [(name, at) for at, name in sorted(first)]

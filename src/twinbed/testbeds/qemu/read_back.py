@@ -1,0 +1,127 @@
+"""What was asked of a guest, held against what QEMU's monitor, the guest's kernel and this machine's say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twinbed.hosts.agent import AgentHost
+from twinbed.links.layout import Nic
+from twinbed.links.network import understood
+from twinbed.model.plugin import Applied
+from twinbed.testbeds.qemu import monitor, pinning, vhost
+from twinbed.testbeds.qemu.command_line import EMULATED_CPU
+from twinbed.testbeds.qemu.guest import Guest
+from twinbed.testbeds.qemu.settings import DRIVERS, FEATURES, VIRTIO, QemuSettings
+
+_MACHINES = {"q35": "q35", "i440fx": "pc"}
+_KERNEL = "/proc/sys/kernel/osrelease"
+
+
+def read_back(
+    machine: AgentHost,
+    guest: Guest,
+    settings: QemuSettings,
+    accelerator: str,
+    *,
+    kernel: str,
+    nics: Sequence[Nic],
+    cpus: Sequence[int] | None,
+    vhost_used: bool,
+    facts: Mapping[str, Any],
+) -> tuple[list[Applied], dict[str, Any]]:
+    """``kernel`` is the version that was booted; ``facts`` is what the guest says of itself."""
+    name = guest.host.name
+    said = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()))
+    threads = [int(cpu["thread-id"]) for cpu in said["query-cpus-fast"]]
+    pinned, running_on = pinning.applied(machine, name, guest.pid, threads, cpus)
+    applied = [
+        Applied(name, "accelerator", accelerator, "kvm" if said["query-kvm"]["enabled"] else "tcg", "QMP query-kvm"),
+        *_computer(name, settings, accelerator, said),
+        Applied(name, "vcpus", settings.vcpus, len(threads), "QMP query-cpus-fast"),
+        Applied(name, "vcpus.online", settings.vcpus, facts["cpus"], "/proc/cpuinfo, in the guest"),
+        Applied(
+            *(name, "memory", settings.megabytes() * 2**20, said["query-memory-size-summary"]["base-memory"]),
+            "QMP query-memory-size-summary",
+        ),
+        Applied(name, "kernel", kernel, facts["kernel"], f"{_KERNEL}, in the guest"),
+        Applied(name, "nic", DRIVERS[settings.nic], facts["NIC driver"], "ethtool -i, in the guest"),
+        *pinned,
+    ]
+    about: dict[str, Any] = {}
+    if settings.nic == VIRTIO and facts["NIC driver"] == DRIVERS[VIRTIO]:
+        for number, nic in enumerate(nics):
+            prefix = "" if len(nics) == 1 else f"{nic.device}."
+            more, features = _virtio(guest.host, nic.device, settings, prefix)
+            applied += more
+            if number == 0:
+                about["NIC features"] = features
+        applied.append(_vhost(machine, guest, nics, settings, vhost_used))
+    version = said["query-version"]["qemu"]
+    return applied, {
+        "QEMU": f"{version['major']}.{version['minor']}.{version['micro']}",
+        "accelerator": accelerator,
+        "machine": said["machine"],
+        "CPU model": said["cpu"],
+        "NIC model": settings.nic,
+        "threads": "; ".join(f"{thread} on {','.join(map(str, on))}" for thread, on in running_on.items()),
+        "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode().strip()),
+        **about,
+    }
+
+
+def set_queues(host: AgentHost, settings: QemuSettings, nics: Sequence[Nic]) -> None:
+    """The driver takes as many queues as it has CPUs at most, and may be left with fewer than the device offers."""
+    if settings.queues > 1:
+        for nic in nics:
+            host.run(["ethtool", "-L", nic.device, "combined", str(settings.queues)])
+
+
+def channels(said: str) -> int | None:
+    """From `ethtool -l`: the queue pairs in use; None where it does not say."""
+    found = re.search(r"^Current hardware settings:.*?^Combined:\s+(\d+)", said, re.MULTILINE | re.DOTALL)
+    return int(found[1]) if found else None
+
+
+def negotiated(bits: str) -> dict[str, str]:
+    """From a virtio device's ``features`` in sysfs, bit 0 first: name -> on or off. Raises ValueError where it is not that."""
+    if not re.fullmatch(r"[01]{64,}", bits):
+        raise ValueError(f"a virtio device's features are not a row of bits: {bits!r}")
+    return {name: "on" if bits[bit] == "1" else "off" for name, bit in FEATURES.items()}
+
+
+def _computer(name: str, settings: QemuSettings, accelerator: str, said: Mapping[str, Any]) -> list[Applied]:
+    kind = re.fullmatch(r"pc-(q35|i440fx)-.*-machine", said["machine"])
+    found = _MACHINES[kind[1]] if kind else said["machine"]
+    model = (settings.cpu or ("host" if accelerator == "kvm" else EMULATED_CPU)).partition(",")[0]
+    return [
+        Applied(name, "machine", settings.machine, found, "QMP qom-get /machine type"),
+        Applied(name, "cpu", model, said["cpu"].removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
+        *(
+            Applied(name, f"cpu.{flag}", asked, said["cpu flags"][flag], f"QMP qom-get CPU {flag}")
+            for flag, asked in settings.cpu_flags().items()
+        ),
+    ]
+
+
+def _virtio(host: AgentHost, device: str, settings: QemuSettings, prefix: str) -> tuple[list[Applied], str]:
+    source = f"/sys/class/net/{device}/device/features"
+    bits = host.read(source).decode().strip()
+    with understood(host):
+        found = negotiated(bits)
+    asked = settings.features()
+    features = [
+        Applied(host.name, f"{prefix}nic_features.{name}", asked.get(name), value, f"{source}, in the guest")
+        for name, value in found.items()
+    ]
+    queues = channels(host.run(["ethtool", "-l", device]).text)
+    queues_applied = Applied(host.name, f"{prefix}queues", settings.queues, queues, f"ethtool -l {device}, in the guest")
+    return [queues_applied, *features], ",".join(f"{name}={value}" for name, value in found.items())
+
+
+def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: QemuSettings, used: bool) -> Applied:
+    """QEMU opens the device once for each queue pair, and keeps it open."""
+    found = machine.run(["find", f"/proc/{guest.pid}/fd", "-lname", str(vhost.DEVICE)]).text.splitlines()
+    asked = len(nics) * settings.queues if used else 0
+    return Applied(guest.host.name, "vhost", asked, len(found), f"/proc/PID/fd: times that {vhost.DEVICE} is open")

@@ -1,0 +1,178 @@
+"""What befalls hosts amid a run: each fault ends as a failed or a cautioned run with its evidence, and the study goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qemu.qmp import QMPClient
+from tests.faults import Carried, Harm, carry, processes
+
+from twinbed.hosts.lab import PREFIX, labs_folder
+from twinbed.image import Image
+from twinbed.lab import clock, stage
+from twinbed.model.plugin import Bed
+from twinbed.workloads.http import plan as http_plan
+
+STUDY = """
+study: faults
+testbeds: {{bed: {{driver: {driver}}}}}
+workload: {{kind: http, duration: {seconds}s, threads: 2}}
+instruments: []
+replicates: {replicates}
+"""
+Study = Callable[..., Carried]
+
+
+@pytest.fixture(autouse=True)
+def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits themselves are tens of seconds; what happens at them is the same at a few."""
+    monkeypatch.setattr(http_plan, "ANSWER_LIMIT_S", 2)
+    monkeypatch.setattr(http_plan, "GRACE_S", 3.0)
+    monkeypatch.setattr(clock, "GRACE_S", 6.0)
+    monkeypatch.setattr(stage, "_STOP_LIMIT_S", 2.0)
+
+
+@pytest.fixture
+def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
+    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 2) -> Carried:
+        return carry(
+            STUDY.format(driver=driver, replicates=replicates, seconds=seconds), tmp_path / "results", image, probe, harm
+        )
+
+    return carried
+
+
+def failed(carried: Carried) -> dict[str, Any]:
+    """The first run, which has failed; all others are complete."""
+    hurt, *fine = carried.records
+    assert (hurt["status"], carried.ending.failed, carried.ending.complete) == ("failed", 1, len(fine))
+    return hurt
+
+
+def cautioned(carried: Carried, kind: str) -> str:
+    """The caution's detail."""
+    (hurt,) = carried.records
+    assert hurt["status"] == "complete", hurt["reason"]
+    (found,) = [caution["detail"] for caution in hurt["cautions"] if caution["kind"] == kind]
+    return str(found)
+
+
+def kept(carried: Carried, run: dict[str, Any], path: str) -> str:
+    return (carried.results / "runs" / run["id"] / "artifacts" / path).read_text(errors="replace")
+
+
+def test_a_guest_whose_kernel_panics(study: Study) -> None:
+    carried = study("qemu", lambda bed: bed.hosts["server"].write("/proc/sysrq-trigger", b"c"), replicates=2)
+    hurt = failed(carried)
+    assert hurt["failed_phase"] == "workload"
+    assert "server: QEMU ended (exit code 0); its console: Kernel panic - not syncing: sysrq triggered crash" in hurt["reason"]
+    assert "Kernel panic - not syncing: sysrq triggered crash" in kept(carried, hurt, "server/console.txt")
+
+
+def test_a_qemu_that_is_killed(study: Study) -> None:
+    def kill(bed: Bed) -> None:
+        (qemu,) = processes("qemu-system-x86_64", "-name server", f"{PREFIX}{bed.lab}/")
+        os.kill(qemu, signal.SIGKILL)
+
+    hurt = failed(study("qemu", kill))
+    assert "server: QEMU ended (ended by SIGKILL)" in hurt["reason"]
+
+
+def test_an_agent_that_stops_answering(study: Study) -> None:
+    """Its programs go on, and only it can end them: the lab does."""
+
+    def stop(bed: Bed) -> None:
+        for process in processes("twinbed-probe", "container", "--hostname server", f"{PREFIX}{bed.lab}/"):
+            os.kill(process, signal.SIGSTOP)
+
+    hurt = failed(study("container", stop))
+    assert "server: " in hurt["reason"] and "not done after" in hurt["reason"]
+
+
+def test_a_disk_that_is_full(study: Study) -> None:
+    """ab says nothing of what it could not write."""
+
+    def fill(bed: Bed) -> None:
+        client = bed.hosts["client"]
+        client.run(["dd", "if=/dev/zero", f"of={client.artifacts}/fill", "bs=1M", "count=200"], check=False)
+
+    hurt = failed(study("qemu", fill))
+    assert hurt["failed_phase"] == "collect"
+    assert hurt["reason"] == "client: no space left at /run/twinbed: what its programs wrote may be cut off"
+
+
+def test_a_clock_that_is_set(study: Study) -> None:
+    carried = study("qemu", lambda bed: bed.hosts["client"].run(["date", "--set", "+1 hour"]))
+    said = cautioned(carried, "clock_step")
+    found = re.fullmatch(r"client: its clock was set forward by ([0-9.]+) s", said)
+    # `date` reads the clock a little before it sets it.
+    assert found and 3599 < float(found[1]) <= 3600
+
+
+E1000_HANGS = (
+    "e1000 0000:00:10.0 eth0: Detected Tx Unit Hang",
+    "NETDEV WATCHDOG: eth0 (e1000): transmit queue 0 timed out",
+    "e1000 0000:00:10.0 eth0: Reset adapter",
+)
+"""As drivers/net/ethernet/intel/e1000/e1000_main.c and net/sched/sch_generic.c of Linux 6.1 print them."""
+
+
+def test_a_nic_whose_link_goes_down(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Really: the server answers nothing for a while, and its driver says why."""
+    monkeypatch.setattr(http_plan, "ANSWER_LIMIT_S", 20)
+
+    async def set_link(monitor: Path, up: bool) -> None:
+        qemu = QMPClient("test")
+        await qemu.connect(str(monitor))
+        await qemu.execute("set_link", {"name": "net0", "up": up})
+        await qemu.disconnect()
+
+    def stall(bed: Bed) -> None:
+        monitor = labs_folder() / f"{PREFIX}{bed.lab}" / "server.qmp"
+        asyncio.run(set_link(monitor, False))
+        deadline = time.monotonic() + 10.0
+        while bed.hosts["server"].read("/sys/class/net/eth0/carrier") == b"1\n" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        asyncio.run(set_link(monitor, True))
+
+    said = cautioned(study("qemu, nic: e1000", stall, seconds=6), "nic_reset")
+    assert said.startswith("server: e1000: eth0 NIC Link is Down")
+
+
+def test_a_transmit_timeout_is_shown_with_comparisons(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
+    """Its run is kept and counted, so whoever reads the numbers is told."""
+    text = """
+study: stalls
+testbeds: {container: {driver: container}, e1000: {driver: qemu, nic: e1000}}
+reference: container
+workload: {kind: http, duration: 2s}
+instruments: []
+replicates: 1
+"""
+
+    def hang(bed: Bed) -> None:
+        for line in E1000_HANGS:
+            bed.hosts["server"].write("/dev/kmsg", f"<3>{line}\n".encode())
+
+    carried = carry(text, tmp_path / "results", image, probe, hang, testbed="e1000")
+    assert carried.ending.failed == 0
+    (marked,) = [run for run in carried.records if any(caution["kind"] == "nic_reset" for caution in run["cautions"])]
+    log = kept(carried, marked, "server/kernel.log")
+    assert all(line in log for line in E1000_HANGS)
+    command = [sys.executable, "-m", "twinbed.cli.main", "compare", str(carried.results), "--format", "json"]
+    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout)
+    headlines = [each for each in said["comparisons"] if each["headline"]]
+    assert headlines
+    for each in headlines:
+        assert f"nic_reset(e1000: 1 of 1 runs: server: {E1000_HANGS[0]} (and 2 more))" in each["cautions"]

@@ -1,0 +1,247 @@
+"""Every parameter of links and hosts, over real packets: read back, and seen from outside in what the hosts send and say.
+
+Beds are shared between assertions. What is expected comes from documentation or from a peer: tcpdump, iperf3, ss, tc.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from twinbed import design
+from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
+from twinbed.hosts.site import Site
+from twinbed.lab.execution import Outcome, execute
+from twinbed.links import network
+from twinbed.model.caution import Kind
+from twinbed.model.hostsettings import OFFLOADS, HostSettings
+from twinbed.model.plugin import MACHINE, Bed
+from twinbed.model.run import Run
+from twinbed.model.study import load
+from twinbed.model.topology import Link, Topology
+from twinbed.registry import PLUGINS, catalogue
+from twinbed.statistics.physics import Accounting, Path, tcp_goodput
+
+PORT = 5201
+Make = Callable[..., Site]
+
+
+@contextlib.contextmanager
+def bed_of(site: Make, topology: Topology, driver: str = "container", **settings: Any) -> Iterator[Bed]:
+    """A bed in which all that was asked has been read back."""
+    plugin = PLUGINS.drivers[driver]
+    with plugin.up(plugin.params(**settings), topology, site()) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+        yield bed
+
+
+def found(bed: Bed, subject: str, setting: str) -> Any:
+    return next(item.found for item in bed.applied if (item.subject, item.setting) == (subject, setting))
+
+
+@contextlib.contextmanager
+def serving(bed: Bed) -> Iterator[None]:
+    server = bed.hosts["server"].start(["iperf3", "-s", "-p", str(PORT)])
+    bed.hosts["server"].listening(PORT, 10.0)
+    yield
+    server.signal(15)
+    server.wait(10.0)
+
+
+def iperf3(bed: Bed, *options: str) -> dict[str, Any]:
+    """What iperf3 says at its end, once the server has been started."""
+    said = bed.hosts["client"].run(["iperf3", "-c", bed.addresses["server"], "-p", str(PORT), "-J", *options], limit_s=30)
+    return dict(json.loads(said.stdout)["end"])
+
+
+def payloads(bed: Bed, place: str, interface: str, *options: str) -> list[int]:
+    """TCP payload of each packet that tcpdump sees while iperf3 sends 1 MB to the server, which may leave the end unread."""
+    watch = ["tcpdump", "-i", interface, "-nn", "-q", "-l", "--immediate-mode", "-s", "96", "-Z", "root"]
+    tcpdump = bed.hosts[place].start([*watch, "tcp", "and", "dst", "host", bed.addresses["server"]])
+    tcpdump.says(b"listening on", 10.0)
+    with serving(bed):
+        iperf3(bed, "-n", "1M", *options)
+        tcpdump.says(lambda said: sum(map(int, re.findall(rb"tcp (\d+)", said))) >= 300_000, 10.0)
+    tcpdump.signal(2)
+    return [int(size) for size in re.findall(r"tcp (\d+)", tcpdump.wait(10.0).text)]
+
+
+SEGMENT = 1448
+"""Payload of a full packet with timestamps, at an MTU of 1500."""
+
+
+@pytest.mark.parametrize("end", ["client", "server"])
+def test_each_offload_of_a_container_alone_and_at_one_end(end: str, site: Make) -> None:
+    other = "server" if end == "client" else "client"
+    for name in OFFLOADS:
+        ends = {end: {"driver": "container", name: "off"}, other: {"driver": "container", name: "on"}}
+        with bed_of(site, Topology(), "mixed", **ends) as bed:
+            assert (found(bed, end, f"offload.{name}"), found(bed, other, f"offload.{name}")) == ("off", "on")
+            if name == "tso":
+                largest = max(payloads(bed, MACHINE, "p.server"))
+                assert (largest <= SEGMENT) == (end == "client"), "the sender's setting decides"
+
+
+@pytest.mark.parametrize("shaper", ["htb", "tbf"])
+def test_rate_burst_and_mtu_of_containers(shaper: str, site: Make) -> None:
+    rate, burst, mtu = 20_000_000, 20_000, 1400
+    link = Link(rate=rate, burst=burst, shaper=shaper, mtu=mtu)  # type: ignore[arg-type]
+    with bed_of(site, Topology(link=link), offload="off") as bed:
+        assert found(bed, "p.server", "shaper") == shaper
+        assert found(bed, "p.server", "burst") == pytest.approx(burst, rel=0.01)
+        assert max(payloads(bed, "server", "eth0")) == mtu - 52
+        with serving(bed):
+            received = iperf3(bed, "-n", "1500K")["sum_received"]
+        carried = tcp_goodput(rate, Path(mtu=mtu, accounting=Accounting.SHAPER)) / 8
+        assert received["bytes"] <= carried * received["seconds"] * 1.02 + burst + 2 * mtu
+
+
+def test_a_queue_holds_what_was_asked_and_drops_the_rest(site: Make) -> None:
+    with bed_of(site, Topology(link=Link(rate=5_000_000, burst=3000, queue=5))) as bed:
+        with serving(bed):
+            sent = iperf3(bed, "-u", "-b", "15M", "-l", "1400", "-n", "400K")["sum"]
+        (leaf,) = [each for each in qdiscs(bed.hosts[MACHINE], "p.server") if each["kind"] == "pfifo"]
+        assert leaf["options"]["limit"] == 5
+        assert leaf["drops"] >= sent["lost_packets"] > 100
+
+
+def qdiscs(host: AgentHost, device: str) -> list[dict[str, Any]]:
+    return list(json.loads(host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout))
+
+
+def connection(bed: Bed) -> str:
+    """What ss says of a connection while it sends."""
+    client = bed.hosts["client"]
+    with serving(bed):
+        sending = client.start(["iperf3", "-c", bed.addresses["server"], "-p", str(PORT), "-t", "20", "-b", "1M"])
+        said = ""
+        while "bytes_acked" not in said:
+            assert not sending.ended
+            said = client.run(["ss", "-Htmin", "state", "established", "dport", "=", f":{PORT}"]).text
+        sending.signal(9)
+        sending.wait(5.0)
+    return said
+
+
+def test_what_a_container_is_told_of_tcp_holds_for_its_connections(site: Make) -> None:
+    tcp = {"congestion_control": "reno", "autocorking": "off", "receive_buffer": 300_000, "send_buffer": 200_000}
+    with bed_of(site, Topology(), **tcp) as bed:
+        assert found(bed, "server", "autocorking") == "0"
+        said = connection(bed)
+        assert re.search(r"\breno\b", said)
+        assert re.search(r"rb300000,", said)
+        assert re.search(r"tb200000,", said)
+
+
+def test_pinning(site: Make) -> None:
+    with bed_of(site, Topology(), cpus="auto") as bed:
+        assert Kind.UNPINNED not in [caution.kind for caution in bed.cautions]
+        assert len(found(bed, "client", "cpus")) == 1
+    with bed_of(site, Topology(), cpus="none") as bed:
+        assert Kind.UNPINNED in [caution.kind for caution in bed.cautions]
+        assert found(bed, "client", "cpus") == site().cpus
+
+
+def ttl_at_the_server(bed: Bed) -> set[int]:
+    tcpdump = bed.hosts["server"].start(
+        ["tcpdump", "-i", "eth0", "-nn", "-v", "-c", "5", "-Z", "root", "tcp", "dst", "port", f"{PORT}"]
+    )
+    tcpdump.says(b"listening on", 10.0)
+    with serving(bed):
+        iperf3(bed, "-n", "100K")
+    return set(map(int, re.findall(r"ttl (\d+)", tcpdump.wait(10.0).text)))
+
+
+@pytest.mark.parametrize("routers", [1, 3])
+def test_each_router_of_a_chain_takes_one_from_the_ttl(routers: int, site: Make) -> None:
+    topology = Topology(routers=routers, pairs=1, link=Link(rate=50_000_000))
+    with bed_of(site, topology) as bed:
+        default = int(bed.hosts["client"].read("/proc/sys/net/ipv4/ip_default_ttl"))
+        assert ttl_at_the_server(bed) == {default - routers}
+
+
+def an_http_run(topology: str, threads: int = 1) -> Run:
+    text = f"""
+study: parameters
+testbeds: {{bed: {{driver: container}}}}
+workload: {{kind: http, threads: {threads}, duration: 1s, max_requests: 50}}
+topology: {topology}
+instruments: [packets, counters]
+replicates: 1
+"""
+    return design.runs(load(text, "parameters.yaml", catalogue()))[0]
+
+
+def test_a_workload_passes_routers_with_as_many_threads_as_asked(site: Make) -> None:
+    place = site()
+    outcome = Outcome()
+    execute(an_http_run("{routers: 3}", threads=4), PLUGINS, place, outcome, lambda _: None)
+    said = (place.artifacts / "client" / "ab.txt").read_text()
+    assert re.search(r"Concurrency Level:\s+4\n", said)
+    assert re.search(r"Failed requests:\s+0\n", said)
+    assert re.search(r"Complete requests:\s+50\n", said)
+    places = {file.parent.name for file in place.artifacts.glob("*/counters.snap")}
+    assert places == {MACHINE, "client", "server", "router1", "router2", "router3"}
+    assert {file.name for file in place.artifacts.glob("machine/*.pcap")} == {"client.pcap", "server.pcap"}
+
+
+def shortest_round_trip_s(bed: Bed) -> float:
+    server = bed.hosts["server"].start(["irtt", "server", "-i", "1ms"])
+    server.says(b"[ListenerStart]", 20.0)
+    ask = ["irtt", "client", "-Q", "-i", "5ms", "-d", "300ms", "--wait=500ms", "-o", "-", bed.addresses["server"]]
+    said = json.loads(bed.hosts["client"].run(ask).stdout)
+    server.signal(15)
+    server.wait(10.0)
+    return float(said["stats"]["rtt"]["min"]) / 1e9
+
+
+def test_a_guest_router_delays_and_loses_for_containers(site: Make) -> None:
+    container = {"driver": "container"}
+    ends = {"client": container, "server": container, "router": {"driver": "qemu"}}
+    link = Link(delay=0.02, jitter=0.005, loss=0.02, queue=2000, emulated_at="routers")
+    with bed_of(site, Topology(routers=1, link=link), "mixed", **ends) as bed:
+        assert found(bed, "router", "eth0.loss") == pytest.approx(0.02, rel=1e-5)
+        assert found(bed, "router", "eth1.jitter") == pytest.approx(0.005, rel=1e-3)
+        assert shortest_round_trip_s(bed) >= 2 * (0.02 - 0.005)
+        with serving(bed):
+            iperf3(bed, "-u", "-b", "10M", "-l", "500", "-n", "1M")
+        netem = qdiscs(bed.hosts["router"], "eth1")[0]
+        assert (netem["kind"], netem["options"]["limit"]) == ("netem", 2000)
+        assert netem["drops"] > 0
+        assert ttl_at_the_server(bed) == {63}
+
+
+def test_guests(site: Make) -> None:
+    """Two guests, one bed: processors, TCP's settings, the MTU, offloads one by one at either end, delay made by the hosts."""
+    one = {"driver": "qemu", "nic": "virtio-net-pci", "congestion_control": "bbr", "tso": "off"}
+    two = {"driver": "qemu", "nic": "e1000", "vcpus": 2, "gro": "off", "receive_buffer": 300_000}
+    link = Link(rate=50_000_000, burst=80_000, mtu=1400, delay=0.01, emulated_at="hosts")
+    full = 1400 - 52
+    with bed_of(site, Topology(link=link), "mixed", client=one, server=two) as bed:
+        client, server = bed.hosts["client"], bed.hosts["server"]
+        assert (client.run(["nproc"]).text, server.run(["nproc"]).text) == ("1\n", "2\n")
+        assert found(bed, "client", "offload.tso") == "off"
+        assert found(bed, "server", "offload.gro") == "off"
+        assert found(bed, "client", "delay") == pytest.approx(0.01, rel=1e-3)
+        assert shortest_round_trip_s(bed) >= 0.02 * (1 - 1e-4)
+        assert max(payloads(bed, MACHINE, "p.server")) == full, "nothing is joined without tso"
+        assert max(payloads(bed, "server", "eth0")) == full, "nor without gro"
+        assert re.search(r"\bbbr\b", connection(bed))
+        for host, name in [(host, name) for host in (client, server) for name in OFFLOADS]:
+            if (host.name, name) == ("client", "rx"):
+                with pytest.raises(HostError, match=r"eth0 cannot have rx off.*virtio_net.*leave rx as it is"):
+                    network.set_offloads(host, "eth0", HostSettings(rx="off"))
+                continue
+            for value in ("off", "on"):
+                asked = HostSettings.model_validate({name: value})
+                network.set_offloads(host, "eth0", asked)
+                read = {item.setting: item.found for item in network.applied_offloads(host, "eth0", asked)}
+                assert read[f"offload.{name}"] == value
+        assert max(payloads(bed, "server", "eth0")) > full, "gro joins what arrives together"
+        assert max(payloads(bed, "client", "eth0")) > full, "tso leaves it to the NIC"

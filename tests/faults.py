@@ -1,0 +1,95 @@
+"""Studies that are carried out with a fault injected into the first run's workload."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from twinbed import design
+from twinbed.hosts.error import HostError
+from twinbed.hosts.site import Installed
+from twinbed.image import Image
+from twinbed.lab.event import Event, PhaseBegan
+from twinbed.lab.folder import Folder
+from twinbed.lab.study import Ending, carry_out
+from twinbed.model.plugin import Bed
+from twinbed.model.run import Phase
+from twinbed.model.study import load
+from twinbed.registry import PLUGINS, Plugins, catalogue
+
+Harm = Callable[[Bed], None]
+AFTER_S = 0.4
+"""Into the workload."""
+
+
+class Seen:
+    """A driver whose testbeds can be got at while they are up."""
+
+    def __init__(self, driver: Any, beds: list[Bed]) -> None:
+        self._driver, self._beds = driver, beds
+        self.name, self.params, self.summary = driver.name, driver.params, driver.summary
+
+    def check(self, params: Any) -> Any:
+        return self._driver.check(params)
+
+    @contextmanager
+    def up(self, params: Any, topology: Any, site: Any) -> Iterator[Bed]:
+        with self._driver.up(params, topology, site) as bed:
+            self._beds.append(bed)
+            yield bed
+
+
+@dataclasses.dataclass(frozen=True)
+class Carried:
+    ending: Ending
+    records: list[dict[str, Any]]
+    """In the order of the runs."""
+    results: Path
+
+
+def carry(
+    text: str, results: Path, image: Image, probe: Path, harm: Harm, *, plugins: Plugins = PLUGINS, testbed: str | None = None
+) -> Carried:
+    """Carry a study out; ``harm`` is done once, amid the workload of the first run (of ``testbed``, where it is given)."""
+    beds: list[Bed] = []
+    seen = dataclasses.replace(plugins, drivers={name: Seen(driver, beds) for name, driver in plugins.drivers.items()})
+    study = load(text, "faults.yaml", catalogue())
+    waiting, threads = [harm], []
+
+    def listener(event: Event) -> None:
+        if not isinstance(event, PhaseBegan) or event.phase is not Phase.WORKLOAD or not waiting:
+            return
+        if testbed in (None, event.run.testbed_name):
+            threads.append(threading.Timer(AFTER_S, _harm, (waiting.pop(), beds[-1])))
+            threads[-1].start()
+
+    folder = Folder(results)
+    with folder.locked():
+        ending = carry_out(study, design.runs(study), seen, folder, Installed(probe, image), listener)
+    for thread in threads:
+        thread.join()
+    records = [json.loads(path.read_text()) for path in (results / "runs").glob("*/run.json")]
+    return Carried(ending, sorted(records, key=lambda record: record["position"]), results)
+
+
+def _harm(harm: Harm, bed: Bed) -> None:
+    with suppress(HostError):  # a host that is brought down does not answer
+        harm(bed)
+
+
+def processes(*words: str) -> list[int]:
+    """Processes in whose command line all the words are."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if all(word in command for word in words):
+            found.append(int(process.name))
+    return found

@@ -1,0 +1,113 @@
+"""Capacity on planted studies and on printed data: what it names is right as often as it says.
+
+The answers are known because they are planted, or read off ONL's printed Table 3.
+"""
+
+from __future__ import annotations
+
+import csv
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from twinbed.statistics.capacity import Capacity, Objective, capacity, sentence
+
+STUDIES = 1000
+TESTED = (1, 2, 4, 8, 16, 40, 80)
+
+
+def planted(shares: dict[int, float], spread: float, runs: int, seed: int) -> Capacity:
+    """90 % of the single-pair rate, of lognormal rates whose medians are shares of 1000."""
+    chance = np.random.default_rng(seed)
+    samples = {n: (1000 * share * np.exp(chance.normal(0, spread, runs))).tolist() for n, share in shares.items()}
+    return capacity(samples, Objective(0.9, at_most=False, relative=True))
+
+
+def knee(n: int, at: float, steepness: float) -> float:
+    return 1.0 if n <= at else (at / n) ** steepness
+
+
+@pytest.mark.parametrize("steepness", [0.2, 1.0])
+@pytest.mark.parametrize(("spread", "runs"), [(0.03, 3), (0.05, 5), (0.15, 10)])
+def test_a_planted_knee_is_inside_its_interval(steepness: float, spread: float, runs: int) -> None:
+    at = 10.0
+    shares = {n: knee(n, at, steepness) for n in TESTED}
+    # The last N between tested ones that keeps 90 %, as a whole number.
+    truth = int(at / 0.9 ** (1 / steepness))
+    assert 8 <= truth < 80
+    found = [planted(shares, spread, runs, seed) for seed in range(STUDIES)]
+    below = sum((each.keeps or 0) <= truth for each in found)
+    inside = sum(each.low <= truth and (each.high is None or truth <= each.high) for each in found)
+    assert below >= 0.94 * STUDIES
+    assert inside >= 0.94 * STUDIES
+
+
+def test_a_rate_exactly_at_the_bound_is_named_in_at_most_five_percent() -> None:
+    chance = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(STUDIES):
+        samples = {1: chance.normal(0.2, 0.05, 5).tolist(), 2: chance.normal(1.0, 0.2, 5).tolist()}
+        wrong += capacity(samples, Objective(1.0, at_most=True)).keeps == 2
+    # Three standard errors above 5 %.
+    assert wrong <= 0.05 * STUDIES + 3 * (0.05 * 0.95 * STUDIES) ** 0.5
+
+
+def test_no_fall_is_at_least_the_most_tested() -> None:
+    found = planted(dict.fromkeys(TESTED, 1.0), 0.02, 5, 1)
+    assert (found.keeps, found.fails, found.high, found.knee) == (80, None, None, None)
+    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; more were not tested"
+
+
+def printed_losses() -> dict[int, list[float]]:
+    text = resources.files("twinbed.published").joinpath("data/ONL-3.tsv").read_text()
+    losses: dict[int, list[float]] = {}
+    for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+        if row["kind"] == "value":
+            losses.setdefault(int(row["receivers"]), []).append(float(row["printed"]))
+    return losses
+
+
+def test_five_receivers_of_onl_lose_at_most_one_percent() -> None:
+    losses = printed_losses()
+    found = capacity(losses, Objective(1.0, at_most=True))
+    assert (found.keeps, found.fails, found.low, found.high) == (5, 6, 5, 5)
+    # By R: t.test(c(3.325, 5.817, 4.4, 7.083, 2.1)), whose p-value for mu = 1, alternative = "less" is 0.992.
+    six = found.steps[5]
+    assert losses[6] == [3.325, 5.817, 4.4, 7.083, 2.1]
+    assert six.mean == pytest.approx(4.545)
+    assert (six.interval.low, six.interval.high) == pytest.approx((2.097089, 6.992911), abs=1e-6)
+    assert six.fails == pytest.approx(0.9920729, abs=1e-6)
+    # Straight between 0.1532 at 5 and 4.545 at 6.
+    assert found.knee == pytest.approx(5 + (1 - 0.1532) / (4.545 - 0.1532))
+    assert sentence(found, "receiver", "receivers") == (
+        "5 receivers: more than 99.9 % sure; 6: no, 99.2 % sure (the mean there is 4.54, 2.1 to 6.99)"
+    )
+
+
+def test_between_tested_numbers_nothing_is_said() -> None:
+    losses = printed_losses()
+    found = capacity({n: losses[n] for n in (2, 5, 8)}, Objective(1.0, at_most=True))
+    assert (found.keeps, found.fails, found.low, found.high) == (5, 8, 5, 7)
+    assert sentence(found, "receiver", "receivers").endswith("between them nothing was tested")
+
+
+def test_where_the_least_fails_there_is_none() -> None:
+    losses = printed_losses()
+    found = capacity({n: losses[n] for n in (6, 7)}, Objective(1.0, at_most=True))
+    assert (found.keeps, found.low, found.fails, found.knee) == (None, 0, 6, None)
+    assert sentence(found, "receiver", "receivers").startswith("not even 6 receivers; 6: no")
+
+
+@pytest.mark.parametrize(
+    ("samples", "relative", "message"),
+    [
+        ({}, False, "no runs"),
+        ({0: [1.0, 2.0]}, False, "N = 0"),
+        ({1: [1.0]}, False, "1 run at N = 1"),
+        ({2: [1.0, 2.0]}, True, "no runs at N = 1"),
+    ],
+)
+def test_what_cannot_be_said_is_an_error(samples: dict[int, list[float]], relative: bool, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        capacity(samples, Objective(0.9, at_most=False, relative=relative))

@@ -1,0 +1,197 @@
+"""The analyses of N: capacity, contention, anomaly, on planted results and printed data; their commands in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.synthetic_results import write_study
+
+from twinbed import registry
+from twinbed.cli import exit as codes
+from twinbed.cli.main import run
+from twinbed.model.error import TwinbedError
+from twinbed.store import Store
+
+LOSS = Path(__file__).parents[1] / "golden" / "anova" / "loss.csv"
+PAIRS = (1, 2, 4, 8, 16, 24, 32, 40)
+SHARES = {"slow": (1, 1.08, 1.05, 1, 0.8, 0.6, 0.45, 0.35), "fast": (1, 1, 1, 1, 1, 1, 0.98, 0.7)}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight replicates of two testbeds; the whole run's rate is of all pairs together."""
+    noise = random.Random(11)
+
+    def respond(testbed: str, levels: Mapping[str, Any], _replicate: int) -> Mapping[str, float | None]:
+        share = dict(zip(PAIRS, SHARES[testbed], strict=True))[levels["pairs"]]
+        rate = 100 * share * math.exp(noise.gauss(0, 0.01))
+        requests = round(rate * levels["pairs"] * 10)
+        return {
+            "requests": requests,
+            "requests_per_second": rate * levels["pairs"],
+            "packets": round(requests * (20 - rate / 10) * math.exp(noise.gauss(0, 0.001))),
+            "bytes": requests * 1200,
+        }
+
+    folder = tmp_path_factory.mktemp("results") / "study"
+    return write_study(folder, ["slow", "fast"], {"pairs": PAIRS}, 8, respond)
+
+
+class WithMachine:
+    """The results with metrics of the machine, as the instrument that reads it would add."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        noise = random.Random(12)
+        rows = []
+        for record in store.records:
+            pairs = record.levels["pairs"]
+            assert isinstance(pairs, int)
+            load = max(0.0, pairs - 6) / 34 if record.levels["testbed"] == "slow" else max(0.0, pairs - 28) / 34
+            for metric, value in (("cpu_idle", 0.9 - 0.6 * load), ("interrupts", 5e3 + 9e4 * load), ("constant", 1.0)):
+                spread = 0.0 if metric == "constant" else 0.01 * value
+                rows.append((record.id, metric, "machine", "", value + noise.gauss(0, spread)))
+        self._machine = pa.table(
+            dict(zip(("run", "metric", "host", "direction", "value"), map(list, zip(*rows, strict=True)), strict=True))
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def table(self, name: str) -> pa.Table:
+        found = self._store.table(name)
+        if name != "metrics":
+            return found
+        added = self._machine
+        for field in found.schema:
+            if field.name not in added.column_names:
+                kind = {"unit": "1", "scale": "ratio", "layer": "host", "headline": False}.get(field.name)
+                added = added.append_column(field.name, pa.array([kind] * len(added), field.type))
+        return pa.concat_tables([found, added.select(found.column_names).cast(found.schema)])
+
+
+@pytest.fixture
+def shown(capfdbinary):
+    """Runs a command line: exit code, standard output, standard error."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        code = run(["analyse", *map(str, arguments)])
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return command
+
+
+@pytest.fixture
+def opened(results, shown):
+    """The extracted results with the machine's metrics."""
+    assert shown("capacity", results, "--at-least", "1")[0] == codes.DONE
+    return WithMachine(Store.open(results))
+
+
+def test_capacity_of_the_printed_losses(shown):
+    code, out, _ = shown("capacity", LOSS, "--response", "loss", "--over", "receivers", "--at-most", "1")
+    assert code == codes.DONE
+    assert out.splitlines()[0] == (
+        "loss at most 1: 5 receivers: more than 99.9 % sure; 6: no, 99.2 % sure (the mean there is 4.54, 2.1 to 6.99)"
+    )
+
+
+def test_capacity_of_planted_results_by_testbed(shown, results):
+    arguments = ("--response", "requests_per_second", "--per-pair", "--at-least", "0.9", "--of-one")
+    code, out, _ = shown("capacity", results, *arguments)
+    assert code == codes.DONE
+    slow, fast = out.splitlines()[:2]
+    assert slow.startswith("testbed slow: requests_per_second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
+    assert "between them nothing was tested" in slow and "; 16: no, " in slow
+    assert ": 32 pairs: " in fast
+    _, out, _ = shown("capacity", results, *arguments, "--format", "json")
+    data = json.loads(out)
+    assert [row["keeps"] for row in data["statements"]] == [8, 32]
+    assert len(data["steps"]) == 16 and data["steps"][0]["n"] == 1
+    _, out, _ = shown("capacity", results, *arguments, "--format", "csv", "--table", "steps")
+    assert len(list(csv.DictReader(io.StringIO(out)))) == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "what must hold?"),
+        (("--at-most", "1", "--at-least", "1"), "what must hold?"),
+        (("--at-most", "1", "--over", "testbed"), "whole numbers from 1 on"),
+        (("--at-most", "1", "--over", "nothing"), "no column 'nothing'"),
+    ],
+)
+def test_capacity_refuses(shown, results, arguments, message):
+    code, _, err = shown("capacity", results, *arguments)
+    assert code == codes.USAGE and message in err
+
+
+def test_one_run_at_an_n_is_refused(shown, tmp_path):
+    file = tmp_path / "few.csv"
+    file.write_text("pairs,rate\n1,5\n1,6\n2,5\n")
+    code, _, err = shown("capacity", file, "--response", "rate", "--at-least", "4")
+    assert code == codes.USAGE and "1 run at N = 2" in err
+
+
+def test_contention_without_metrics_of_the_machine_says_so(shown, results):
+    code, out, _ = shown("contention", results, "--response", "requests_per_second")
+    assert code == codes.DONE and "nothing was measured on the machine that varies" in out
+    _, out, _ = shown("contention", results, "--response", "requests_per_second", "--format", "json")
+    assert {row["metric"] for row in json.loads(out)["curves"]} == {"requests_per_second"}
+
+
+def test_contention_of_planted_results(opened):
+    contention = registry.analysis("contention")
+    found = contention.run(opened, contention.params(response="requests_per_second"))
+    curves = found.tables["curves"]
+    assert {row["metric"] for row in curves} == {"requests_per_second", "cpu_idle", "interrupts"}
+    assert {row["mirrored"] for row in curves if row["metric"] == "cpu_idle"} == {True}
+    assert max(abs(row["curvature"]) for row in curves if row["curvature"] is not None) == 1
+    slow, fast = found.tables["detectors"]
+    assert slow["area"] >= 0.95 and slow["fallen_from"] == 16 and slow["alarms_from"] <= 16
+    assert slow["false_alarms"] <= 0.15 and slow["reason"] == ""
+    assert fast["area"] >= 0.95 and fast["fallen_from"] == 40
+    assert found.tables["roc"][0]["threshold"] is None
+    with pytest.raises(TwinbedError, match="constant"):
+        contention.run(opened, contention.params(response="requests_per_second", metrics=("constant",)))
+
+
+def test_anomaly_of_planted_results(shown, results):
+    code, out, _ = shown("anomaly", results, "--response", "requests_per_second", "--format", "json")
+    assert code == codes.DONE
+    data = json.loads(out)
+    assert [(row["testbed"], row["n"]) for row in data["faster"] if row["faster"]] == [("slow", 2), ("slow", 4)]
+    counters = {row["counter"]: row for row in data["counters"]}
+    assert counters["packets_per_request"]["moves"] and counters["packets_per_request"]["spearman"] < -0.8
+    assert {row["testbed"] for row in data["counters"]} == {"slow"}
+    assert "requests_per_second" not in counters
+    _, out, _ = shown("anomaly", results, "--response", "requests_per_second")
+    assert "other metrics move with the rate up to there" in out
+
+
+def test_anomaly_where_there_is_none(shown, tmp_path):
+    noise = random.Random(3)
+
+    def respond(_testbed: str, levels: Mapping[str, Any], _replicate: int) -> Mapping[str, float | None]:
+        rate = 100 * levels["pairs"] * math.exp(noise.gauss(0, 0.02))
+        return {"requests": rate, "requests_per_second": rate, "packets": rate, "bytes": rate}
+
+    folder = write_study(tmp_path / "study", ["only"], {"pairs": (1, 2, 4)}, 5, respond)
+    code, out, _ = shown("anomaly", folder, "--response", "requests_per_second")
+    assert code == codes.DONE and "Nowhere is a pair shown to be faster than alone." in out
+
+
+@pytest.mark.parametrize("name", ["contention", "anomaly"])
+def test_files_are_no_results(shown, name):
+    code, _, err = shown(name, LOSS)
+    assert code == codes.USAGE and "is no results folder" in err

@@ -1,0 +1,160 @@
+"""Curvature, inflections and their order; the detector of contended runs; what moves with an anomaly. On planted data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from twinbed.statistics.anomaly import faster, moving
+from twinbed.statistics.contention import Detection, Runs, detect
+from twinbed.statistics.curvature import Inflection, inflections, order, scaled, second_difference
+
+TESTED = (1, 2, 4, 8, 14, 16, 24, 32, 40)
+
+
+def test_second_difference_of_a_parabola_is_its_second_derivative_whatever_the_steps() -> None:
+    x = [1, 2, 4, 8, 16, 40, 80]
+    assert second_difference(x, [3 - 2 * n + 0.75 * n * n for n in x]) == pytest.approx([1.5] * 5, rel=1e-12)
+
+
+def test_second_difference_of_a_cubic_on_equal_steps_is_exact() -> None:
+    x = list(range(10))
+    assert second_difference(x, [n**3 for n in x]) == [6 * n for n in x[1:-1]]
+
+
+def test_scaling_keeps_zero_and_the_greatest_is_one() -> None:
+    assert scaled([0.0, -4.0, 2.0]) == [0.0, -1.0, 0.5]
+    assert scaled([0.0, 0.0]) == [0.0, 0.0]
+    assert scaled([]) == []
+
+
+def test_inflection_of_a_logistic_curve_is_where_it_is_planted() -> None:
+    x = list(range(1, 81))
+    curvature = second_difference(x, [1000 / (1 + math.exp((n - 33.5) / 4)) for n in x])
+    assert [(point.rising, round(point.at, 6)) for point in inflections(x[1:-1], curvature)] == [(True, 33.5)]
+
+
+def test_signs_within_noise_are_no_inflections() -> None:
+    x = list(range(8))
+    assert inflections(x, [1.0, 0.8, 0.01, -0.01, 0.01, 0.9, 0.5, 0.2]) == []
+    assert inflections(x, [0.0] * 8) == []
+    assert inflections(x, [1.0, 0.5, 0.0, 0.0, -0.5, -1.0, -1.0, -1.0]) == [Inflection(2, False)]
+
+
+def test_order_of_planted_inflections() -> None:
+    x = list(range(1, 81))
+    at = {"rate": 20.0, "cpu_idle": 35.0, "interrupts": 50.0}
+    points = {
+        name: inflections(x[1:-1], second_difference(x, [1 / (1 + math.exp((n - place) / 3)) for n in x]))
+        for name, place in at.items()
+    }
+    found = order({**points, "flat": []})
+    assert [name for name, _at in found] == ["rate", "cpu_idle", "interrupts"]
+    assert [place for _name, place in found] == pytest.approx(list(at.values()), abs=0.01)
+    assert order(points, rising=False) == []
+
+
+def study(seed: int, *, contention: bool, replicates: int = 16) -> Runs:
+    """A rate that falls from 12 pairs on by the machine's load; the machine's metrics turn with the load, a little before."""
+    chance = np.random.default_rng(seed)
+    of_n, replicate, rate, machine = [], [], [], []
+    for each in range(replicates):
+        for n in TESTED:
+            load = max(0.0, n - 12) / 30 if contention else 0.0
+            early = max(0.0, n - 6) / 30 if contention else 0.0
+            of_n.append(n)
+            replicate.append(each)
+            rate.append(1000 * math.exp(-1.2 * load + chance.normal(0, 0.02)))
+            machine.append(np.array([90 - 60 * early, 5e3 + 4e4 * early, 2 * load, 0]) + chance.normal(0, [3, 2e3, 0.1, 1]))
+    return Runs(of_n, replicate, rate, np.array(machine))
+
+
+def test_a_planted_contention_is_detected_before_the_rate_has_fallen() -> None:
+    found = detect(study(1, contention=True))
+    assert not set(found.train) & set(found.test)
+    assert found.area.value >= 0.95
+    assert found.detected >= 0.9
+    # At 14 pairs the rate is 8 % lower: contended, and not yet fallen by 10 %.
+    assert (found.lead.alarmed, found.lead.fallen) == (14, 16)
+
+
+def test_without_contention_it_alarms_in_at_most_five_percent() -> None:
+    alarms, runs = 0, 0
+    for seed in range(20):
+        detector = detect(study(seed, contention=True)).detector
+        quiet = study(1000 + seed, contention=False).machine
+        alarms, runs = alarms + int(detector.alarms(quiet).sum()), runs + len(quiet)
+    assert alarms / runs <= 0.05
+
+
+def test_metrics_that_say_nothing_detect_nothing() -> None:
+    areas = []
+    for seed in range(20):
+        runs = study(seed, contention=True)
+        noise = np.random.default_rng(seed).normal(size=runs.machine.shape)
+        areas.append(detect(Runs(runs.n, runs.replicate, runs.rate, noise)).area.value)
+    assert abs(float(np.mean(areas)) - 0.5) < 0.05
+
+
+def test_the_threshold_keeps_false_alarms_of_new_studies() -> None:
+    found: list[Detection] = [detect(study(seed, contention=True)) for seed in range(40)]
+    assert float(np.mean([each.false_alarms for each in found])) <= 0.07
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        (study(1, contention=False), "no training run is contended"),
+        (study(1, contention=True, replicates=3), "3 replicates"),
+    ],
+)
+def test_what_cannot_be_trained_is_an_error(runs: Runs, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        detect(runs)
+
+
+def test_a_planted_anomaly_is_found_where_it_is() -> None:
+    chance = np.random.default_rng(3)
+    shares = {1: 1.0, 2: 1.08, 4: 1.05, 8: 1.0, 16: 0.7}
+    rates = {n: (500 * share * np.exp(chance.normal(0, 0.01, 10))).tolist() for n, share in shares.items()}
+    found = faster(rates)
+    assert [(each.n, each.faster) for each in found] == [(2, True), (4, True), (8, False), (16, False)]
+    assert all(each.interval.low <= shares[each.n] <= each.interval.high for each in found)
+    assert all(each.p_value <= each.adjusted for each in found)
+
+
+def test_where_nothing_is_faster_marks_are_wrong_in_at_most_five_percent() -> None:
+    chance = np.random.default_rng(4)
+    wrong = 0
+    for _ in range(400):
+        rates = {n: np.exp(chance.normal(6, 0.05, 5)).tolist() for n in (1, 2, 4, 8)}
+        wrong += any(each.faster for each in faster(rates))
+    assert wrong <= 0.05 * 400 + 3 * (0.05 * 0.95 * 400) ** 0.5
+
+
+def test_of_188_counters_those_that_move_are_named() -> None:
+    chance = np.random.default_rng(5)
+    rates = chance.normal(100, 5, 40)
+    counters = {f"noise_{at:03}": chance.normal(size=40).tolist() for at in range(180)}
+    counters |= {f"moves_{at}": (rates * (-1) ** at + chance.normal(0, 2, 40)).tolist() for at in range(5)}
+    counters |= {"constant": [3.0] * 40, "absent": [None] * 40, "sparse": [None] * 30 + rates[30:].tolist()}
+    found = moving(rates.tolist(), counters)
+    assert len(found) == 188
+    named = {each.counter for each in found if each.moves}
+    assert {f"moves_{at}" for at in range(5)} | {"sparse"} <= named and len(named) <= 8
+    by_name = {each.counter: each for each in found}
+    assert by_name["constant"].spearman is None and by_name["constant"].adjusted is None
+    assert (by_name["absent"].runs, by_name["sparse"].runs) == (0, 10)
+    assert found[0].counter == "sparse" and found[0].spearman is not None and found[0].spearman.value == 1
+    assert by_name["moves_1"].spearman is not None and by_name["moves_1"].spearman.value < 0
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [({2: [1.0, 2.0]}, "N = 1"), ({1: [1.0, 2.0], 2: [1.0]}, "1 run at N = 2"), ({1: [0.0, 1.0]}, "a rate of 0")],
+)
+def test_rates_that_cannot_be_compared_are_an_error(rates: dict[int, list[float]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        faster(rates)
