@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from twinbed.extract.derived import declared
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.model.study import Catalogue
+from twinbed.published.printed import table_names
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
@@ -57,4 +59,13 @@ def catalogue() -> Catalogue:
         drivers={name: plugin.params for name, plugin in PLUGINS.drivers.items()},
         workloads={name: plugin.params for name, plugin in PLUGINS.workloads.items()},
         instruments={name: plugin.params for name, plugin in PLUGINS.instruments.items()},
+        metrics=metrics,
+        printed=table_names(),
     )
+
+
+def metrics(workload: str, instruments: Sequence[str]) -> Mapping[str, str]:
+    """The metrics of runs with these, those per unit of work too, and their units."""
+    work = PLUGINS.workloads[workload].work
+    plugins = (PLUGINS.workloads[workload], *(PLUGINS.instruments[name] for name in instruments))
+    return {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}

@@ -196,36 +196,47 @@ def test_a_driver_is_asked_once_for_each_thing() -> None:
 
 def test_check_in_every_format_changes_nothing(probe: Path, image: object) -> None:
     before = lab_remains()
-    text, data = (
+    text, data, table = (
         subprocess.run(
             [sys.executable, "-m", "twinbed.cli.main", "check", "--format", style], capture_output=True, text=True, check=False
         )
-        for style in ("text", "json")
+        for style in ("text", "json", "csv")
     )
     assert lab_remains() - before == set()
     rows = json.loads(data.stdout)
-    assert {tuple(row) for row in rows} == {("", "what", "found", "to mend it")}
-    broken = [row for row in rows if row[""] == "MISSING"]
-    assert all(row["to mend it"] for row in broken)
-    assert text.returncode == data.returncode == (3 if broken else 0)
-    assert {row["what"] for row in rows} >= {"system", "user", "tools", "image", "lab", "HTB", "TBF", "packet capture", "QEMU"}
+    assert {tuple(row) for row in rows} == {("kind", "what", "works", "required", "found", "mend")}
+    assert table.stdout.splitlines()[0] == "kind,what,works,required,found,mend"
+    broken = [row for row in rows if row["required"] and not row["works"]]
+    assert all(row["found"] for row in rows)
+    assert all(row["mend"] for row in rows if row["works"] is False)
+    assert text.returncode == data.returncode == table.returncode == (3 if broken else 0)
+    found = {(row["kind"], row["what"]): row["works"] for row in rows}
+    assert found.keys() >= {("machine", "lab"), ("driver", "container"), ("NIC", "e1000"), ("parameter", "offload tso")}
+    assert found["driver", "container"] and found["instrument", "packets"] and found["workload", "http, tool: ab"]
     for row in rows:
         assert row["what"] in text.stdout
-    assert text.stdout.splitlines()[-1].startswith(f"{len(broken)} of" if broken else "Everything that is required works here.")
+    assert max(map(len, text.stdout.splitlines())) <= 100
 
 
-def test_check_of_what_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_a_study_that_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         preflight, "machine", lambda: [Check("tools", False, "no tc", "apt-get install iproute2"), Check("x", True, "")]
     )
     monkeypatch.setattr(preflight, "study", lambda _: [Check("wish", False, "none", "pray", required=False)])
-    done = CliRunner().invoke(command, standalone_mode=False)
+    study = tmp_path / "s.yaml"
+    study.write_text("study: s\ntestbeds: {mine: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\n")
+    done = CliRunner().invoke(command, [str(study)], standalone_mode=False)
     assert done.return_value == 3
-    lines = done.output.splitlines()
-    assert lines[1].split("  ")[0] == "MISSING"
-    assert lines[1].endswith("apt-get install iproute2")
-    assert "optional" in lines[3]
-    assert lines[-1] == "1 of 3 checks failed."
+    assert done.output.splitlines() == [
+        "The study",
+        "  FAILS  tools  no tc",
+        "                mend: apt-get install iproute2",
+        "  ok     x",
+        "  no     wish   none",
+        "                mend: pray",
+        "",
+        "1 of 3 do not work and are needed: tools.",
+    ]
 
 
 def test_check_of_a_study_asks_its_drivers_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,9 +244,15 @@ def test_check_of_a_study_asks_its_drivers_only(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(preflight, "machine", list)
     monkeypatch.setattr(preflight, "study", lambda testbeds: asked.extend(name for name, _, _ in testbeds) or [])
     study = tmp_path / "s.yaml"
-    study.write_text("study: s\ntestbeds: {mine: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\n")
+    study.write_text(
+        "study: s\ntestbeds: {mine: {driver: fake}, yours: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\n"
+        "profiles: {one: {factors.testbed: [yours]}}\n"
+    )
     assert CliRunner().invoke(command, [str(study)], standalone_mode=False).return_value == 0
-    assert asked == ["mine"]
+    assert asked == ["mine", "yours"]
+    asked.clear()
+    assert CliRunner().invoke(command, [str(study), "--profile", "one"], standalone_mode=False).return_value == 0
+    assert asked == ["yours"]
 
 
 def test_an_image_that_is_built_next_is_not_required(monkeypatch: pytest.MonkeyPatch) -> None:

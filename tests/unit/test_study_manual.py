@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -13,6 +14,8 @@ from twinbed.cli import main
 from twinbed.model.reading import KEYS
 from twinbed.model.study import StudyError, load
 from twinbed.model.topology import Link, Topology
+from twinbed.published.beside import printed_at
+from twinbed.published.printed import library
 
 REPOSITORY = Path(__file__).parents[2]
 MANUAL = (REPOSITORY / "docs/study-file.md").read_text()
@@ -68,6 +71,32 @@ def test_ready_studies_are_right(path: Path) -> None:
     assert design.runs(study)
 
 
+@pytest.mark.parametrize("name", ["transactions-2017", "icnc-2019", "nic-survey"])
+def test_a_quick_profile_ends_in_minutes_without_physical_hosts(name: str) -> None:
+    text = (REPOSITORY / f"studies/{name}.yaml").read_text()
+    study = load(text, f"{name}.yaml", registry.catalogue(), profile="quick")
+    assert study.name == f"{name}-quick"
+    assert design.expense(design.runs(study)).seconds <= 5 * 60
+    assert {choice.kind for choices in study.testbeds.values() for choice in choices} == {"container", "qemu"}
+    assert {cell.topology.switch for cell in study.cells} == {"bridge"}
+    assert study.tables
+
+
+@pytest.mark.parametrize(("name", "printed"), [("transactions-2017", 24 + 24), ("icnc-2019", 9 + 9 + 12 + 9 + 9 + 2 * 9 + 9)])
+def test_every_printed_number_of_a_repeated_experiment_has_its_place(name: str, printed: int) -> None:
+    """As many as the seeds' tables have means; Table VI is there for each direction."""
+    study = load((REPOSITORY / f"studies/{name}.yaml").read_text(), f"{name}.yaml", registry.catalogue())
+    found = 0
+    for table in study.tables:
+        if table.published is not None:
+            names = [*table.rows, table.columns]
+            fixed = {factor: levels[0] for factor, levels in table.where.items() if len(levels) == 1}
+            for levels in itertools.product(*(study.factors[factor] for factor in names)):
+                cell = {**fixed, **dict(zip(names, levels, strict=True))}
+                found += printed_at(library(), library().table(table.published), cell) is not None
+    assert found == printed
+
+
 def test_the_quickstart_is_what_it_promises() -> None:
     study = load((REPOSITORY / "studies/quickstart.yaml").read_text(), "quickstart.yaml", registry.catalogue())
     assert study.factors == {"testbed": ("container", "e1000", "virtio"), "payload": ("500B", "1MiB")}
@@ -82,9 +111,3 @@ def test_the_quickstart_is_what_it_promises() -> None:
 def test_every_command_has_help_that_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([name, "--help"]) == 0
     assert f"Usage: twinbed {name}" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("file", sorted((REPOSITORY / "studies").glob("*.yaml")), ids=lambda file: file.stem)
-def test_ready_studies_are_studies(file: Path) -> None:
-    study = load(file.read_text(), file.name, registry.catalogue())
-    assert study.name == file.stem and design.runs(study)

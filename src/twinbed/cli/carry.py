@@ -33,6 +33,7 @@ class PreflightFailed(TwinbedError):
 def carry(
     study_file: Path,
     output: Path | None,
+    profile: str | None,
     overrides: Sequence[str],
     only: Sequence[str],
     keep_going: bool,
@@ -41,7 +42,7 @@ def carry(
 ) -> int:
     """Returns the exit code."""
     console = Console(stderr=True)
-    study = read_study(study_file, overrides)
+    study = read_study(study_file, overrides, profile)
     runs = design.runs(study)
     results = output or Path("results") / study.name
     folder = Folder(results)
@@ -118,7 +119,7 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
-    from twinbed.cli.extraction import chains, explained, extracted
+    from twinbed.cli.extraction import chains, explained, extracted, study_tables
     from twinbed.report import write_html
     from twinbed.report.terminal import verdict_table
 
@@ -128,5 +129,5 @@ def _conclude(results: Path, console: Console, report: bool) -> None:
     verdict_table(result, Console(width=None if sys.stdout.isatty() else 100))
     if report:
         page = results / "report.html"
-        write_html(store, result, page, chains(store), explained(store))
+        write_html(store, result, page, chains(store), explained(store), study_tables(store, result))
         console.print(f"Report: {page}", highlight=False, soft_wrap=True)

@@ -2,30 +2,69 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinbed.cli import exit as codes
 
+if TYPE_CHECKING:
+    from twinbed.model.plugin import Check
+
+_HEADINGS = {
+    "machine": "This machine",
+    "driver": "Drivers",
+    "NIC": "NICs of guests",
+    "switch": "Switches",
+    "trunk": "Trunks",
+    "parameter": "Parameters",
+    "instrument": "Instruments",
+    "workload": "Workloads",
+    "": "The study",
+}
+_WIDTH = 100
+"""Columns where there is no terminal to ask."""
+_NARROWEST = 60
+_NAMES = 32
+"""Columns of names at most; a longer one stands on a line of its own."""
+_SHORT = 60
+"""Characters of a reason that may stand there again and again."""
+_LONG = 300
+"""Characters of a reason at most; JSON and CSV have all of it."""
+
 
 @click.command(name="check")
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
+@click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
+@click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(study_file: Path | None, style: str) -> int:
-    """Try what STUDY (or, without one, every driver that needs no settings) asks of this machine. Nothing is changed: what is
-    tried happens in a trial lab that is gone afterwards.
+def command(study_file: Path | None, profile: str | None, boot: bool, style: str) -> int:
+    """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads.
+
+    With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
+    afterwards. What does not work has the reason, and what would mend it.
+
+    \b
+    ok     it was tried, and works
+    no     it was tried, and does not; studies that do without it can be run
+    FAILS  the same of what is needed in any case
+    -      it cannot be tried as things stand
 
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.lab import preflight
+    from twinbed.lab import matrix, preflight
 
     if study_file:
-        study = read_study(study_file)
+        study = read_study(study_file, (), profile)
         testbeds = [
             (name, registry.PLUGINS.drivers[choice.kind], choice.params)
             for name, choices in study.testbeds.items()
@@ -33,37 +72,74 @@ def command(study_file: Path | None, style: str) -> int:
         ]
         beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
         instruments = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.instruments.values())
-    else:
-        testbeds = [
-            (name, driver, params)
-            for name, driver in registry.PLUGINS.drivers.items()
-            if (params := _defaults(driver)) is not None
+        checks = [
+            *preflight.machine(),
+            *preflight.study(testbeds),
+            *preflight.network(beds),
+            *preflight.programs(list(instruments)),
         ]
-        instruments, beds = {}, []
-    checks = preflight.machine() + preflight.study(testbeds) + preflight.network(beds) + preflight.programs(list(instruments))
-    rows = [
-        {
-            "": "ok" if check.works else ("MISSING" if check.required else "optional"),
-            "what": check.what,
-            "found": check.found,
-            "to mend it": "" if check.works else check.mend,
-        }
-        for check in checks
-    ]
-    print_table(rows, style)
-    broken = [check for check in checks if check.required and not check.works]
+    elif profile is not None:
+        raise click.UsageError("--profile is of a study: give STUDY too")
+    else:
+        checks = matrix.matrix(registry.PLUGINS, boot=boot)
     if style == "text":
-        click.echo(
-            f"\n{len(broken)} of {len(checks)} checks failed." if broken else "\nEverything that is required works here."
+        click.echo("\n".join(_lines(checks, _width())))
+    else:
+        print_table(
+            [
+                {
+                    "kind": check.group or None,
+                    "what": check.what,
+                    "works": check.works if check.tried else None,
+                    "required": check.required,
+                    "found": check.found,
+                    "mend": None if check.works else check.mend or None,
+                }
+                for check in checks
+            ],
+            style,
         )
-    return codes.PREFLIGHT if broken else codes.DONE
+    return codes.PREFLIGHT if matrix.broken(checks) else codes.DONE
 
 
-def _defaults(driver: Any) -> Any:
-    """A driver's settings where none are given; None where a study must give some."""
-    from pydantic import ValidationError
+def _width() -> int:
+    return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH)
 
-    try:
-        return driver.params()
-    except ValidationError:
-        return None
+
+def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
+    """A block a group, a line a check, folded to the width; the mend below what it mends."""
+    names = min(_NAMES, max((len(check.what) for check in checks), default=0))
+    for group, found in groupby(checks, key=lambda check: check.group):
+        yield _HEADINGS[group]
+        of_group = list(found)
+        for check, following in zip(of_group, [*of_group[1:], None], strict=True):
+            # What is said of several in a row is said below the last.
+            again = following is not None and (following.works, following.mend) == (check.works, check.mend)
+            first = next(each for each in of_group if each.found == check.found)
+            repeated = first is not check and len(check.found) > _SHORT
+            found_text = f"as {first.what}" if repeated else textwrap.shorten(check.found, _LONG, placeholder=" ...")
+            yield from _check(check, names, width, found_text, "" if again else check.mend)
+        yield ""
+    failing = [check.what for check in checks if check.required and not check.works]
+    if failing:
+        yield f"{len(failing)} of {len(checks)} do not work and are needed: {', '.join(failing)}."
+    else:
+        optional = sum(not check.works and check.tried for check in checks)
+        rest = f"; {optional} of {len(checks)} do not work, and are not needed by every study" if optional else ""
+        yield f"Everything that is required works here{rest}."
+
+
+def _check(check: Check, names: int, width: int, found: str, mend: str) -> Iterator[str]:
+    status = "ok" if check.works else "-" if not check.tried else "FAILS" if check.required else "no"
+    indent = " " * (2 + 7 + names + 2)
+    first = f"  {status:<7}{check.what:<{names}}  "
+    if len(check.what) > names:
+        yield first.rstrip()
+        first = indent
+    yield from textwrap.wrap(found or " ", width, break_on_hyphens=False, initial_indent=first, subsequent_indent=indent) or [
+        first.rstrip()
+    ]
+    if mend and not check.works:
+        yield from textwrap.wrap(
+            f"mend: {mend}", width, break_on_hyphens=False, initial_indent=indent, subsequent_indent=indent + "      "
+        )

@@ -15,6 +15,7 @@ from twinbed.store import Store
 
 if TYPE_CHECKING:
     from twinbed.model.variance import Anova, Unexplained
+    from twinbed.report.pivots import Levels, Table
 
 MOST_EXPLAINED = 3
 """Metrics of which a page shows what explains them."""
@@ -65,3 +66,15 @@ def explained(tables: Tables) -> tuple[Anova | Unexplained, ...]:
         alone = one.errors.freedom == 0
         found.append(Unexplained(name, "one value a cell, and so nothing to estimate errors from") if alone else one)
     return tuple(found)
+
+
+def study_tables(tables: Tables, result: Result) -> tuple[Table, ...]:
+    """The tables that the study file asks for, with the printed numbers beside them where it names some."""
+    from twinbed.published.beside import printed_at
+    from twinbed.published.printed import library
+    from twinbed.report import pivots
+
+    def printed(name: str, levels: Levels) -> str | None:
+        return printed_at(library(), library().table(name), levels)
+
+    return pivots.study_tables(tables, result, printed)

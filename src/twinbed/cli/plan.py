@@ -21,6 +21,7 @@ _RUNS_SHOWN = 20
 
 @click.command("plan")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
+@click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
 @click.option(
     "-s",
     "--set",
@@ -36,7 +37,7 @@ _RUNS_SHOWN = 20
     help="Results of a few replicates of STUDY: say how many of them reach a verdict.",
 )
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
-def command(study_file: Path, overrides: tuple[str, ...], pilot: Path | None, style: str) -> None:
+def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], pilot: Path | None, style: str) -> None:
     """Show the cells of STUDY, the order of its runs, and the time and disk they will take. Nothing is run.
 
     The time is an estimate. The disk is an upper bound: captures of links that are full all the time.
@@ -55,7 +56,7 @@ def command(study_file: Path, overrides: tuple[str, ...], pilot: Path | None, st
     from twinbed import design
     from twinbed.cli.studyfile import read_study
 
-    study = read_study(study_file, overrides)
+    study = read_study(study_file, overrides, profile)
     runs = design.runs(study)
     if pilot is not None:
         _plan_by(study, runs, pilot, style)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from twinbed.model.result import Result
     from twinbed.model.tables import Tables
 
-SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv"}
+SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv", "tables-csv": "-tables.csv"}
 
 
 @click.command(name="report")
@@ -23,6 +23,7 @@ SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv"}
 @click.option("--markdown", "style", flag_value="markdown", help="Markdown with GitHub's tables.")
 @click.option("--latex", "style", flag_value="latex", help="LaTeX tables to \\input; they need the package booktabs.")
 @click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one a row, in base units.")
+@click.option("--tables-csv", "style", flag_value="tables-csv", help="The study's own tables, a row a number, in base units.")
 def command(results: Path, output: Path | None, style: str) -> int:
     """Write what RESULTS say: the verdict first, then each layer, then why to trust it.
 
@@ -53,16 +54,21 @@ def rendered(style: str, tables: Tables, result: Result) -> str:
         from twinbed.report.table import as_csv
 
         return as_csv(result.comparisons)
-    from twinbed.cli.extraction import chains, explained
+    from twinbed.cli.extraction import chains, explained, study_tables
 
+    own = study_tables(tables, result)
+    if style == "tables-csv":
+        from twinbed.report import pivots
+
+        return pivots.as_csv(own)
     if style == "markdown":
         from twinbed.report.markdown import markdown
 
-        return markdown(tables, result, explained(tables))
+        return markdown(tables, result, explained(tables), own)
     if style == "latex":
         from twinbed.report.latex import latex
 
-        return latex(tables, result, explained(tables))
+        return latex(tables, result, explained(tables), own)
     from twinbed.report.page import page
 
-    return page(tables, result, chains(tables), explained(tables))
+    return page(tables, result, chains(tables), explained(tables), own)

@@ -15,6 +15,7 @@ from twinbed.cli import exit as codes
 @click.command(name="run")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Results folder. Default: results/<study>.")
+@click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME; results/<study>-NAME.")
 @click.option(
     "-s",
     "--set",
@@ -32,6 +33,7 @@ from twinbed.cli import exit as codes
 def command(
     study_file: Path,
     output: Path | None,
+    profile: str | None,
     overrides: tuple[str, ...],
     only: tuple[str, ...],
     keep_going: bool,
@@ -44,6 +46,7 @@ def command(
     Examples:
       twinbed run studies/quickstart.yaml
       twinbed run studies/quickstart.yaml -s replicates=2 --only testbed=virtio
+      twinbed run studies/nic-survey.yaml --profile quick
 
     Interrupt it at any time, even with SIGKILL: at most the run in flight is lost, nothing stays behind on the machine, and
     the same command goes on.  Exit code 0: all planned runs complete; 1: some failed; 3: this machine cannot do it.
@@ -52,7 +55,7 @@ def command(
 
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
-        return carry(study_file, output, overrides, only, keep_going, retry_failed, report)
+        return carry(study_file, output, profile, overrides, only, keep_going, retry_failed, report)
     except KeyboardInterrupt:
         again = " ".join(["twinbed", *sys.argv[1:]])
         click.echo(f"\nInterrupted: everything is cleaned up, complete runs are kept. Go on with: {again}", err=True)

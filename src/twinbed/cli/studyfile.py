@@ -10,11 +10,11 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.study import Study, load
 
 
-def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
+def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
     """Raises StudyError with every problem of the file, TwinbedError when it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise TwinbedError(f"{path}: {reason}") from None
-    return load(text, str(path), registry.catalogue(), overrides)
+    return load(text, str(path), registry.catalogue(), overrides, profile)

@@ -111,7 +111,7 @@ def execute(
             with clock.phase(Phase.WARM_UP, _together(plan.warm_up)):
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
-            targets = _targets(bed, pairs)
+            targets = asked_by(bed, pairs)
             measures = [
                 command
                 for choice in run.instruments.values()
@@ -146,7 +146,7 @@ def _apart(skew_s: float | None) -> list[Caution]:
     return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
 
 
-def _targets(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
+def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
     """The testbed's targets, with who asks whom on each."""
     return [
         replace(

@@ -19,6 +19,7 @@ _DRAIN_LIMIT_S = 5.0
 _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
+_SIGKILL = 9
 _BRING_UP_S = 0.01
 """What each of several clients is given to be brought to its start."""
 
@@ -62,6 +63,13 @@ class Stage:
             item.program.wait(item.command.stop_limit_s or _STOP_LIMIT_S)
             self._running.remove(item)
             _keep(item)
+
+    def end(self) -> None:
+        """Kill all that still run and wait for their ends; what they say is not kept."""
+        for item in self._running:
+            item.program.signal(_SIGKILL)
+            item.program.wait(_STOP_LIMIT_S)
+        self._running.clear()
 
     def kill(self) -> None:
         """On the way out of a failed run: keep what the programs have said. They die with the lab."""

@@ -113,7 +113,8 @@ def _target(name: str, place: Place, known: Mapping[str, Setting], problems: lis
         return None
     own = [setting.field[-1] for setting in known.values()]
     names = [TESTBED, INSTRUMENTS, *dict.fromkeys(leaf for leaf in own if own.count(leaf) == 1)]
-    near = nearest(name, [*names, *known])
+    alike = [path for path in known if "." in name and path.rpartition(".")[2] == name.rpartition(".")[2]]
+    near = alike[0] if len(alike) == 1 else nearest(name, [*names, *known])
     problems.append(Problem.at(place, f"factors.{name}", "is not a setting of this study", listed(names), near))
     return None
 

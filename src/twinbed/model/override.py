@@ -21,20 +21,36 @@ def override(root: Entries, text: str, number: int, sections: Sequence[str], pro
             Problem.at(place, "", f"{text!r} is not an override", "key=value, such as replicates=2 or workload.duration=1s")
         )
         return root
-    steps = key.split(".", 1) if key.startswith("factors.") else key.split(".")
-    if steps[0] not in sections:
-        problems.append(Problem.at(place, key, "is not a key of a study", listed(sections), nearest(steps[0], sections)))
-        return root
     value = parse(value_text, FILE, problems, line=number, column=text.index("=") + 2) if value_text.strip() else None
     if value is None:
-        if not value_text.strip():
+        if not value_text.strip() and is_key(key, place, sections, problems):
             problems.append(Problem.at(place, key, "has no value", "a value, or null"))
         return root
-    changed = _put(root, steps, value, place)
+    return put(root, key, value, place, sections, problems)
+
+
+def put(root: Entries, key: str, value: Node, place: Place, sections: Sequence[str], problems: list[Problem]) -> Entries:
+    """``root`` with a value at the dotted path ``key``, which stands at ``place``; unchanged where that cannot be done."""
+    if not is_key(key, place, sections, problems):
+        return root
+    changed = _put(root, _steps(key), value, place)
     if changed is None:
         problems.append(Problem.at(place, key, "goes through something that is not a mapping"))
         return root
     return changed
+
+
+def is_key(key: str, place: Place, sections: Sequence[str], problems: list[Problem]) -> bool:
+    """Whether a dotted path begins with a key of a study; where it does not, that is appended to ``problems``."""
+    first = _steps(key)[0]
+    if first not in sections:
+        problems.append(Problem.at(place, key, "is not a key of a study", listed(sections), nearest(first, sections)))
+    return first in sections
+
+
+def _steps(key: str) -> list[str]:
+    """A factor's name may be a dotted path itself."""
+    return key.split(".", 1) if key.startswith("factors.") else key.split(".")
 
 
 def _put(node: Node, steps: Sequence[str], value: Node, place: Place) -> Entries | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from twinbed.model.caution import Caution
 from twinbed.model.metric import Metric, Value
@@ -149,6 +149,10 @@ class Check:
     found: str
     mend: str = ""
     required: bool = True
+    group: str = ""
+    """What kind of thing it is, for a matrix of them; empty for what only one study asks."""
+    tried: bool = True
+    """False for what cannot be tried as things stand; it then counts as not working."""
 
 
 class Testbed(Protocol):
@@ -161,6 +165,15 @@ class Testbed(Protocol):
     def check(self, params: Any) -> Sequence[Check]: ...
 
     def up(self, params: Any, topology: Any, site: Any) -> AbstractContextManager[Any]: ...
+
+
+@runtime_checkable
+class Able(Testbed, Protocol):
+    """A driver that can do more or less of what it offers, by what the machine has."""
+
+    def abilities(self, installed: Any, *, boot: bool) -> Sequence[Check]:
+        """What of it works here, each tried. ``boot``: also what takes long to try."""
+        ...
 
 
 class Workload(Protocol):

@@ -1,4 +1,4 @@
-"""From the text of a study file to a Study: sections, factors, excluded cells, cross checks; every problem is collected."""
+"""From the tree of a study file to a Study: sections, factors, excluded cells, cross checks; every problem is collected."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from twinbed.model.cell import Sections, cells
-from twinbed.model.document import Entries, Items, Node, Scalar, is_absent, parse
+from twinbed.model.cell import Cell, Sections, cells
+from twinbed.model.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.model.factor import (
     INSTRUMENTS,
     NO_INSTRUMENTS,
@@ -20,9 +20,10 @@ from twinbed.model.factor import (
     read_factors,
     settings,
 )
-from twinbed.model.override import override
 from twinbed.model.params import Section, shown
-from twinbed.model.problem import Place, Problem, StudyError, listed, nearest
+from twinbed.model.pivot import TABLES, Pivot, PivotReader
+from twinbed.model.problem import Place, Problem, listed, nearest
+from twinbed.model.profile import Profile
 from twinbed.model.run import Level
 from twinbed.model.sections import SectionReader
 from twinbed.model.study import Catalogue, Head, Study, seed_of
@@ -42,6 +43,8 @@ KEYS = (
     "seed",
     "margin",
     "confidence",
+    "tables",
+    "profiles",
 )
 """The keys of a study file, in the order of the manual."""
 
@@ -53,27 +56,11 @@ _STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _STUDY_NAME_ALLOWED = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"
 
 
-def read(text: str, filename: str, catalogue: Catalogue, overrides: tuple[str, ...]) -> Study:
-    """See ``study.load``."""
-    problems: list[Problem] = []
-    start = Place(filename, 1, 1)
-    root = parse(text, filename, problems)
-    if root is None:
-        raise StudyError(problems or [Problem.at(start, "", "is empty", f"a mapping with the keys {listed(KEYS)}")])
-    if not isinstance(root, Entries):
-        raise StudyError([*problems, Problem.at(root.place, "", "is not a mapping", f"a mapping with the keys {listed(KEYS)}")])
-    for number, item in enumerate(overrides, start=1):
-        root = override(root, item, number, KEYS, problems)
-    reader = _Reader(root, catalogue, problems)
-    study = reader.study(filename, text, overrides)
-    if problems or study is None:
-        raise StudyError(problems)
-    return study
-
-
-class _Reader:
-    def __init__(self, root: Entries, catalogue: Catalogue, problems: list[Problem]) -> None:
+class StudyReader:
+    def __init__(self, root: Entries, whole: Entries, catalogue: Catalogue, problems: list[Problem]) -> None:
+        """``whole`` is the study without the changes of a profile and of -s."""
         self.root = root
+        self.whole = whole
         self.catalogue = catalogue
         self.problems = problems
         self.sections = SectionReader(root, catalogue, problems)
@@ -81,7 +68,7 @@ class _Reader:
     def problem(self, place: Place, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
 
-    def study(self, filename: str, source: str, overrides: tuple[str, ...]) -> Study | None:
+    def study(self, filename: str, source: str, overrides: tuple[str, ...], profile: Profile | None) -> Study | None:
         for key, place in self.root.keys.items():
             if key not in KEYS:
                 self.problem(place, key, "is not a key of a study", listed(KEYS), nearest(key, KEYS))
@@ -108,6 +95,7 @@ class _Reader:
         if exclude and not found and not self.problems:
             self.problem(self.root.entries["exclude"].place, "exclude", "leaves no cell")
         reference, reason = self.reference(factors, testbeds)
+        tables = self.tables(factors, reference, workload, found)
         if head is None or self.problems:
             return None
         replicates = head.replicates if until is None else until.most
@@ -116,7 +104,8 @@ class _Reader:
             self.problem(place, "replicates", f"make {len(found) * replicates} runs", f"at most {MAX_RUNS}")
             return None
         return Study(
-            name=head.study,
+            name=head.study if profile is None else f"{head.study}-{profile.name}",
+            profile=None if profile is None else profile.name,
             reference=reference,
             reference_reason=reason,
             factors={factor.name: factor.values() for factor in factors},
@@ -128,6 +117,7 @@ class _Reader:
             seed=seed_of(head.study) if head.seed is None else head.seed,
             margin=head.margin,
             confidence=head.confidence,
+            tables=tables,
             filename=filename,
             source=source,
             overrides=overrides,
@@ -284,6 +274,15 @@ class _Reader:
         if remote:
             return remote[0], "the first testbed of physical hosts"
         return (names[0] if names else ""), "the first testbed listed"
+
+    def tables(
+        self, factors: Sequence[Factor], reference: str, workload: Section | None, found: Sequence[Cell]
+    ) -> tuple[Pivot, ...]:
+        used = dict.fromkeys(name for cell in found for name in cell.instruments)
+        metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
+        return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
+            self.root.entries.get(TABLES)
+        )
 
 
 def _text(value: Level) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from twinbed.model.cell import Cell
 from twinbed.model.looks import UntilDecided
+from twinbed.model.pivot import Pivot
 from twinbed.model.problem import Place, Problem, StudyError
 from twinbed.model.run import Choice, Level
 from twinbed.model.units import Share
@@ -33,6 +34,10 @@ class Order(StrEnum):
     """Cell by cell, as written."""
 
 
+def _unknown(_workload: str, _instruments: Sequence[str]) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """The plugins a study may name: kind -> its params model, whose fields are the settings it has."""
@@ -40,6 +45,10 @@ class Catalogue:
     drivers: Mapping[str, type[BaseModel]]
     workloads: Mapping[str, type[BaseModel]]
     instruments: Mapping[str, type[BaseModel]]
+    metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
+    """Of a workload and instruments: the metrics that a run with them has, and their units. Empty: names are not checked."""
+    printed: Sequence[str] = ()
+    """The printed tables that there are. Empty: names are not checked."""
 
 
 class Head(BaseModel):
@@ -63,6 +72,8 @@ class Study:
     """A study, checked and resolved."""
 
     name: str
+    """Of its results folder too; with a profile it ends in that."""
+    profile: str | None
     reference: str
     reference_reason: str
     """Why that testbed is the reference: given, or by which rule it was chosen."""
@@ -78,6 +89,7 @@ class Study:
     seed: int
     margin: float
     confidence: float
+    tables: tuple[Pivot, ...]
     filename: str
     source: str
     """The text of the file as given."""
@@ -96,6 +108,7 @@ class Study:
         return {
             "format": FORMAT,
             "study": self.name,
+            "profile": self.profile,
             "testbeds": {name: [choice.to_json() for choice in choices] for name, choices in self.testbeds.items()},
             "reference": self.reference,
             "reference_reason": self.reference_reason,
@@ -106,6 +119,7 @@ class Study:
             "seed": self.seed,
             "margin": self.margin,
             "confidence": self.confidence,
+            "tables": [table.model_dump(mode="json") for table in self.tables],
             "cells": [cell.run(replicate=0, block=0, position=0).settings() for cell in self.cells],
             "filename": self.filename,
             "overrides": list(self.overrides),
@@ -118,8 +132,10 @@ def seed_of(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
 
 
-def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = ()) -> Study:
-    """The study that ``text`` describes, with ``-s`` overrides put in. Raises StudyError with every problem there is."""
-    from twinbed.model.reading import read  # reading builds a Study
+def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
+    """The study that ``text`` describes, with the changes of one of its profiles and then ``-s`` overrides put in.
 
-    return read(text, filename, catalogue, tuple(overrides))
+    Raises StudyError with every problem there is, in any of its profiles."""
+    from twinbed.model.loading import read  # reading builds a Study
+
+    return read(text, filename, catalogue, tuple(overrides), profile)

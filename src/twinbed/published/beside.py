@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.published.printed import Library
+from twinbed.model.units import QuantityError, parse_rate, parse_size
+from twinbed.published.printed import LINKS, Library, Table
 from twinbed.published.verdicts import Held
 
 OWN_NAMES: Mapping[str, str] = {"jitter": "path_delay_variation"}
@@ -37,8 +38,41 @@ def beside(library: Library, held: Sequence[Held], own: Sequence[Own]) -> Iterat
 def _same(library: Library, row: Held, own: Own) -> bool:
     if own.metric != OWN_NAMES.get(row.metric, row.metric):
         return False
-    # virtio is virtio-net-pci too, containers a container.
-    if not own.testbed.casefold().startswith(row.testbed.casefold().removesuffix("s")):
+    if not _is_testbed(row.testbed, own.testbed):
         return False
     size = library.sizes.get(row.labels.get("payload", ""))
     return size is None or own.payload in (size.bytes, size.otherwise)
+
+
+def _is_testbed(printed: str, own: str) -> bool:
+    """virtio is virtio-net-pci too, containers a container."""
+    return own.casefold().startswith(printed.casefold().removesuffix("s"))
+
+
+def printed_at(library: Library, table: Table, levels: Mapping[str, object]) -> str | None:
+    """``14420 ± 74.3``: what a table prints for the levels of a study's factors, by their names there or dotted paths.
+
+    None where it prints nothing for them, or does not tell which of its numbers is meant.
+    """
+    own = {name.rpartition(".")[2]: level for name, level in levels.items()}
+    found = [cell for cell in table.cells if all(_is_level(library, label, value, own) for label, value in cell.labels.items())]
+    means = [cell.printed for cell in found if cell.kind == "mean"]
+    spreads = [cell.printed for cell in found if cell.kind != "mean"]
+    return " ± ".join([*means, *spreads[:1]]) if len(means) == 1 else None
+
+
+def _is_level(library: Library, label: str, printed: str, own: Mapping[str, object]) -> bool:
+    """Whether a printed label is the level that a study gives the factor of that meaning."""
+    if label == "testbed":
+        return _is_testbed(printed, str(own.get("testbed", "")))
+    if label == "offloading":
+        return own.get("offload") == {"yes": "on", "no": "off"}.get(printed)
+    if label == "workers":
+        return str(own.get("threads")) == printed
+    try:
+        if label == "payload":
+            size = library.sizes.get(printed)
+            return size is not None and parse_size(own.get("payload")) in (size.bytes, size.otherwise)
+        return label == "link" and parse_rate(own.get("rate")) == LINKS.get(printed)
+    except QuantityError:
+        return False

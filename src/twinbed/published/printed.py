@@ -253,6 +253,11 @@ def library() -> Library:
     )
 
 
+def table_names() -> tuple[str, ...]:
+    """Of all tables, without reading them."""
+    return tuple(row["table"] for row in _rows("tables"))
+
+
 def _cells(table: str) -> Iterator[Cell]:
     for row in _rows(table):
         value, decimals = _value(row["printed"], row["decimals"]) if row["unit"] else (None, None)

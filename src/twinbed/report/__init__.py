@@ -8,15 +8,21 @@ from pathlib import Path
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
+from twinbed.report.pivots import Table
 
 
 def write_html(
-    tables: Tables, result: Result, file: Path, chain: Result | None = None, explained: Sequence[Anova | Unexplained] = ()
+    tables: Tables,
+    result: Result,
+    file: Path,
+    chain: Result | None = None,
+    explained: Sequence[Anova | Unexplained] = (),
+    own: Sequence[Table] = (),
 ) -> None:
     """Writes the page; whoever has the old one open never sees half of the new."""
     from twinbed.report.page import page
 
-    write(page(tables, result, chain, explained), file)
+    write(page(tables, result, chain, explained, own), file)
 
 
 def write(text: str, file: Path) -> None:

@@ -1,8 +1,8 @@
 r"""The headline comparisons as LaTeX tables: for ``\input``, with ``\usepackage{booktabs}`` in the document.
 
-One table a metric, as the field prints it: mean and half width of its interval by cell and testbed; a testbed's mean is
-marked where it is shown to be equivalent (=) or different (\neq).  Then one a metric of how much it varies, and of the analyses
-of variance.
+First the tables that the study file asks for. Then one a metric, as the field prints it: mean and half width of its interval by
+cell and testbed; a testbed's mean is marked where it is shown to be equivalent (=) or different (\neq).  Then one a metric of
+how much it varies, and of the analyses of variance.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, Row, grid
 from twinbed.report.latex_text import escape, table
+from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.quantities import NONE, share
 from twinbed.report.tabular import Tabular
 from twinbed.report.variance import lede, no_analysis, variance_table
@@ -24,11 +25,16 @@ from twinbed.report.words import cell_title, deviation, heading, metric_title, p
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
 
 
-def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = ()) -> str:
+def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = (), own: Sequence[Table] = ()) -> str:
     """The tables, one after the other."""
     name = tables.outline.name
     headlines = [each for each in result.comparisons if each.headline]
     parts = [f"% {escape(name)}: needs \\usepackage{{booktabs}}"]
+    for number, each in enumerate(own, start=1):
+        notes = {kind: mark for kind, mark in marks(own).items() if kind in each.cautions}
+        shown = as_tabular(each, notes)
+        caption = " ".join([shown.caption, *footnotes(notes, advice=False)])
+        parts.append(replace(shown, caption=caption).as_latex(f"tab-{number}-{each.asked.metric}"))
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         comparisons = list(group)
         label = "-".join(["tab", *(part.replace("_", "-") for part in key if part)])
@@ -41,11 +47,11 @@ def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplaine
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         if varied := [each for each in group if each.spread]:
             parts.append(_spreads(varied).as_latex("-".join(["tab-spread", *(part for part in key if part)])))
-    for each in explained:
-        if isinstance(each, Unexplained):
-            parts.append(f"% {escape(each.response)}: {escape(no_analysis(each))}")
+    for found in explained:
+        if isinstance(found, Unexplained):
+            parts.append(f"% {escape(found.response)}: {escape(no_analysis(found))}")
         else:
-            parts.append(replace(variance_table(each), caption=lede(each)).as_latex(f"tab-anova-{each.response}"))
+            parts.append(replace(variance_table(found), caption=lede(found)).as_latex(f"tab-anova-{found.response}"))
     return "\n".join(parts) + "\n"
 
 

@@ -21,6 +21,7 @@ _SPECIAL = {
     "×": r"$\times$",
     "²": r"$^2$",
     "→": r"$\to$",
+    **{mark: f"$^{{{letter}}}$" for mark, letter in zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", "abcdefghijklmnoprstuvwxyz", strict=True)},
 }
 
 

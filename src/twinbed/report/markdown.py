@@ -9,16 +9,23 @@ from twinbed.model.result import Comparison, Result
 from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, grid
+from twinbed.report.pivots import Table, as_tabular, footnotes, marks
+from twinbed.report.tabular import Tabular
 from twinbed.report.variance import lede, no_analysis, title, variance_table
 from twinbed.report.words import LAYERS, SYMBOLS, cell_title, heading, held, metric_title, p_text, summaries, varies
 
 
-def markdown(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = ()) -> str:
+def markdown(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = (), own: Sequence[Table] = ()) -> str:
     """The whole text."""
     lines = [f"# {_plain(tables.outline.name)}", ""]
     for summary in summaries(result):
         lines += [f"- **{_plain(summary.testbed)}: {summary.verdict}.** {_plain(summary.sentence)}"]
         lines += [f"  - {_plain(text)}" for text in summary.advice]
+    notes = marks(own)
+    for table in own:
+        lines += _own_table(as_tabular(table, notes))
+    if notes:
+        lines += ["", *(f"- {_plain(note)}" for note in footnotes(notes))]
     headlines = [each for each in result.comparisons if each.headline]
     for layer, of_layer in groupby(headlines, key=lambda each: each.layer):
         lines += ["", f"## {LAYERS.get(layer, layer)}"]
@@ -41,6 +48,14 @@ def _table(found: Grid) -> Iterator[str]:
         for each, mean in zip(row.comparisons, row.means, strict=True):
             cells.append("" if each is None else f"{mean}; {held(each)}; {SYMBOLS[each.verdict]} {each.verdict}")
         yield _row(cells)
+
+
+def _own_table(shown: Tabular) -> Iterator[str]:
+    """One that the study file asks for."""
+    yield from ("", f"## {_plain(shown.title)}", "", _plain(shown.caption), "")
+    yield _row(shown.heads)
+    yield _row([*["---"] * shown.texts, *["---:"] * (len(shown.heads) - shown.texts)])
+    yield from (_row([cell or "" for cell in row]) for row in shown.rows)
 
 
 def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -16,6 +16,8 @@ from twinbed.report.document import document
 from twinbed.report.explained import explanations
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
+from twinbed.report.pivots import Table
+from twinbed.report.pivots_page import own_tables
 from twinbed.report.provenance import provenance
 from twinbed.report.quantities import Scaling, number, ratio, scaling, share
 from twinbed.report.variation import other_estimates, variation
@@ -46,14 +48,21 @@ EFFECT_CAPTIONS = {
 }
 
 
-def page(tables: Tables, result: Result, chain: Result | None = None, explained: Sequence[Anova | Unexplained] = ()) -> str:
+def page(
+    tables: Tables,
+    result: Result,
+    chain: Result | None = None,
+    explained: Sequence[Anova | Unexplained] = (),
+    own: Sequence[Table] = (),
+) -> str:
     """The whole page. ``chain`` is what the analysis of that name found, where there is something to find; ``explained`` what
-    ``anova`` says of headline metrics."""
+    ``anova`` says of headline metrics; ``own`` the tables that the study file asks for."""
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *_layers(tables, result, chain), *explanations(explained), *variation(result)]
+    sections = [*_verdicts(result), *own_tables(own), *_layers(tables, result, chain)]
+    sections += [*explanations(explained), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
-    body = "".join([_header(tables, result, bool(explained)), "<main>", *sections])
+    body = "".join([_header(tables, result, bool(explained), bool(own)), "<main>", *sections])
     return document(title, body + "</main>", "Every number can be rebuilt from the run folders beside this page.")
 
 
@@ -63,7 +72,7 @@ def verdict_mark(verdict: Verdict, text: str | None = None) -> str:
     )
 
 
-def _header(tables: Tables, result: Result, explains: bool) -> str:
+def _header(tables: Tables, result: Result, explains: bool, tabulates: bool) -> str:
     outline = tables.outline
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
@@ -71,6 +80,7 @@ def _header(tables: Tables, result: Result, explains: bool) -> str:
     facts = [f"workload {workload}" if workload else "", runs, f"reference {outline.reference}" if outline.reference else ""]
     links = [
         ("verdict", "Verdict"),
+        *([("tables", "Tables")] if tabulates else []),
         *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in _layer_names(result)),
     ]
     links += [("explained", "What explains it")] if explains else []

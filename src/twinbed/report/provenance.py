@@ -166,7 +166,8 @@ def _run(record: Record) -> str:
 def _repeat(tables: Tables) -> Iterator[str]:
     outline = tables.outline
     overrides = outline.data.get("overrides") or ()
-    options = "".join(f" -s {shlex.quote(str(override))}" for override in overrides)
+    options = f" --profile {shlex.quote(str(outline.data['profile']))}" if outline.data.get("profile") else ""
+    options += "".join(f" -s {shlex.quote(str(override))}" for override in overrides)
     file = shlex.quote(Path(str(outline.data.get("filename") or "study.yaml")).name)
     yield '<section id="repeat"><h2>Repeat it</h2>'
     commands = f"twinbed run {file}{options}\ntwinbed report results/{shlex.quote(outline.name)}"

@@ -185,7 +185,13 @@ class Compare:
             cautions=tuple(cautions),
             orderings=ordered,
             look=looks.taken[-1] if looks and looks.taken else None,
-            tables={"estimates": list(_estimates(samples, rules.confidence))},
+            tables={
+                "estimates": list(_estimates(samples, rules.confidence)),
+                "doubts": [
+                    {"cell": samples.cells[cell], "testbed": testbed, "cautions": found}
+                    for (cell, testbed), found in doubts.items()
+                ],
+            },
         )
 
 
@@ -226,6 +232,7 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[dict[str, Any]]:
                     "cell": levels,
                     "testbed": testbed,
                     "n": found.n,
+                    "few": found.n < FEW,
                     "mean": found.mean,
                     "stdev": found.stdev,
                     "low": found.interval.low if found.interval else None,

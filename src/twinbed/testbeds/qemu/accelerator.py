@@ -6,8 +6,6 @@ The proof is remembered for this boot of the machine, this image and this QEMU.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -18,6 +16,7 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.image import Image
 from twinbed.image.cache import root as cache_root
+from twinbed.testbeds.qemu import memory
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.guest import GuestLost, boot
 from twinbed.testbeds.qemu.settings import QemuSettings
@@ -40,20 +39,14 @@ def prove(image: Image, probe: Path) -> Proof:
         return Proof(False, f"{_KVM} does not exist")
     if not os.access(_KVM, os.R_OK | os.W_OK):
         return Proof(False, f"{_KVM} may not be opened by this user")
-    program = shutil.which(PROGRAM)
-    if program is None:
+    if shutil.which(PROGRAM) is None:
         return Proof(False, f"no {PROGRAM}")
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    tried = f"{boot_id} {image.digest} {os.geteuid()} {program} {Path(program).stat().st_mtime_ns}"
-    key = hashlib.sha256(tried.encode()).hexdigest()[:16]
-    remembered = cache_root() / "accelerator" / f"{key}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return Proof(**json.loads(remembered.read_text()))
+    remembered = memory.place(cache_root() / "accelerator", image)
+    known = memory.recall(remembered)
+    if known is not None and known.keys() == Proof.__dataclass_fields__.keys():
+        return Proof(**known)
     proof = _try(image, probe)
-    remembered.parent.mkdir(parents=True, exist_ok=True)
-    partial = remembered.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps(asdict(proof)))
-    partial.replace(remembered)
+    memory.keep(remembered, asdict(proof))
     return proof
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
+from twinbed.hosts.site import Installed, Site
 from twinbed.image import find, probe_path, with_kernel
 from twinbed.image.modules import drives
 from twinbed.links.lab_bed import Ground, Made, lab_bed
@@ -18,7 +18,7 @@ from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import Bed, Check
 from twinbed.model.topology import Topology
-from twinbed.testbeds.qemu import abilities, monitor, pinning
+from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
 from twinbed.testbeds.qemu.accelerator import prove
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.guest import boot, trouble
@@ -52,6 +52,13 @@ class Qemu:
             proof = prove(image, probe_path())
             checks.append(Check("KVM", proof.kvm, proof.found, "in the study file: accelerator: auto, which takes TCG here"))
         return checks
+
+    def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
+        """The accelerator, proved by a boot, and every NIC."""
+        proof = prove(installed.image, installed.probe)
+        mend = "a machine without a hypervisor, or one whose hypervisor nests; guests run under TCG here, emulated"
+        kvm = Check("accelerator: kvm", proof.kvm, proof.found, mend, required=False, group="parameter")
+        return [kvm, *trial.nics(self, installed, boot=boot)]
 
     def up(self, params: QemuSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
         maker = self.maker(params, site)

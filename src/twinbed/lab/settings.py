@@ -1,0 +1,103 @@
+"""Settings that every kind of host takes from its kernel, each made on a trial NIC and read back as in a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from twinbed.hosts.agent import AgentHost, cpus_allowed
+from twinbed.hosts.error import HostError
+from twinbed.links import network
+from twinbed.model.hostsettings import OFFLOADS, HostSettings
+from twinbed.model.plugin import Applied, Check
+
+_NIC = "trial0"
+_PEER = "trial1"
+_JUMBO_BYTES = 9000
+_BUFFER_BYTES = 262_144
+_AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+_CONGESTION_CONTROLS = {"reno": "tcp", "cubic": "tcp_cubic", "bbr": "tcp_bbr", "dctcp": "tcp_dctcp"}
+"""Those that studies ask for, and the kernel module of each."""
+
+
+def trials(machine: AgentHost) -> list[Check]:
+    """On the machine's side of a lab, in its own network namespace. Raises HostError where no NIC can be made."""
+    machine.run(["ip", "-batch", "-"], stdin=f"link add {_NIC} type veth peer name {_PEER}\n".encode())
+    found = [_offload(machine, name) for name in OFFLOADS]
+    found.append(_tried("mtu: 9000", lambda: _mtu(machine), "use an MTU of 1500"))
+    found += [_congestion_control(machine, name, module) for name, module in _CONGESTION_CONTROLS.items()]
+    for name, settings in (
+        ("autocorking", HostSettings(autocorking="off")),
+        ("receive_buffer", HostSettings(receive_buffer=_BUFFER_BYTES)),
+        ("send_buffer", HostSettings(send_buffer=_BUFFER_BYTES)),
+    ):
+        found.append(_tried(name, lambda settings=settings: _sysctls(machine, settings), "run as root"))  # type: ignore[misc]
+    return [*found, _cpus(machine)]
+
+
+def _offload(machine: AgentHost, name: str) -> Check:
+    def both_ways() -> list[Applied]:
+        applied = []
+        for value in ("off", "on"):
+            settings = HostSettings.model_validate({name: value})
+            network.set_offloads(machine, _NIC, settings)
+            applied += network.applied_offloads(machine, _NIC, settings)
+        return applied
+
+    return _tried(f"offload {name}", both_ways, "run as root")
+
+
+def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
+    there = machine.read(_AVAILABLE).decode().split()
+
+    def asked() -> list[Applied]:
+        if name not in there:
+            raise HostError(f"the kernel has {', '.join(there)}")
+        return _sysctls(machine, HostSettings(congestion_control=name))
+
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    # A network namespace may choose from those only that the machine allows to everybody.
+    allowed = f"{sudo}sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join(there)}'"
+    return _tried(
+        f"congestion_control: {name}",
+        asked,
+        f"{allowed if name in there else f'{sudo}modprobe {module}'}; guests have a kernel of their own",
+    )
+
+
+def _sysctls(machine: AgentHost, settings: HostSettings) -> list[Applied]:
+    network.set_sysctls(machine, settings)
+    return network.applied_sysctls(machine, settings)
+
+
+def _mtu(machine: AgentHost) -> list[Applied]:
+    machine.run(["ip", "link", "set", _NIC, "mtu", str(_JUMBO_BYTES)])
+    found = next(device.mtu for device in network.devices_of(machine) if device.name == _NIC)
+    return [Applied(_NIC, "mtu", _JUMBO_BYTES, found, "ip -j -d link show")]
+
+
+def _cpus(machine: AgentHost) -> Check:
+    cpus = sorted(os.sched_getaffinity(0))
+
+    def each_in_turn() -> list[Applied]:
+        applied = []
+        for cpu in cpus:
+            found = cpus_allowed(machine.run(["cat", "/proc/self/status"], cpus=(cpu,)).text)
+            applied.append(Applied("machine", "cpus", (cpu,), found, "/proc/self/status"))
+        return applied
+
+    check = _tried("cpus: auto", each_in_turn, "run as root")
+    if check.works and len(cpus) < 2:
+        return Check(check.what, True, "pinned, but there is one CPU for all", required=False, group="parameter")
+    return check
+
+
+def _tried(what: str, setting: Callable[[], list[Applied]], mend: str) -> Check:
+    try:
+        wrong = [item for item in setting() if not item.agrees]
+    except HostError as error:
+        return Check(what, False, " ".join(str(error).split()), mend, required=False, group="parameter")
+    if wrong:
+        said = "; ".join(f"{item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong)
+        return Check(what, False, said, mend, required=False, group="parameter")
+    return Check(what, True, "set and read back in a trial lab", required=False, group="parameter")

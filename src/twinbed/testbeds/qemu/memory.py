@@ -1,0 +1,41 @@
+"""What booting a guest has shown, remembered for this boot of the machine, this image, this user and this QEMU."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from twinbed.image import Image
+from twinbed.testbeds.qemu.command_line import PROGRAM
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def place(folder: Path, image: Image, *about: str) -> Path:
+    """The file in which it is kept what was found ``about`` something. Needs QEMU to be installed."""
+    program = shutil.which(PROGRAM) or PROGRAM
+    tried = " ".join(
+        (_BOOT.read_text().strip(), image.digest, str(os.geteuid()), program, str(Path(program).stat().st_mtime_ns), *about)
+    )
+    return folder / f"{hashlib.sha256(tried.encode()).hexdigest()[:16]}.json"
+
+
+def recall(file: Path) -> Mapping[str, Any] | None:
+    """None where nothing, or nothing that can be read, was kept."""
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(file.read_text())
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def keep(file: Path, found: Mapping[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps(found))
+    partial.replace(file)
