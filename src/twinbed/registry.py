@@ -13,6 +13,7 @@ from twinbed.model.study import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.qemu import qemu
+from twinbed.testbeds.remote import remote
 from twinbed.workloads.http import http
 from twinbed.workloads.planted import planted
 
@@ -27,7 +28,7 @@ class Plugins:
 
 
 PLUGINS = Plugins(
-    drivers={driver.name: driver for driver in (container, qemu, fake)},
+    drivers={driver.name: driver for driver in (container, qemu, remote, fake)},
     workloads={workload.name: workload for workload in (http, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls)},
 )

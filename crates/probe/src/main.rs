@@ -12,13 +12,17 @@ mod frame;
 mod inbox;
 mod init;
 mod lab;
+mod lease;
 mod listening;
 mod mounts;
 mod port;
+mod reach;
 mod reap;
 mod request;
+mod root;
 mod sys;
 mod syscalls;
+mod undo;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,7 +30,7 @@ use std::process::ExitCode;
 use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
-const USAGE: &str = "usage: twinbed-probe agent|lab|container|init|counters|syscalls|version [arguments]";
+const USAGE: &str = "usage: twinbed-probe agent|lab|container|lease|init|reach|counters|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -50,7 +54,9 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "agent" => agent::main(arguments),
         "lab" => lab::main(arguments),
         "container" => container::main(arguments),
+        "lease" => lease::main(arguments),
         "init" => init::main(),
+        "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {

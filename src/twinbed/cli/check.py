@@ -31,7 +31,11 @@ def command(study_file: Path | None, style: str) -> int:
             for choice in choices
         ]
     else:
-        testbeds = [(name, driver, driver.params()) for name, driver in registry.PLUGINS.drivers.items()]
+        testbeds = [
+            (name, driver, driver.params())
+            for name, driver in registry.PLUGINS.drivers.items()
+            if not any(field.is_required() for field in driver.params.model_fields.values())
+        ]
     checks = preflight.machine() + preflight.study(testbeds)
     rows = [
         {

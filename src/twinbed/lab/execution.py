@@ -53,7 +53,7 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
             # Its own limits hold while it comes up; a host that hangs later is ended by the clock.
             with clock.phase(Phase.UP):
                 bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, site))
-            stack.push(_evidence(bed, site))
+            stack.push(_evidence(bed, site, outcome))
             clock.hosts = tuple(bed.hosts.values())
             outcome.lab = bed.lab
             outcome.passport = bed.passport
@@ -90,6 +90,7 @@ def execute(run: Run, plugins: Any, site: Site, outcome: Outcome, on_phase: Call
                 stage.stop(servers)
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
+                outcome.cautions += bed.at_end()
             with clock.phase(Phase.DOWN):
                 stack.close()
     except HostError as error:
@@ -101,7 +102,7 @@ def _together(commands: Sequence[Command]) -> float:
     return sum(command.limit_s for command in commands)
 
 
-def _evidence(bed: Bed, site: Site) -> Callable[..., None]:
+def _evidence(bed: Bed, site: Site, outcome: Outcome) -> Callable[..., None]:
     """On the way out of a failed run: bring what its hosts have written so far, from those that still answer."""
 
     def collect(kind: type[BaseException] | None, *_: object) -> None:
@@ -110,6 +111,8 @@ def _evidence(bed: Bed, site: Site) -> Callable[..., None]:
         for name, host in bed.hosts.items():
             with contextlib.suppress(HostError):
                 host.collect(site.place(name), limit_s=_EVIDENCE_LIMIT_S)
+        with contextlib.suppress(HostError):
+            outcome.cautions += bed.at_end()
 
     return collect
 

@@ -15,16 +15,14 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
-from twinbed.model.hostsettings import HostSettings
+from twinbed.model.hostsettings import OFFLOADS, HostSettings
 from twinbed.model.plugin import Applied
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link, Topology
 
 H = TypeVar("H")
 T = TypeVar("T")
 CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
-CARRIER = f"/sys/class/net/{bridge.HOST_DEVICE}/carrier"
 CARRIER_LIMIT_S = 10.0
-OFFLOAD_FEATURES = ("sg", "tso", "gso", "gro")
 
 
 def addresses(topology: Topology) -> dict[str, str]:
@@ -58,38 +56,50 @@ def configure(host: AgentHost, address: str, topology: Topology, settings: HostS
         host.write("/proc/sys/" + name.replace(".", "/"), value.encode())
     plan = bridge.address(f"{address}/24", topology.link.mtu, mac(address))
     host.run(["ip", "-batch", "-"], stdin=plan.encode())
-    if settings.congestion_control:
-        host.write(CONGESTION_CONTROL, settings.congestion_control.encode())
-    if settings.offload:
-        words = (word for name in OFFLOAD_FEATURES for word in (name, settings.offload))
-        host.run(["ethtool", "-K", bridge.HOST_DEVICE, *words])
-    _until_carrier(host)
+    set_sysctls(host, settings)
+    set_offloads(host, bridge.HOST_DEVICE, settings)
+    until_carrier(host, bridge.HOST_DEVICE)
 
 
-def _until_carrier(host: AgentHost) -> None:
-    """Or until the limit: whether there is one then, ``applied_on_host`` reads back."""
+def set_sysctls(host: AgentHost, settings: HostSettings) -> None:
+    for path, value in settings.sysctls().items():
+        host.write(f"/proc/sys/{path}", value.encode())
+
+
+def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
+    if asked := settings.offloads():
+        host.run(["ethtool", "-K", nic, *(word for pair in asked.items() for word in pair)])
+
+
+def until_carrier(host: AgentHost, nic: str) -> None:
+    """Or until the limit: whether there is one then, is read back."""
     deadline = time.monotonic() + CARRIER_LIMIT_S
-    while host.read(CARRIER) != b"1\n" and time.monotonic() < deadline:
+    while host.read(f"/sys/class/net/{nic}/carrier") != b"1\n" and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
 def applied_on_machine(machine: AgentHost, kinds: Mapping[str, str], topology: Topology) -> list[Applied]:
     """Read the switch, its ports (host -> kind of device) and their shapers back."""
-    devices = _devices(machine)
+    devices = devices_of(machine)
     result = bridge.applied_switch(devices)
     for host, kind in kinds.items():
         port = bridge.port(host)
         result += bridge.applied_port(host, topology.link.mtu, kind, devices)
-        ask_qdiscs, ask_classes = shaping.questions(port)
-        qdiscs, classes = machine.run(ask_qdiscs).stdout, machine.run(ask_classes).text
-        with _understood(machine):
-            result += shaping.applied(port, topology.link, qdiscs, classes)
+        result += applied_shaping(machine, port, topology.link)
     return result
+
+
+def applied_shaping(host: AgentHost, nic: str, link: Link) -> list[Applied]:
+    """What ``shaping.plan`` put on a device."""
+    ask_qdiscs, ask_classes = shaping.questions(nic)
+    qdiscs, classes = host.run(ask_qdiscs).stdout, host.run(ask_classes).text
+    with understood(host):
+        return shaping.applied(nic, link, qdiscs, classes)
 
 
 def applied_on_host(host: AgentHost, address: str, topology: Topology, settings: HostSettings) -> list[Applied]:
     source = " ".join(device.SHOW)
-    found = next((d for d in _devices(host) if d.name == bridge.HOST_DEVICE), None)
+    found = next((d for d in devices_of(host) if d.name == bridge.HOST_DEVICE), None)
     result = [
         Applied(
             host.name, "address", f"{address}/24", found and found.addresses[0] if found and found.addresses else None, source
@@ -99,23 +109,28 @@ def applied_on_host(host: AgentHost, address: str, topology: Topology, settings:
         Applied(host.name, "up", True, found and found.up, source),
         Applied(host.name, "carrier", True, found and found.carrier, source),
     ]
-    congestion_control = host.read(CONGESTION_CONTROL).decode().strip()
-    result.append(Applied(host.name, "congestion_control", settings.congestion_control, congestion_control, CONGESTION_CONTROL))
-    ask = ("ethtool", "-k", bridge.HOST_DEVICE)
-    features = offloads(host.run(ask).text)
-    return result + [
-        Applied(host.name, f"offload.{name}", settings.offload, features[name], " ".join(ask)) for name in OFFLOAD_FEATURES
-    ]
+    return result + applied_sysctls(host, settings) + applied_offloads(host, bridge.HOST_DEVICE, settings)
 
 
-def _devices(host: AgentHost) -> tuple[device.Device, ...]:
+def applied_sysctls(host: AgentHost, settings: HostSettings) -> list[Applied]:
+    found = host.read(CONGESTION_CONTROL).decode().strip()
+    return [Applied(host.name, "congestion_control", settings.congestion_control, found, CONGESTION_CONTROL)]
+
+
+def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
+    ask = ("ethtool", "-k", nic)
+    features, asked = offloads(host.run(ask).text), settings.offloads()
+    return [Applied(host.name, f"offload.{name}", asked.get(name), features[name], " ".join(ask)) for name in OFFLOADS]
+
+
+def devices_of(host: AgentHost) -> tuple[device.Device, ...]:
     said = host.run(device.SHOW).stdout
-    with _understood(host):
+    with understood(host):
         return device.parse(said)
 
 
 @contextlib.contextmanager
-def _understood(host: AgentHost) -> Iterator[None]:
+def understood(host: AgentHost) -> Iterator[None]:
     """A host whose tools say what cannot be read fails its run."""
     try:
         yield

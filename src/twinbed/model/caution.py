@@ -55,6 +55,22 @@ class Kind(Enum):
         "guests ran on an emulated CPU (TCG), not on hardware virtualisation",
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
     )
+    STAND_IN = (
+        "one machine stands in for two",
+        "what two machines do not share (clocks, interrupts, memory bandwidth) is shared here: use two hosts",
+    )
+    CAPTURED_AT_HOSTS = (
+        "links were captured on the hosts themselves",
+        "segments that the NIC cuts or joins count as the kernel sees them, and the capture takes the hosts' own CPU time",
+    )
+    LINK_DOWN = (
+        "a link went down while the run lasted",
+        "distrust this run; look at cables, ports and the kernel log in its folder",
+    )
+    CLOCK_STEPPED = (
+        "a host's clock was stepped while the run lasted",
+        "times of day from that host jump within this run; let NTP or PTP slew the clock, or set it before the study",
+    )
     FEW_REPLICATES = (
         "too few replicates for an interval that means much",
         "raise replicates; `twinbed plan` says what it costs",

@@ -7,6 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 OnOff = Literal["on", "off"]
+OFFLOADS = ("sg", "tso", "gso", "gro")
+"""Each by ethtool's short name."""
 
 
 class HostSettings(BaseModel):
@@ -25,6 +27,14 @@ class HostSettings(BaseModel):
         pattern="^[a-z_0-9]+$",
         description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
     )
+
+    def offloads(self) -> dict[str, OnOff]:
+        """What is asked of the NIC, by ethtool's short names; what is left as it is found is not in it."""
+        return dict.fromkeys(OFFLOADS, self.offload) if self.offload is not None else {}
+
+    def sysctls(self) -> dict[str, str]:
+        """What is asked of the kernel's TCP, by path below /proc/sys."""
+        return {"net/ipv4/tcp_congestion_control": self.congestion_control} if self.congestion_control else {}
 
 
 def share_cpus(hosts: int, each: int, available: tuple[int, ...]) -> list[tuple[int, ...]]:

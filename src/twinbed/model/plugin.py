@@ -75,6 +75,8 @@ class Target:
     """Interface -> the host whose link it is an end of (on a host itself: its own name)."""
     own_kernel: bool = False
     """A guest or a machine of its own; False for containers, whose /proc/stat and kernel log are the machine's."""
+    captures: bool = False
+    """Whether links are captured on the host itself, since no machine of ours has their other ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ class Bed:
     cautions: Sequence[Caution] = ()
     lab: str = ""
     """The id of the lab it is in."""
+    at_end: Callable[[], Sequence[Caution]] = tuple
+    """What can only be told once the workload is over: links that went down, clocks that were stepped."""
 
 
 @dataclass(frozen=True, slots=True)

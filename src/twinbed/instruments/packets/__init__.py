@@ -1,9 +1,11 @@
 """Instrument ``packets``: a capture of every link with tcpdump, at the machine's side, and what the captures show.
 
-Runs one ``tcpdump`` an interface, on the machine only, with nanosecond timestamps.  Gives, for every link (host: the one
-whose link it is) and direction, packets, bytes, segments, retransmissions, bytes in flight and so on over the link's
-connections; for the whole run (host empty) the same over the clients' links, so that a packet that crosses the switch
-counts once; and, where both links of a client and its server are captured, what happened to each packet on the way.
+Runs one ``tcpdump`` an interface, on the machine that carries the lab, with nanosecond timestamps; where there is none
+(hosts over SSH), on the hosts themselves, which takes their CPU time and sees segments before the NIC cuts and after it
+joins them.  Gives, for every link (host: the one whose link it is) and direction, packets, bytes, segments,
+retransmissions, bytes in flight and so on over the link's connections; for the whole run (host empty) the same over the
+clients' links, so that a packet that crosses the switch counts once; and, where both links of a client and its server are
+captured, what happened to each packet on the way.
 
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
 ``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
@@ -24,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinbed import _core
 from twinbed.instruments.packets import link, path, tcpdump
 from twinbed.instruments.packets.metrics import METRICS
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Value
 from twinbed.model.plugin import MACHINE, Command, Extracted, Target
 from twinbed.model.units import Size
@@ -53,17 +56,17 @@ class Packets:
     metrics = METRICS
 
     def plan(self, params: Any, target: Target) -> Sequence[Command]:
-        if target.name != MACHINE:
+        if target.name != MACHINE and not target.captures:
             return ()
         return [
-            tcpdump.command(interface, host, snaplen=params.snaplen, buffer_bytes=params.buffer)
+            tcpdump.command(target.name, interface, host, snaplen=params.snaplen, buffer_bytes=params.buffer)
             for interface, host in sorted(target.interfaces.items())
         ]
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:
-        files = sorted((artifacts / MACHINE).glob("*.pcap"))
+        files = sorted(artifacts.glob("*/*.pcap"), key=lambda file: file.name)
         if not files:
-            raise FileNotFoundError(f"no *.pcap in {artifacts / MACHINE}")
+            raise FileNotFoundError(f"no *.pcap in the folders of {artifacts}")
         captures = [link.read(file) for file in files]
         values: list[Value] = []
         clients = [capture for capture in captures if capture.host.startswith(link.CLIENT)]
@@ -75,6 +78,8 @@ class Packets:
         _add_paths(captures, values, tables)
         _add_streams(captures, values, tables)
         cautions = [caution for capture in captures for caution in capture.cautions]
+        if at_hosts := [file.stem for file in files if file.parent.name != MACHINE]:
+            cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
         return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from twinbed.model.plugin import MACHINE, Command, Ready
+from twinbed.model.plugin import Command, Ready
 
 SIGINT = 2
 
@@ -48,8 +48,8 @@ def ended(said: bytes) -> Counters | None:
     return Counters(*map(int, found[-1])) if found else None
 
 
-def command(interface: str, host: str, *, snaplen: int, buffer_bytes: int) -> Command:
-    """Captures ``interface``, the machine's end of a host's link, into ``<host>.pcap``."""
+def command(place: str, interface: str, host: str, *, snaplen: int, buffer_bytes: int) -> Command:
+    """Captures ``interface`` of ``place``, an end of a host's link, into ``<host>.pcap``."""
     argv = (
         "tcpdump",
         *("-i", interface),
@@ -61,7 +61,7 @@ def command(interface: str, host: str, *, snaplen: int, buffer_bytes: int) -> Co
         "--time-stamp-precision=nano",
     )
     return Command(
-        *(MACHINE, argv, f"{host}.tcpdump", Ready(says=b"listening on")),
+        *(place, argv, f"{host}.tcpdump", Ready(says=b"listening on")),
         stop=SIGINT,
         drained=has_drained,
         env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},
