@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -90,11 +92,10 @@ class Machines:
         """As ids on this machine: the daemon and those that serve a connection."""
         return [pid for pid, line in processes_of(self.hosts[host]).items() if line.startswith("sshd")]
 
-    def twinbed(self, *arguments: str) -> list[str]:
-        """The argument list that runs twinbed where the controller is."""
-        import sys
-
-        return self.controller.enter(sys.executable, "-m", "twinbed.cli.main", *arguments)
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """What a study file says of a testbed of these two."""
+        hosts = {name: {"ssh": name, "config": str(self.config)} for name in self.hosts}
+        return {"lease": 20, "image": "none", "hosts": hosts, **more}
 
 
 def until(what: str, holds: Any, limit_s: float = _LIMIT_S) -> None:
@@ -139,7 +140,7 @@ def machines(folder: Path, disk: str = "800m") -> Iterator[Machines]:
             name: stack.enter_context(_space(name, [*flags, "sh", "-c", _MACHINE, "sh", name, "-", disk]))
             for name in ("client", "server")
         }
-        made = Machines(switches, controller, hosts, _configure(folder))
+        made = Machines(switches, controller, hosts, _configure(folder, controller))
         _wire(made)
         for name in hosts:
             made.start_sshd(name)
@@ -195,10 +196,20 @@ def _wire(made: Machines) -> None:
     until("the links have come up", lambda: "tentative" not in "".join(s.run("ip", "addr") for s in made.hosts.values()))
 
 
-def _configure(folder: Path) -> Path:
+_PROXY = """
+import socket, sys
+way = socket.create_connection((sys.argv[1], int(sys.argv[2])), 20)
+socket.send_fds(socket.socket(fileno=1), [b"x"], [way.fileno()])
+"""
+"""Connects where the controller is, and hands the connection to the ssh that asked."""
+
+
+def _configure(folder: Path, controller: Space) -> Path:
     """Keys of both sides, each sshd's configuration and the client's."""
     _key(folder / "user")
     config = folder / "config"
+    (folder / "proxy.py").write_text(_PROXY)
+    proxy = controller.enter(sys.executable, "-ISE", str(folder / "proxy.py"))
     known, text = [], ""
     for number, name in enumerate(("client", "server"), start=2):
         key = folder / f"{name}.key"
@@ -211,10 +222,12 @@ def _configure(folder: Path) -> Path:
         )
         text += f"Host {name}\n  HostName 10.99.0.{number}\n"
     (folder / "known_hosts").write_text("".join(known))
+    proxied = f"  ProxyCommand {shlex.join(proxy)} %h %p\n  ProxyUseFdpass yes\n"
     text += (
         f"Host *\n  User root\n  IdentityFile {folder}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known_hosts\n"
-        "  GlobalKnownHostsFile none\n"
+        f"  GlobalKnownHostsFile none\n{proxied}"
     )
+    (folder / "direct").write_text(text.replace(proxied, ""))
     config.write_text(text)
     return config
 
@@ -226,7 +239,7 @@ def _key(path: Path) -> None:
 def state(space: Space) -> dict[str, Any]:
     """Everything that twinbed could change on a machine, but for sshd's own processes."""
     routes = [space.run("ip", "-j", family, "route", "show", "table", "all") for family in ("-4", "-6")]
-    sysctls = space.run("sh", "-c", "cd /proc/sys/net; grep -rs . ipv4 ipv6 core | sort")
+    sysctls = space.run("sh", "-c", "cd /proc/sys/net; grep -rs . ipv4 ipv6 | sort")
     busy = ("nf_", "route/", "_mtu_expires", "/stable_secret", "tcp_mem", "udp_mem", "flow_limit", "netdev_rss_key")
     return {
         "addresses": [_settled(entry) for entry in json.loads(space.run("ip", "-j", "-d", "addr"))],
@@ -236,7 +249,8 @@ def state(space: Space) -> dict[str, Any]:
         "sysctls": [line for line in sysctls.splitlines() if not any(mark in line for mark in busy)],
         "processes": sorted(line for line in processes_of(space).values() if not line.startswith("sshd")),
         "mounts": space.run("cat", "/proc/1/mountinfo").splitlines(),
-        "files": sorted(space.run("find", FOLDER, "-not", "-path", "*/probes/*", "-not", "-path", "*/images/*").splitlines()),
+        "leases": space.run("find", f"{FOLDER}/leases", "-mindepth", "1", check=False),
+        "not undone": space.run("cat", f"{FOLDER}/not-undone.log", check=False),
         "run": sorted(space.run("find", "/run", "/tmp", "-maxdepth", "1", "-name", "*twinbed*").splitlines()),
     }
 

@@ -59,8 +59,9 @@ struct About {
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let folder = PathBuf::from(arguments.required("--folder")?);
     if arguments.flag("--sweep") {
+        let only_list = arguments.flag("--list");
         arguments.finish()?;
-        return sweep(&folder);
+        return sweep(&folder, only_list);
     }
     let seconds = |name: &str, text: String| -> Outcome<Duration> {
         Duration::try_from_secs_f64(number(name, &text)?)
@@ -94,7 +95,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
         Ok(lock) => lock,
         Err(failure) => refuse(failure),
     };
-    for failure in undo_dead(&lease.folder, |_| ()) {
+    for failure in undo_all(&of(&lease.folder.join("leases"))) {
         complain(&failure);
     }
     let started = lease.prepare().and_then(|()| lease.begin());
@@ -283,20 +284,25 @@ fn about(lease: &Path) -> Option<About> {
     serde_json::from_slice(&fs::read(lease.join("about.json")).ok()?).ok()
 }
 
-/// Undoes every lease that is there. Only for the holder of the lock, so that none of them has a keeper.
-fn undo_dead(folder: &Path, mut say: impl FnMut(&Path)) -> Vec<Failure> {
-    let dead = of(&folder.join("leases"));
-    dead.iter().inspect(|path| say(path)).flat_map(|path| put_back(path)).collect()
+/// Undoes leases. Only for the holder of the lock, so that none of them has a keeper.
+fn undo_all(leases: &[PathBuf]) -> Vec<Failure> {
+    leases.iter().flat_map(|path| put_back(path)).collect()
 }
 
-fn sweep(folder: &Path) -> Outcome<()> {
+/// Undoes what dead leases left, or only says which there are.
+fn sweep(folder: &Path, only_list: bool) -> Outcome<()> {
     if !folder.join("leases").exists() {
         return Ok(());
     }
     let _lock = held(folder, Duration::ZERO)?;
-    let failures = undo_dead(folder, |path| {
-        let _ = writeln!(io::stdout(), "{}", path.display());
-    });
+    let dead = of(&folder.join("leases"));
+    for path in &dead {
+        writeln!(io::stdout(), "{}", path.display()).tried(|| "write to standard output")?;
+    }
+    if only_list {
+        return Ok(());
+    }
+    let failures = undo_all(&dead);
     failures.iter().for_each(complain);
     sys::exit_now(if failures.is_empty() { 0 } else { NOT_UNDONE })
 }

@@ -33,8 +33,8 @@ _BEATS = 4
 _NOT_UNDONE = 4
 
 _SWEEP = """
-for probe in "$1"/probes/*/twinbed-probe; do
-  [ -x "$probe" ] && exec "$probe" lease --sweep --folder "$1"
+for probe in $(ls -t "$1"/probes/*/twinbed-probe 2>/dev/null); do
+  [ -x "$probe" ] && exec "$probe" lease --sweep --folder "$@"
 done
 exit 0
 """
@@ -127,9 +127,9 @@ def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
         lease.ended()
 
 
-def sweep(address: Address, folder: str = FOLDER) -> list[str]:
-    """Undo what leases without a keeper left on a host; returns their folders."""
-    return ssh.run(address, _SWEEP, [folder], limit_s=_UNDO_LIMIT_S).splitlines()
+def sweep(address: Address, folder: str = FOLDER, *, only_list: bool = False) -> list[str]:
+    """Undo what leases without a keeper left on a host; returns their folders. Raises HostError where one has a keeper."""
+    return ssh.run(address, _SWEEP, [folder, *(["--list"] if only_list else [])], limit_s=_UNDO_LIMIT_S).splitlines()
 
 
 def _open(wanted: Wanted, probe: Path) -> Lease:

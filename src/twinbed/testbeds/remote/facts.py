@@ -31,6 +31,7 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
     found |= {name: _content(host, path) for name, path in _FILES.items()}
     about, link = _said(host, "ethtool", "-i", nic), _said(host, "ethtool", nic)
     found |= {
+        "NIC": nic,
         "NIC bus": _first(r"^bus-info: (.+)", about),
         "NIC speed": _first(r"^\s*Speed: (\d.*)", link),
         "NIC duplex": _first(r"^\s*Duplex: (Full|Half)", link),

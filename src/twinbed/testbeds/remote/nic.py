@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 
 from twinbed.hosts.agent import AgentHost
@@ -153,7 +153,8 @@ def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostS
     ]
     result += network.applied_sysctls(host, settings)
     result += network.applied_offloads(host, nic, settings)
-    return result + network.applied_shaping(host, nic, experiment.shaped)
+    shaped = network.applied_shaping(host, nic, experiment.shaped)
+    return result + [replace(item, subject=host.name) for item in shaped]
 
 
 def _speed(said: str) -> int | None:
