@@ -107,24 +107,20 @@ def until(what: str, holds: Any, limit_s: float = _LIMIT_S) -> None:
 
 def processes_of(space: Space) -> dict[int, str]:
     """Processes in a machine's PID namespace or below it: id on this machine -> command line."""
-    found = {}
-    wanted = {space.pid}
+    namespace = Path(f"/proc/{space.pid}/ns/pid").readlink()
     parents: dict[int, int] = {}
+    inside: set[int] = set()
+    lines: dict[int, str] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            stat = (entry / "stat").read_text().rpartition(")")[2].split()
-            parents[int(entry.name)] = int(stat[1])
-    namespace = Path(f"/proc/{space.pid}/ns/pid").readlink()
-    for pid in parents:
-        with contextlib.suppress(OSError):
-            same = Path(f"/proc/{pid}/ns/pid").readlink() == namespace
-            above, chain = pid, set()
-            while above in parents and above not in chain:
-                chain.add(above)
-                above = parents[above]
-            if same or chain & wanted:
-                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    return found
+            pid = int(entry.name)
+            parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            lines[pid] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            if (entry / "ns" / "pid").readlink() == namespace:
+                inside.add(pid)
+    while more := {pid for pid, parent in parents.items() if parent in inside} - inside:
+        inside |= more
+    return {pid: lines[pid] for pid in inside if lines.get(pid)}
 
 
 @contextlib.contextmanager
@@ -217,7 +213,7 @@ def _configure(folder: Path, controller: Space) -> Path:
         known.append(f"10.99.0.{number} {key.with_suffix('.key.pub').read_text()}")
         (folder / f"{name}.sshd").write_text(
             f"ListenAddress 10.99.0.{number}\nHostKey {key}\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\nUsePAM no\n"
-            "PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\nClientAliveInterval 1\nClientAliveCountMax 3\n"
+            "PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n"
             "Subsystem sftp internal-sftp\n"
         )
         text += f"Host {name}\n  HostName 10.99.0.{number}\n"
@@ -251,7 +247,7 @@ def state(space: Space) -> dict[str, Any]:
         "mounts": space.run("cat", "/proc/1/mountinfo").splitlines(),
         "leases": space.run("find", f"{FOLDER}/leases", "-mindepth", "1", check=False),
         "not undone": space.run("cat", f"{FOLDER}/not-undone.log", check=False),
-        "run": sorted(space.run("find", "/run", "/tmp", "-maxdepth", "1", "-name", "*twinbed*").splitlines()),
+        "run": sorted(space.run("find", "/run", "-maxdepth", "1").splitlines()),
     }
 
 

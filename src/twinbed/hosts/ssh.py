@@ -112,7 +112,7 @@ def failed(address: Address, code: int, said: str) -> HostError:
     for mark, why, mend in (*(_ITS_OWN if code == _SSH_FAILED else ()), *_THERE):
         if mark in text:
             return HostError(f"{address.name} ({address.destination}): {why}: {mend.format(by_hand)}{whole}")
-    what = "ssh could not connect" if code == _SSH_FAILED else f"its shell ended with code {code}"
+    what = "ssh failed" if code == _SSH_FAILED else f"its shell ended with code {code}"
     return HostError(f"{address.name} ({address.destination}): {what}{whole}")
 
 

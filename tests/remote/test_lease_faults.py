@@ -5,21 +5,20 @@ That they are is what the fixture ``two`` holds after every test.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.remote.conftest import differences
-from tests.remote.machines import EXPERIMENT, FOLDER, MANAGEMENT, Machines, machines, processes_of, state, until
 
-from twinbed.hosts.error import HostError, HostLost
+from tests.remote.conftest import differences
+from tests.remote.machines import MANAGEMENT, Machines, processes_of, state, until
+from tests.remote.studies import begun, study
+from twinbed.hosts.error import HostLost
 from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
@@ -36,30 +35,6 @@ def probes(two: Machines, host: str, word: str = "lease") -> list[int]:
     """The keeper and the agent of a lease, in this order."""
     found = [pid for pid, line in processes_of(two.hosts[host]).items() if "twinbed-probe " + word in line]
     return sorted(found)
-
-
-def study(folder: Path, two: Machines, workload: dict[str, Any], replicates: int = 1, **more: Any) -> list[str]:
-    file = folder / "study.yaml"
-    testbeds = {"physical": {"driver": "remote", **two.settings(**more)}}
-    text = {"study": "faults", "testbeds": testbeds, "workload": {"kind": "http", **workload}, "replicates": replicates}
-    file.write_text(json.dumps({**text, "instruments": ["packets", "counters"]}))
-    return [sys.executable, "-m", "twinbed.cli.main", "run", str(file), "-o", str(folder / "results"), "--no-report"]
-
-
-def records(folder: Path) -> list[dict[str, Any]]:
-    found = [json.loads(path.read_text()) for path in (folder / "results" / "runs").glob("[0-9a-f]*/run.json")]
-    return sorted(found, key=lambda record: record["position"])
-
-
-def begun(folder: Path, phase: str, times: int = 1) -> Callable[[], bool]:
-    """Whether so many runs have come to a phase."""
-
-    def look() -> bool:
-        log = folder / "results" / "events.jsonl"
-        events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        return sum(event.get("phase") == phase for event in events) >= times
-
-    return look
 
 
 def test_the_controller_is_killed(two: Machines, tmp_path: Path) -> None:
@@ -142,57 +117,3 @@ def test_a_keeper_is_killed_and_the_host_swept(two: Machines, place: Site) -> No
 def changed(before: dict[str, dict[str, object]], two: Machines) -> list[str]:
     now = {name: state(space) for name, space in two.hosts.items()}
     return [f"{name}: {what}" for name, facts in before.items() for what in facts if facts[what] != now[name][what]]
-
-
-def test_the_experiment_link_is_cut_for_a_while(two: Machines, tmp_path: Path) -> None:
-    process = subprocess.Popen(study(tmp_path, two, {"duration": "12s", "threads": 1}), stderr=subprocess.DEVNULL)
-    until("the workload runs", begun(tmp_path, "workload"), 60)
-    two.cut(EXPERIMENT, "client")
-    time.sleep(CUT_S)
-    two.mend(EXPERIMENT, "client")
-    process.wait(120)
-    (record,) = records(tmp_path)
-    cautions = {caution["kind"]: caution["detail"] for caution in record["cautions"]}
-    assert "client: exp's carrier changed 2 times" in cautions["link_down"]
-
-
-def test_the_experiment_link_is_cut_for_good_and_the_study_goes_on(two: Machines, tmp_path: Path) -> None:
-    argv = study(tmp_path, two, {"duration": "2s", "threads": 1}, replicates=2)
-    process = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until("the workload runs", begun(tmp_path, "workload"), 60)
-    two.cut(EXPERIMENT, "server")
-    until("the run has failed", lambda: len(records(tmp_path)) == 1, 120)
-    two.mend(EXPERIMENT, "server")
-    assert process.wait(120) == 1
-    first, second = records(tmp_path)
-    assert (first["status"], first["failed_phase"], second["status"]) == ("failed", "workload", "complete")
-    assert "link_down" in {caution["kind"] for caution in first["cautions"]}
-    assert "artifacts/server/server.pcap" in {artifact["path"] for artifact in first["artifacts"]}
-
-
-def test_a_link_that_carries_nothing_fails_the_run_with_its_reason(two: Machines, place: Site) -> None:
-    two.silence(EXPERIMENT, "server")
-    try:
-        with (
-            pytest.raises(HostError, match=r"nothing comes back from server \(10\.77\.0\.2\) by exp within 5 s: not even ARP"),
-            remote.up(settings(two, 20), TOPOLOGY, place),
-        ):
-            pass
-    finally:
-        two.reconnect(EXPERIMENT, "server")
-
-
-def test_the_disk_of_a_host_is_full(tmp_path: Path) -> None:
-    (tmp_path / "machines").mkdir()
-    with machines(tmp_path / "machines", disk="12m") as made:
-        before = {name: state(space) for name, space in made.hosts.items()}
-        done = subprocess.run(
-            study(tmp_path, made, {"duration": "20s"}, replicates=2), capture_output=True, text=True, timeout=200
-        )
-        assert done.returncode == 1, done.stderr
-        first, second = records(tmp_path)
-        for record in (first, second):
-            assert record["status"] == "failed"
-            assert "No space left on device" in record["reason"]
-        assert differences(before, made) == {}
-        assert "leases" not in made.hosts["client"].run("find", f"{FOLDER}/leases", "-mindepth", "1")
