@@ -33,6 +33,10 @@ hostname "$1"
 mount -t tmpfs -o size=$3 tmpfs /var/lib/twinbed
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/sshd
+cp /etc/passwd /run/passwd
+echo visitor:x:54321:54321::/:/bin/sh >> /run/passwd
+mount --bind /run/passwd /etc/passwd
+install -m 644 "$2" /run/authorized_keys
 ip link set lo up
 exec sleep infinity
 """
@@ -131,12 +135,15 @@ def machines(folder: Path, disk: str = "800m") -> Iterator[Machines]:
     with contextlib.ExitStack() as stack:
         switches = stack.enter_context(_space("switches", ["unshare", "-n", "sleep", "infinity"]))
         controller = stack.enter_context(_space("controller", ["unshare", "-n", "sleep", "infinity"]))
+        config = _configure(folder, controller)
         flags = ["unshare", "-n", "-m", "-p", "-u", "-i", "--fork", "--mount-proc", "--kill-child"]
         hosts = {
-            name: stack.enter_context(_space(name, [*flags, "sh", "-c", _MACHINE, "sh", name, "-", disk]))
+            name: stack.enter_context(
+                _space(name, [*flags, "sh", "-c", _MACHINE, "sh", name, str(config.parent / "user.pub"), disk])
+            )
             for name in ("client", "server")
         }
-        made = Machines(switches, controller, hosts, _configure(folder, controller))
+        made = Machines(switches, controller, hosts, config)
         _wire(made)
         for name in hosts:
             made.start_sshd(name)
@@ -212,7 +219,7 @@ def _configure(folder: Path, controller: Space) -> Path:
         _key(key)
         known.append(f"10.99.0.{number} {key.with_suffix('.key.pub').read_text()}")
         (folder / f"{name}.sshd").write_text(
-            f"ListenAddress 10.99.0.{number}\nHostKey {key}\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\nUsePAM no\n"
+            f"ListenAddress 10.99.0.{number}\nHostKey {key}\nAuthorizedKeysFile /run/authorized_keys\nStrictModes no\nUsePAM no\n"
             "PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n"
             "Subsystem sftp internal-sftp\n"
         )

@@ -55,6 +55,12 @@ def test_ssh_that_does_not_come_in(two: Machines, place: Site, tmp_path: Path) -
     assert "its host key is another than the known one" in refused(place, with_host(two, config=other))
 
 
+def test_a_user_that_is_not_root_and_may_not_become_it(two: Machines, place: Site, tmp_path: Path) -> None:
+    visitor = edited(two, tmp_path, "User root", "User visitor")
+    said = refused(place, with_host(two, config=visitor))
+    assert "its user is not root and may not become it: log in as root, or allow the user sudo without a password" in said
+
+
 def test_preflight_tries_every_host(two: Machines, tmp_path: Path) -> None:
     """From the controller's own namespace, without a proxy between."""
     hosts = {name: {"ssh": name, "config": str(two.config.parent / "direct")} for name in ("client", "server")}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from twinbed.model.study import StudyError, load
@@ -70,3 +73,10 @@ def test_a_pair_is_on_one_network() -> None:
     hosts = {"client": {"ssh": "a", "address": "10.1.0.1/24"}, "server": {"ssh": "b", "address": "10.2.0.1/24"}}
     with pytest.raises(Exception, match="they must be two addresses of one network"):
         _addresses(RemoteSettings.model_validate({"hosts": hosts}), Topology())
+
+
+def test_the_manual_s_study_is_one() -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "remote.md").read_text()
+    (example,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
+    study = load(example, "remote.md", catalogue())
+    assert study.reference == "physical"

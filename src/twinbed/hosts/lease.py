@@ -12,7 +12,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -105,16 +105,14 @@ class _Beats(Channel):
 @contextlib.contextmanager
 def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
     """Lease hosts, side by side, while the block runs. Afterwards each has put back what was entered into its ``undo``."""
-    leases: list[Lease] = []
+    openings: list[Future[Lease]] = []
     try:
         with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
-            openings = [pool.submit(_open, each, probe) for each in wanted]
-        failures = [failure for opening in openings if (failure := opening.exception())]
-        leases = [opening.result() for opening in openings if not opening.exception()]
-        if failures:
-            raise failures[0]
+            openings += [pool.submit(_open, each, probe) for each in wanted]
+        leases = [opening.result() for opening in openings]
         yield leases
     except BaseException:
+        leases = [opening.result() for opening in openings if not opening.exception()]
         for lease in leases:
             lease.hang_up()
         for lease in leases:

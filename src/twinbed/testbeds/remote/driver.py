@@ -63,6 +63,8 @@ class Remote:
                 leases, lambda lease: facts.facts(lease, ends[lease.host.name][1].nic, own_tools=image is None)
             )
             hosts = {lease.host.name: lease.host for lease in leases}
+            for name in hosts:
+                site.place(name)
             yield Bed(
                 hosts=hosts,
                 addresses={name: str(address.ip) for name, address in addresses.items()},
