@@ -219,8 +219,8 @@ def _configure(folder: Path, controller: Space) -> Path:
         _key(key)
         known.append(f"10.99.0.{number} {key.with_suffix('.key.pub').read_text()}")
         (folder / f"{name}.sshd").write_text(
-            f"ListenAddress 10.99.0.{number}\nHostKey {key}\nAuthorizedKeysFile /run/authorized_keys\nStrictModes no\nUsePAM no\n"
-            "PermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n"
+            f"ListenAddress 10.99.0.{number}\nHostKey {key}\nAuthorizedKeysFile /run/authorized_keys\nStrictModes no\n"
+            "UsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n"
             "Subsystem sftp internal-sftp\n"
         )
         text += f"Host {name}\n  HostName 10.99.0.{number}\n"

@@ -1,4 +1,4 @@
-"""What is read of a NIC from its tools' output; the outputs are ethtool 6.1's, of a veth pair and of a card without a link."""
+"""What is read from the output of a NIC's and other tools: of ethtool 6.1 of a veth pair and a card without a link."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from twinbed.hosts.error import HostError
 from twinbed.model.topology import Link
+from twinbed.testbeds.remote.facts import versions
 from twinbed.testbeds.remote.nic import _features, _shaped, _speed
 
 FEATURES = """\
@@ -58,3 +59,16 @@ def test_only_what_the_nic_has_not_itself_is_shaped() -> None:
     assert _shaped("client", "eth1", Link(), 10**9).rate is None
     with pytest.raises(HostError, match="runs at 100 Mbit/s, which cannot carry 1000 Mbit/s"):
         _shaped("client", "eth1", link, 10**8)
+
+
+def test_versions_of_the_tools_that_are_there() -> None:
+    said = "== ab -V\nThis is ApacheBench, Version 2.3 <$Revision: 1923142 $>\nCopyright 1996\n"
+    said += "== irtt version\nsh: 1: irtt: not found\n"
+    said += (
+        "== wrk -v\nwrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer\n== nginx -v\nnginx version: nginx/1.22.1\n"
+    )
+    found = versions(said)
+    assert found["ab version"] == "This is ApacheBench, Version 2.3 <$Revision: 1923142 $>"
+    assert found["nginx version"] == "nginx version: nginx/1.22.1"
+    assert found["irtt version"] is None
+    assert found["tcpdump version"] is None

@@ -13,6 +13,7 @@ import pytest
 from tests.remote.machines import Machines
 from twinbed.cli.extraction import extracted
 from twinbed.hosts.site import Site
+from twinbed.links import network
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 
@@ -135,3 +136,16 @@ def test_a_nic_that_was_down_is_taken_up_and_down_again(two: Machines, place: Si
             "link set exp up\naddr replace 2001:db8::1/64 dev exp nodad\nroute replace 198.51.100.0/24 via 192.0.2.77 dev exp\n"
         )
         client.run("ip", "-batch", "-", text=text)
+
+
+@pytest.mark.parametrize(("function", "setting"), [("set_sysctls", "congestion_control"), ("set_offloads", "offload.tso")])
+def test_what_is_not_as_asked_does_not_agree(
+    function: str, setting: str, two: Machines, place: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, function, lambda *_: None)
+    params = remote.params(**two.settings(offload="off", congestion_control="reno"))
+    with remote.up(params, Topology(), place) as bed:
+        assert {(item.subject, item.setting) for item in bed.applied if not item.agrees} >= {
+            ("client", setting),
+            ("server", setting),
+        }

@@ -20,7 +20,7 @@ _TOOLS = (
     *("ab -V", "ethtool --version", "ip -V", "iperf3 --version", "irtt version", "nginx -v", "openssl version"),
     *("stress-ng --version", "tc -V", "tcpdump --version", "wrk -v"),
 )
-_VERSIONS = 'for tool in "$@"; do echo "$tool: $($tool 2>&1 </dev/null | head -n 2 | grep -m 1 "[0-9]")"; done'
+_VERSIONS = 'for tool in "$@"; do echo "== $tool"; $tool 2>&1 </dev/null; done; exit 0'
 CARRIER = "/sys/class/net/{}/carrier_changes"
 
 
@@ -43,11 +43,14 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
         "tools": "the host's own" if own_tools else "the image's",
     }
     if own_tools:
-        said = _said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS)
-        found |= {
-            f"{tool.partition(' ')[0]} version": _first(rf"^{re.escape(tool)}: (?!.*not found)(.+)", said) for tool in _TOOLS
-        }
+        found |= versions(_said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
     return found
+
+
+def versions(said: str) -> dict[str, str | None]:
+    """Tool -> the first line with a number that it printed; null where it is not there."""
+    found = dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", said, re.MULTILINE))
+    return {f"{tool.split()[0]} version": _first(r"^((?!.*not found).*\d.*)$", found.get(tool, "")) for tool in _TOOLS}
 
 
 def boot(host: AgentHost) -> str | None:
