@@ -23,8 +23,8 @@ from twinbed.image import build, probe_path
 from twinbed.model.topology import Topology
 from twinbed.testbeds.remote import remote
 
-RUNS = 10
-COPIES = 9
+RUNS = 5
+COPIES = 7
 FILE_MB = 256
 MEGABYTE = 2**20
 

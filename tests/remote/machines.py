@@ -158,7 +158,8 @@ def machines(folder: Path, disk: str = "800m") -> Iterator[Machines]:
 @contextlib.contextmanager
 def _space(name: str, argv: Sequence[str]) -> Iterator[Space]:
     ours = Path("/proc/self/ns/net").readlink()
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    # Also when this process is killed, so that no test's machines outlive it.
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *argv], stdin=subprocess.DEVNULL)
     try:
         found: list[int] = []
 
