@@ -19,7 +19,7 @@ from twinbed.registry import PLUGINS, catalogue
 
 INSTRUMENTS = list(PLUGINS.instruments.values())
 TARGETS = [
-    Target(MACHINE, {"p.client": "client", "p.server": "server"}),
+    Target(MACHINE, {"p.client": "client", "p.server": "server"}, captures=True),
     Target("client", {"eth0": "client"}, servers={"server": "10.77.0.2"}),
     Target("server", {"eth0": "server"}, own_kernel=True, clients={"client": "10.77.0.1"}),
 ]

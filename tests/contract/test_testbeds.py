@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from tests.remote.machines import Machines, machines
 
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
@@ -18,7 +20,21 @@ TOPOLOGY = Topology(link=Link(rate=10**9))
 MIXED = {"client": {"driver": "container"}, "server": {"driver": "qemu", "nic": "e1000"}}
 ALONE = [name for name in PLUGINS.drivers if name != "minimega"]
 """Drivers that need no server of somebody else's; tests/minimega holds the other to the same contract."""
-BUILT = [name for name in ALONE if name != "fake"]
+REAL = [name for name in ALONE if name != "fake"]
+BUILT = [name for name in REAL if name != "remote"]
+"""Those whose links are in a lab."""
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    with machines(tmp_path_factory.mktemp("machines")) as made:
+        yield made
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest) -> Callable[[str], dict[str, Any]]:
+    """What a driver cannot do without."""
+    return lambda driver: request.getfixturevalue("two").settings() if driver == "remote" else {}
 
 
 @contextlib.contextmanager
@@ -31,8 +47,10 @@ def bed_of(driver: str, site: Site, topology: Topology = TOPOLOGY, **settings: o
 
 
 @pytest.fixture(params=ALONE)
-def bed(request: pytest.FixtureRequest, site: Callable[..., Site], leaves_nothing: None) -> Iterator[Bed]:
-    with bed_of(request.param, site()) as bed:
+def bed(request: pytest.FixtureRequest, site: Callable[..., Site], settings: Callable[[str], dict[str, Any]]) -> Iterator[Bed]:
+    needed = settings(request.param)
+    request.getfixturevalue("leaves_nothing")
+    with bed_of(request.param, site(), **needed) as bed:
         yield bed
 
 
@@ -66,7 +84,7 @@ def test_a_bed_is_all_that_the_contract_says(bed: Bed) -> None:
 
     assert bed.applied
     assert [item for item in bed.applied if not item.agrees] == []
-    assert set(bed.passport) == {MACHINE, "client", "server"}
+    assert set(bed.passport) == set(bed.hosts) | {"client", "server"}
     assert all(bed.passport.values())
 
 
@@ -91,14 +109,19 @@ def test_hosts_reach_each_other_through_the_switch_only(driver: str, site: Calla
         assert [line.split()[0] for line in routes] == ["10.77.0.0/24"], "a host has no way out of the lab"
 
 
-@pytest.mark.parametrize("driver", BUILT)
-def test_settings_reach_the_hosts(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+@pytest.mark.parametrize("driver", REAL)
+def test_settings_reach_the_hosts(
+    driver: str, site: Callable[..., Site], settings: Callable[[str], dict[str, Any]], request: pytest.FixtureRequest
+) -> None:
     topology = Topology(link=Link(rate=123_000_000, shaper="tbf", burst=200_000, mtu=1400))
-    with bed_of(driver, site(), topology, offload="off", congestion_control="reno") as bed:
+    needed = settings(driver)
+    request.getfixturevalue("leaves_nothing")
+    with bed_of(driver, site(), topology, offload="off", congestion_control="reno", **needed) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
         found = {(item.subject, item.setting): item.found for item in bed.applied}
-        assert found["p.client", "shaper"] == "tbf"
-        assert found["p.client", "rate"] == 123_000_000
+        shaper = "p.client" if driver in BUILT else "client"
+        assert found[shaper, "shaper"] == "tbf"
+        assert found[shaper, "rate"] == 123_000_000
         assert found["server", "mtu"] == 1400
         assert found["server", "offload.tso"] == "off"
         assert found["client", "congestion_control"] == "reno"

@@ -26,7 +26,7 @@ def numbers(found: Extracted, host: str, direction: str = "") -> dict[str, float
 
 
 def test_every_link_is_captured_at_the_machines_side():
-    target = Target(MACHINE, {"lab-s": "server", "lab-c": "client"})
+    target = Target(MACHINE, {"lab-s": "server", "lab-c": "client"}, captures=True)
     first, second = packets.plan(PacketsParams(), target)
     assert first.argv == (
         *("tcpdump", "-i", "lab-c", "-w", "{artifacts}/client.pcap", "-s", "96", "-B", "65536", "-n", "-Z", "root"),
@@ -44,7 +44,7 @@ def test_nothing_is_captured_on_hosts():
 
 
 def test_snaplen_and_buffer_are_settings():
-    argv = packets.plan(PacketsParams(snaplen=65535, buffer="8MiB"), Target(MACHINE, {"c": "client"}))[0].argv
+    argv = packets.plan(PacketsParams(snaplen=65535, buffer="8MiB"), Target(MACHINE, {"c": "client"}, captures=True))[0].argv
     assert argv[argv.index("-s") + 1] == "65535" and argv[argv.index("-B") + 1] == "8192"
 
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -96,7 +96,7 @@ pub fn serve_both(stream: File, ending: Ending) -> Outcome<Infallible> {
     serve(input, output, ending)
 }
 
-fn serve(input: File, output: File, ending: Ending) -> Outcome<Infallible> {
+pub fn serve(input: impl Read, output: File, ending: Ending) -> Outcome<Infallible> {
     let session = Arc::new(Session {
         output: Output::new(output),
         ending,

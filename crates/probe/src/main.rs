@@ -13,15 +13,19 @@ mod frame;
 mod inbox;
 mod init;
 mod lab;
+mod lease;
 mod listening;
 mod mailbox;
 mod mounts;
 mod port;
+mod reach;
 mod reap;
 mod request;
+mod root;
 mod stop;
 mod sys;
 mod syscalls;
+mod undo;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,7 +33,8 @@ use std::process::ExitCode;
 use arguments::Arguments;
 use failure::{complain, Failure, Outcome, Tried};
 
-const USAGE: &str = "usage: twinbed-probe agent|mailbox|lab|container|init|clock|counters|syscalls|version [arguments]";
+const USAGE: &str =
+    "usage: twinbed-probe agent|mailbox|lab|container|lease|init|reach|clock|counters|syscalls|version [arguments]";
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -54,8 +59,10 @@ fn run(subcommand: &str, arguments: Arguments) -> Outcome<()> {
         "mailbox" => mailbox::main(arguments),
         "lab" => lab::main(arguments),
         "container" => container::main(arguments),
+        "lease" => lease::main(arguments),
         "init" => init::main(),
         "clock" => clock::main(arguments),
+        "reach" => reach::main(arguments),
         "counters" => counters::main(arguments),
         "syscalls" => syscalls::main(arguments),
         "version" => {

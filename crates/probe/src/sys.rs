@@ -76,6 +76,21 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
+/// Forks the first process of a new PID namespace; children that come after it are in the old one again.
+pub fn fork_as_pid_1() -> io::Result<Forked> {
+    let own = File::open("/proc/self/ns/pid")?;
+    unshare(libc::CLONE_NEWPID)?;
+    let forked = fork()?;
+    if let Forked::Parent(child) = forked {
+        // SAFETY: no memory is involved.
+        if let Err(error) = check(unsafe { libc::setns(own.as_raw_fd(), libc::CLONE_NEWPID) }) {
+            kill(child, libc::SIGKILL)?;
+            return Err(error);
+        }
+    }
+    Ok(forked)
+}
+
 /// Waits for a child of this single-threaded process; gives its code, or 128 + signal.
 pub fn wait_for(pid: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;

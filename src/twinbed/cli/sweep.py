@@ -1,18 +1,29 @@
-"""`twinbed sweep`: remove what dead labs left, by their ids only."""
+"""`twinbed sweep`: remove what dead labs left, and put back what dead leases left on hosts, by their ids only."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 
 @click.command(name="sweep")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-def command(dry_run: bool) -> None:
+@click.option("--host", "hosts", multiple=True, metavar="USER@HOST", help="Sweep this host over SSH, not this machine.")
+@click.option("--ssh-config", type=click.Path(path_type=Path), help="For --host: another ssh configuration than your own.")
+@click.option("--folder", help="For --host: twinbed's folder there, where the study gives another.")
+def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, folder: str | None) -> None:
     """Remove scratch folders and control groups of labs that no living process holds, and what such labs left elsewhere.
 
     A lab removes these itself, also when twinbed is killed. They stay only when the lab's keeper was killed too. What is
     elsewhere (a namespace of minimega's) outlives a killed twinbed. What does not carry a lab's id is never touched.
+
+    A host that was leased is put back as it was by the lease's own keeper on that host; --host does it for a keeper that was
+    killed.
     """
+    if hosts:
+        _hosts(hosts, ssh_config, folder, dry_run)
+        return
     from twinbed.hosts.lab import leftovers, remove
     from twinbed.registry import PLUGINS
 
@@ -28,4 +39,18 @@ def command(dry_run: bool) -> None:
         if not dry_run:
             left.remove()
     if not found and not elsewhere:
+        click.echo("Nothing to remove.")
+
+
+def _hosts(hosts: tuple[str, ...], config: Path | None, folder: str | None, dry_run: bool) -> None:
+    from twinbed.hosts.lease import sweep
+    from twinbed.hosts.session import FOLDER
+    from twinbed.hosts.ssh import Address
+
+    found = 0
+    for host in hosts:
+        for lease in sweep(Address(host, host, config=config), folder or FOLDER, only_list=dry_run):
+            click.echo(f"{'would undo' if dry_run else 'undid'} {lease} on {host}")
+            found += 1
+    if not found:
         click.echo("Nothing to remove.")

@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
@@ -84,10 +85,11 @@ class Channel:
 
 
 class Connection:
-    """A control stream over a connected socket."""
+    """A control stream over a connected socket. ``explain`` is asked for the reason when the stream has ended."""
 
-    def __init__(self, name: str, stream: socket.socket) -> None:
+    def __init__(self, name: str, stream: socket.socket, explain: Callable[[], str] = str) -> None:
         self.name = name
+        self._explain = explain
         self._stream = stream
         self._sending = threading.Lock()
         self._numbers = itertools.count(1)
@@ -155,7 +157,7 @@ class Connection:
                     self._dispatch(number, kind, payload)
         except (OSError, ValueError, KeyError, TypeError) as error:
             why = f"the connection to its agent broke: {error!r}"
-        lost = HostLost(f"{self.name}: {why}")
+        lost = HostLost(f"{self.name}: {self._explain() or why}")
         with self._changed:
             self._lost = lost
             channels = list(self._channels.values())

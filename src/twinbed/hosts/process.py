@@ -6,11 +6,13 @@ Units: seconds.  Everything that runs inside a lab goes through ``agent``.
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from twinbed.model.error import TwinbedError
 
@@ -48,16 +50,16 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     limit_s: float = 60.0,
-    stdin: bytes | None = None,
+    stdin: bytes | BinaryIO | None = None,
     stdout: Path | None = None,
     log: Path | None = None,
     check: bool = True,
 ) -> Completed:
     """Run a program to its end.
 
-    ``env`` is added to the environment. ``stdout`` and ``log`` name files for its output and error output instead of
-    keeping them.  Raises ProcessFailed when it cannot start, exceeds ``limit_s``, or (with ``check``) ends with another
-    code than 0.
+    ``env`` is added to the environment. ``stdin`` is the input, or a file that is read from where it stands. ``stdout`` and
+    ``log`` name files for its output and error output instead of keeping them.  Raises ProcessFailed when it cannot start,
+    exceeds ``limit_s``, or (with ``check``) ends with another code than 0.
     """
     started = time.monotonic()
     out = stdout.open("wb") if stdout else None
@@ -67,8 +69,7 @@ def run(
             list(argv),
             cwd=cwd,
             env={**os.environ, "PATH": _path(), **(env or {})},
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
+            **_input(stdin),
             stdout=out or subprocess.PIPE,
             stderr=err or subprocess.PIPE,
             timeout=limit_s,
@@ -91,6 +92,12 @@ def run(
     return completed
 
 
+def _input(stdin: bytes | BinaryIO | None) -> dict[str, Any]:
+    if isinstance(stdin, bytes):
+        return {"input": stdin}
+    return {"stdin": subprocess.DEVNULL if stdin is None else stdin}
+
+
 def start(argv: Sequence[str], *, keep_open: Sequence[int] = (), log: Path | None = None) -> subprocess.Popen[bytes]:
     """Start a program that stays; ``keep_open`` are file descriptors that it inherits."""
     with (log or Path(os.devnull)).open("ab") as err:
@@ -100,6 +107,14 @@ def start(argv: Sequence[str], *, keep_open: Sequence[int] = (), log: Path | Non
             )
         except OSError as error:
             raise ProcessFailed(argv, f"cannot be started: {error.strerror}") from None
+
+
+def attached(argv: Sequence[str], stream: socket.socket, log: BinaryIO) -> subprocess.Popen[bytes]:
+    """Start a program that stays, with ``stream`` as its standard input and output."""
+    try:
+        return subprocess.Popen(list(argv), stdin=stream.fileno(), stdout=stream.fileno(), stderr=log, start_new_session=True)
+    except OSError as error:
+        raise ProcessFailed(argv, f"cannot be started: {error.strerror}") from None
 
 
 def _path() -> str:

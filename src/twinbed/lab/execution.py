@@ -133,6 +133,7 @@ def execute(
                 outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
+                outcome.cautions += bed.at_end()
             with clock.phase(Phase.DOWN):
                 stack.close()
     except HostError as error:
@@ -175,6 +176,8 @@ def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: li
         for name, host in bed.hosts.items():
             with contextlib.suppress(HostError):
                 host.collect(site.place(name), limit_s=_EVIDENCE_LIMIT_S)
+        with contextlib.suppress(HostError):
+            outcome.cautions += bed.at_end()
 
     return collect
 

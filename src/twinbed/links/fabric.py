@@ -152,7 +152,7 @@ class Fabric:
 
     def targets(self) -> list[Target]:
         """Each machine, with the ports of clients and servers."""
-        return [Target(name, {nic.port: nic.host for nic in self._ends(name)}) for name in self.machines]
+        return [Target(name, {nic.port: nic.host for nic in self._ends(name)}, captures=True) for name in self.machines]
 
     def cautions(self) -> list[Caution]:
         if len(self.machines) > 1:

@@ -84,6 +84,14 @@ class Kind(Enum):
         "one machine stands in for two",
         "what two machines do not share (clocks, interrupts, memory bandwidth) is shared here: use two hosts",
     )
+    CAPTURED_AT_HOSTS = (
+        "links were captured on the hosts themselves",
+        "segments that the NIC cuts or joins count as the kernel sees them, and the capture takes the hosts' own CPU time",
+    )
+    LINK_DOWN = (
+        "a link went down while the run lasted",
+        "distrust this run; look at cables, ports and the kernel log in its folder",
+    )
     FEW_REPLICATES = (
         "too few replicates for an interval that means much",
         "raise replicates; `twinbed plan` says what it costs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -143,7 +143,8 @@ def _said(
         expected = str(context["expected"])
         return f"{value} is not known", expected.replace("'", ""), nearest(str(detail["input"]), _QUOTED.findall(expected))
     if kind in _MAPPING_EXPECTED:
-        return f"{value} is not a mapping", f"a mapping with the keys {listed(_names_at(model, location))}", None
+        names = _names_at(model, location)
+        return f"{value} is not a mapping", f"a mapping with the keys {listed(names)}" if names else "a mapping", None
     if text.startswith("Input should be "):
         return f"{value} is not allowed", text.removeprefix("Input should be ").split(", unable to parse")[0], None
     return f"{value} is not allowed: {text}", "", None
@@ -158,11 +159,16 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 def _descend(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel] | None:
     found: type[BaseModel] | None = model
+    named = False
     for step in location:
+        if named:  # the step is one of the names in a mapping of models
+            named = False
+            continue
         if found is None or not isinstance(step, str) or step not in found.model_fields:
             return None
-        found = _model_in(found.model_fields[step].annotation)
-    return found
+        annotation = found.model_fields[step].annotation
+        found, named = _model_in(annotation), get_origin(annotation) is dict
+    return None if named else found
 
 
 def _names_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:

@@ -90,6 +90,8 @@ class Target:
     """On a client: the servers that its workload asks, with their addresses."""
     clients: Mapping[str, str] = field(default_factory=dict)
     """On a server: its clients, with their addresses. Drivers leave both to the lab, which knows the topology."""
+    captures: bool = False
+    """Whether links are captured here: on the machines that have the hosts' links, or where they are not ours on the hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ class Bed:
     troubles: Callable[[], Sequence[str]] = tuple
     """What has befallen hosts that spoils a run whether or not its programs noticed: a guest that ended, memory that ran out.
     May be asked at any time."""
+    at_end: Callable[[], Sequence[Caution]] = tuple
+    """What can only be told once the workload is over: links that went down, clocks that were stepped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.model.plugin import MACHINE, Command, Ready
+from twinbed.model.plugin import Command, Ready
 
 SIGINT = 2
 
@@ -55,7 +55,7 @@ def command(
     *,
     snaplen: int,
     buffer_bytes: int,
-    on: str = MACHINE,
+    on: str,
     expression: Sequence[str] = (),
 ) -> Command:
     """Captures ``interface`` of the place ``on`` into an artifact."""

@@ -1,9 +1,11 @@
 """Instrument ``packets``: a capture of every link with tcpdump, at the machine's side, and what the captures show.
 
-Runs one ``tcpdump`` an interface, on the machine only, with nanosecond timestamps.  Gives, for every link (host: the one
-whose link it is) and direction, packets, bytes, segments, retransmissions, bytes in flight and so on over the link's
-connections; for the whole run (host empty) the same over the clients' links, so that a packet that crosses the switch
-counts once; and, where both links of a client and its server are captured, what happened to each packet on the way.
+Runs one ``tcpdump`` an interface, on the machine that carries the lab, with nanosecond timestamps; where there is none
+(hosts over SSH), on the hosts themselves, which takes their CPU time and sees segments before the NIC cuts and after it
+joins them.  Gives, for every link (host: the one whose link it is) and direction, packets, bytes, segments,
+retransmissions, bytes in flight and so on over the link's connections; for the whole run (host empty) the same over the
+clients' links, so that a packet that crosses the switch counts once; and, where both links of a client and its server are
+captured, what happened to each packet on the way.
 
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
 ``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
@@ -26,6 +28,7 @@ from twinbed import _core
 from twinbed.instruments.packets import link, path
 from twinbed.instruments.packets.metrics import METRICS
 from twinbed.model import tcpdump
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Value
 from twinbed.model.plugin import MACHINE, PROBE_PORT, Command, Extracted, Target
 from twinbed.model.units import Size
@@ -61,7 +64,7 @@ class Packets:
     metrics = METRICS
 
     def plan(self, params: Any, target: Target) -> Sequence[Command]:
-        if target.name != MACHINE:
+        if not target.captures:
             return ()
         return [
             tcpdump.command(
@@ -69,15 +72,16 @@ class Packets:
                 f"{host}.pcap",
                 snaplen=params.snaplen,
                 buffer_bytes=params.buffer,
+                on=target.name,
                 expression=(WITHOUT_PROBES,),
             )
             for interface, host in sorted(target.interfaces.items())
         ]
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:
-        files = sorted((artifacts / MACHINE).glob("*.pcap"))
+        files = sorted(artifacts.glob("*/*.pcap"), key=lambda file: file.name)
         if not files:
-            raise FileNotFoundError(f"no *.pcap in {artifacts / MACHINE}")
+            raise FileNotFoundError(f"no *.pcap in the folders of {artifacts}")
         captures = [link.read(file) for file in files]
         values: list[Value] = []
         clients = [capture for capture in captures if capture.host.startswith(link.CLIENT)]
@@ -89,6 +93,8 @@ class Packets:
         _add_paths(captures, values, tables)
         _add_streams(captures, values, tables)
         cautions = [caution for capture in captures for caution in capture.cautions]
+        if at_hosts := [file.stem for file in files if file.parent.name == file.stem]:
+            cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
         return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
 
 

@@ -1,0 +1,155 @@
+//! A root folder of a process's own: an overlay over a shared folder, or the host's own root with private /run and /tmp.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use crate::failure::{Failure, Outcome, Tried};
+use crate::mounts::{self, Detached};
+
+pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const OLD_ROOT: &str = "/.outside";
+
+#[derive(Debug, PartialEq)]
+pub struct Bind {
+    pub source: String,
+    pub target: String,
+    pub read_only: bool,
+}
+
+impl Bind {
+    pub fn parse(text: &str) -> Outcome<Bind> {
+        let (source, target, read_only) = match *text.split(':').collect::<Vec<_>>() {
+            [source, target] => (source, target, false),
+            [source, target, "ro"] => (source, target, true),
+            _ => ("", "", false),
+        };
+        if !source.starts_with('/') || !target.starts_with('/') {
+            return Err(Failure::new(format!("--bind takes /SOURCE:/TARGET or /SOURCE:/TARGET:ro, not {text:?}")));
+        }
+        Ok(Bind { source: source.into(), target: target.into(), read_only })
+    }
+}
+
+/// The overlay: `lower` is only read, `scratch` a folder on which the writable layer is mounted.
+pub struct Root<'a> {
+    pub lower: &'a str,
+    pub scratch: &'a str,
+    pub devices: &'a [&'a str],
+    pub binds: &'a [Bind],
+}
+
+impl Root<'_> {
+    /// Makes the overlay the root of this process, which has a mount namespace of its own and is PID 1 of its PID namespace.
+    pub fn enter(&self) -> Outcome<()> {
+        mounts::make_private()?;
+        let root = self.overlay()?;
+        let devices = self
+            .devices
+            .iter()
+            .map(|name| Ok((Detached::of(&format!("/dev/{name}"))?, *name)))
+            .collect::<Outcome<Vec<_>>>()?;
+        let binds = detached(self.binds)?;
+
+        // From here on paths mean the new root's, so that no link in the image leads outside.
+        let old = format!("{root}{OLD_ROOT}");
+        fs::create_dir_all(&old).tried(|| format!("create folder {old}"))?;
+        mounts::pivot_root(&root, &old)?;
+        // The old root goes last: without root, a new /proc needs the sight of an old one.
+        mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
+        mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
+        mounts::mount("tmpfs", "tmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
+        for (device, name) in devices {
+            device.attach(&format!("/dev/{name}"))?;
+        }
+        mounts::complete_dev()?;
+        symlink("pts/ptmx", "/dev/ptmx").tried(|| "create /dev/ptmx")?;
+        mounts::scratch_folders()?;
+        attach(binds)?;
+        mounts::detach(OLD_ROOT)?;
+        fs::remove_dir(OLD_ROOT).tried(|| format!("remove {OLD_ROOT}"))
+    }
+
+    /// Mounts the overlay, and gives its path.
+    fn overlay(&self) -> Outcome<String> {
+        let lower = real(self.lower)?;
+        fs::create_dir_all(self.scratch).tried(|| format!("create folder {}", self.scratch))?;
+        let scratch = real(self.scratch)?;
+        let flags = libc::MS_NOSUID | libc::MS_NODEV;
+        mounts::mount("tmpfs", "tmpfs", &scratch, flags, "size=50%,mode=755")?;
+        let root = format!("{scratch}/root");
+        let options = layers(&lower, &scratch)?;
+        mounts::mount("overlay", "overlay", &root, 0, &options)?;
+        Ok(root)
+    }
+}
+
+/// Keeps the host's own root, but has what is written to /run and /tmp go to a layer on `scratch`.
+pub fn keep_own(scratch: &str, binds: &[Bind]) -> Outcome<()> {
+    mounts::make_private()?;
+    let binds = detached(binds)?;
+    fs::create_dir_all(scratch).tried(|| format!("create folder {scratch}"))?;
+    let scratch = real(scratch)?;
+    mounts::mount("tmpfs", "tmpfs", &scratch, libc::MS_NOSUID | libc::MS_NODEV, "size=50%,mode=755")?;
+    let options = layers("/run", &scratch)?;
+    mounts::mount("overlay", "overlay", "/run", libc::MS_NOSUID | libc::MS_NODEV, &options)?;
+    mounts::mount("tmpfs", "tmpfs", "/tmp", libc::MS_NOSUID | libc::MS_NODEV, "mode=1777")?;
+    mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
+    attach(binds)
+}
+
+type Binds<'a> = Vec<(Detached, &'a Bind)>;
+
+fn detached(binds: &[Bind]) -> Outcome<Binds<'_>> {
+    binds.iter().map(|bind| Ok((Detached::of(&bind.source)?, bind))).collect()
+}
+
+fn attach(binds: Binds<'_>) -> Outcome<()> {
+    for (copy, bind) in binds {
+        if bind.read_only {
+            copy.make_read_only().tried(|| format!("make {} read-only", bind.source))?;
+        }
+        copy.attach(&bind.target)?;
+    }
+    Ok(())
+}
+
+/// The options of an overlay whose own layer is on `scratch`, where its folders are made.
+fn layers(lower: &str, scratch: &str) -> Outcome<String> {
+    for part in ["upper", "work"] {
+        let path = format!("{scratch}/{part}");
+        fs::create_dir(&path).tried(|| format!("create folder {path}"))?;
+    }
+    Ok(format!(
+        "lowerdir={},upperdir={},workdir={}{}",
+        mounts::escape_option(lower),
+        mounts::escape_option(&format!("{scratch}/upper")),
+        mounts::escape_option(&format!("{scratch}/work")),
+        if in_user_namespace() { ",userxattr" } else { "" },
+    ))
+}
+
+fn real(path: &str) -> Outcome<String> {
+    let real = Path::new(path).canonicalize().tried(|| format!("find {path}"))?;
+    real.into_os_string().into_string().map_err(|path| Failure::new(format!("{path:?} is not UTF-8")))
+}
+
+/// Only the first user namespace maps every id to itself.
+fn in_user_namespace() -> bool {
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.split_ascii_whitespace().eq(["0", "0", "4294967295"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_binds() {
+        let bind = |read_only| Bind { source: "/a".into(), target: "/b".into(), read_only };
+        assert_eq!(Bind::parse("/a:/b").unwrap(), bind(false));
+        assert_eq!(Bind::parse("/a:/b:ro").unwrap(), bind(true));
+        for wrong in ["", "/a", "/a:/b:rw", "a:/b", "/a:b", "/a:/b:ro:ro"] {
+            assert!(Bind::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+"""Putting the probe and the image on a host over SSH: once, by content, and whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from twinbed.hosts import ssh
+from twinbed.hosts.error import HostError
+from twinbed.hosts.ssh import Address
+from twinbed.image import Image
+from twinbed.image.archive import COMPLETE, archive, kinds
+
+_SLOWEST = 1e6
+"""bytes/s at which a copy still is one."""
+_UNPACK_LIMIT_S = 600.0
+
+_APPEND = """
+mkdir -p "$(dirname "$1")" && cat >> "$1" && [ "$(wc -c < "$1")" -eq "$2" ] || { rm -f "$3"; exit 1; }
+"""
+_PLACE = """
+chmod 755 "$1" "$1"/* && { mv -T "$1" "$2" 2>/dev/null || rm -r "$1"; } && [ -d "$2" ]
+"""
+_STATE = """
+for tool in zstd gzip cat; do command -v $tool >/dev/null && echo $tool; done
+command -v tar >/dev/null || { echo "there is no tar" >&2; exit 1; }
+for part in "$1"*; do [ -f "$part" ] && echo "$part $(wc -c < "$part")"; done
+exit 0
+"""
+_UNPACK = """
+work=$1.unpacking.$$
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work" || exit 1
+case $3 in zst) zstd -dcq "$2";; gz) gzip -dc "$2";; *) cat "$2";; esac | tar -xpf - --numeric-owner -C "$work" || exit 1
+[ -e "$work/$4" ] || { echo "the archive is not whole" >&2; rm -f "$2"; exit 1; }
+mv -T "$work" "$1" 2>/dev/null || [ -d "$1" ] || exit 1
+rm -f "$2"
+"""
+_READERS = {"zst": "zstd", "gz": "gzip", "tar": "cat"}
+
+
+def programs(address: Address, folder: str, digest: str, files: Sequence[Path]) -> None:
+    """Put programs into ``FOLDER/probes/DIGEST``."""
+    work = f"{folder}/probes/{digest}.new"
+    ssh.run(address, 'umask 077; mkdir -p "$(dirname "$1")" && rm -rf "$1"', [work])
+    for file in files:
+        _copy(address, file, f"{work}/{file.name}", 0)
+    ssh.run(address, _PLACE, [work, f"{folder}/probes/{digest}"])
+
+
+def image(address: Address, folder: str, wanted: Image) -> None:
+    """Put an image's root file system into ``FOLDER/images/DIGEST``. A copy that was interrupted goes on."""
+    final = f"{folder}/images/{wanted.digest}"
+    said = ssh.run(address, _STATE, [f"{final}.part"]).splitlines()
+    tools, parts = {line for line in said if " " not in line}, dict(line.rsplit(" ", 1) for line in said if " " in line)
+    kind = next((kind for kind in kinds() if _READERS[kind] in tools), None)
+    if kind is None:
+        raise HostError(f"{address.name}: it can read none of the archives that can be made here ({', '.join(kinds())})")
+    packed = archive(wanted, kind)
+    part = f"{final}.part.{kind}"
+    _copy(address, packed, part, int(parts.get(part, 0)))
+    ssh.run(address, _UNPACK, [final, part, kind, COMPLETE], limit_s=_UNPACK_LIMIT_S)
+
+
+def _copy(address: Address, file: Path, to: str, begun: int) -> None:
+    """Append what is missing of a file; ``begun`` bytes of it are there."""
+    size = file.stat().st_size
+    with file.open("rb") as source:
+        source.seek(begun)
+        limit_s = 60 + (size - begun) / _SLOWEST
+        ssh.run(address, _APPEND, [to, str(size), to if begun > size else ""], stdin=source, limit_s=limit_s)

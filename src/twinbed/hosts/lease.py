@@ -1,0 +1,165 @@
+"""A host that is not ours, used for the time of a run: ``twinbed-probe lease`` there, over SSH.
+
+The probe and, where it is wanted, the image's root file system are put into a folder of the host's once, by their content.
+What is changed on the host is first written down there (``undo``); when the connection ends, or nothing was heard for the time
+of the lease, the host itself puts everything back (crates/probe/src/lease.rs).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from twinbed.hosts import connection as wire
+from twinbed.hosts import install, ssh
+from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.connection import Channel, Connection
+from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.hosts.session import FOLDER, Session, Wanted
+from twinbed.hosts.ssh import Address
+
+ARTIFACTS = "/run/twinbed"
+UNDO = "/run/twinbed-undo"
+PROGRAMS = "/run/twinbed-bin"
+_UNDO_LIMIT_S = 60.0
+_BEATS = 4
+"""Signs of life in the time of a lease."""
+_NOT_UNDONE = 4
+
+_SWEEP = """
+for probe in $(ls -t "$1"/probes/*/twinbed-probe 2>/dev/null); do
+  [ -x "$probe" ] && exec "$probe" lease --sweep --folder "$@"
+done
+exit 0
+"""
+
+
+class Lease:
+    """A leased host: programs on it through ``host``, as on any other."""
+
+    def __init__(self, wanted: Wanted, host: AgentHost, said: Mapping[str, str], session: Session) -> None:
+        self.host, self.said = host, said
+        self._wanted, self._session = wanted, session
+        self._undone = 0
+        self._over = threading.Event()
+        threading.Thread(target=self._beat, name=f"lease {host.name}", daemon=True).start()
+
+    @property
+    def management(self) -> tuple[str, str] | None:
+        """(address of the controller, of the host) of the SSH connection as the host sees it; None where sshd does not know."""
+        words = self.said.get("from", "").split()
+        return (words[0], words[2]) if len(words) == 4 and words[0] != "UNKNOWN" else None
+
+    def undo(self, argv: Sequence[str], stdin: bytes | None = None) -> None:
+        """Have the host run this program when the lease is over, those entered last first. Enter, then change."""
+        entry: dict[str, Any] = {"argv": list(argv)}
+        if stdin is not None:
+            entry["stdin"] = f"{self._undone:03}.stdin"
+            self.host.write(f"{UNDO}/{entry['stdin']}", stdin)
+        self._enter(entry)
+
+    def undo_file(self, path: str, content: str) -> None:
+        """Have the host write this file when the lease is over."""
+        self._enter({"path": path, "content": content})
+
+    def _enter(self, entry: Mapping[str, Any]) -> None:
+        self.host.write(f"{UNDO}/{self._undone:03}.json", json.dumps(entry).encode())
+        self._undone += 1
+
+    def _beat(self) -> None:
+        """Let the host hear of us, however long a program takes that neither side has anything to say about."""
+        with contextlib.suppress(HostError):
+            channel = _Beats(self.host.connection, "signs of life")
+            while not self._over.wait(self._wanted.seconds / _BEATS):
+                channel.send(wire.PING, {})
+
+    def hang_up(self) -> None:
+        self._over.set()
+        self.host.close()
+
+    def ended(self) -> None:
+        """Wait until the host has put everything back. Raises HostError where it did not, or nobody knows."""
+        self.hang_up()
+        address = self._wanted.address
+        code = self._session.wait(self._wanted.seconds + _UNDO_LIMIT_S)
+        said = self._session.said()
+        if code is None:
+            raise LimitExceeded(f"{address.name}: ssh to {address.destination} did not end; the host undoes by itself")
+        if code == _NOT_UNDONE:
+            raise HostError(f"{address.name}: not everything could be put back as it was: {said}")
+        if code != 0:
+            raise ssh.failed(address, code, said)
+
+
+class _Beats(Channel):
+    def deliver(self, kind: int, payload: bytes) -> None:
+        """The answers say nothing new."""
+
+
+@contextlib.contextmanager
+def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
+    """Lease hosts, side by side, while the block runs. Afterwards each has put back what was entered into its ``undo``."""
+    openings: list[Future[Lease]] = []
+    try:
+        with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
+            openings += [pool.submit(_open, each, probe) for each in wanted]
+        leases = [opening.result() for opening in openings]
+        yield leases
+    except BaseException:
+        leases = [opening.result() for opening in openings if not opening.exception()]
+        for lease in leases:
+            lease.hang_up()
+        for lease in leases:
+            with contextlib.suppress(HostError):
+                lease.ended()
+        raise
+    for lease in leases:
+        lease.hang_up()
+    for lease in leases:
+        lease.ended()
+
+
+def sweep(address: Address, folder: str = FOLDER, *, only_list: bool = False) -> list[str]:
+    """Undo what leases without a keeper left on a host; returns their folders. Raises HostError where one has a keeper."""
+    return ssh.run(address, _SWEEP, [folder, *(["--list"] if only_list else [])], limit_s=_UNDO_LIMIT_S).splitlines()
+
+
+def _open(wanted: Wanted, probe: Path) -> Lease:
+    programs = [probe, *probe.parent.glob("libtwinbed_preload.so")]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in programs)).hexdigest()[:16]
+    for _ in ("probe", "image", "neither is missing"):
+        session = Session(wanted, digest)
+        try:
+            said = session.preamble()
+        except BaseException:
+            session.close()
+            raise
+        missing = said.get("missing")
+        if missing is None:
+            return _greeted(wanted, session, said)
+        session.close()
+        if said["system"] != "Linux x86_64":
+            raise HostError(f"{wanted.address.name}: it is {said['system']}; only Linux on x86_64 can be leased")
+        if missing == "probe":
+            install.programs(wanted.address, wanted.folder, digest, programs)
+        elif wanted.image is not None:
+            install.image(wanted.address, wanted.folder, wanted.image)
+    raise HostError(f"{wanted.address.name}: what was put into {wanted.folder} is not there")
+
+
+def _greeted(wanted: Wanted, session: Session, said: Mapping[str, str]) -> Lease:
+    name = wanted.address.name
+    connection = Connection(name, session.stream, session.why)
+    try:
+        connection.hello(wanted.seconds + _UNDO_LIMIT_S)
+    except BaseException:
+        connection.close()
+        session.close()
+        raise
+    return Lease(wanted, AgentHost(name, connection, ARTIFACTS, bin=PROGRAMS), said, session)

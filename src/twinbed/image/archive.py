@@ -1,0 +1,38 @@
+"""The image's root file system as one file, for hosts that are not on this machine: made once, kept in the cache."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from twinbed.hosts.process import run
+from twinbed.image import cache
+from twinbed.image.cache import Image
+
+COMPLETE = ".twinbed-complete"
+"""The last file in the archive: where it came out, all others did."""
+_COMPRESSORS = {"zst": ("zstd", "-T0", "-q"), "gz": ("gzip", "-n"), "tar": ("cat",)}
+
+
+def kinds() -> tuple[str, ...]:
+    """The kinds of archive that can be made here, smallest first."""
+    return tuple(kind for kind, program in _COMPRESSORS.items() if shutil.which(program[0]))
+
+
+def archive(image: Image, kind: str) -> Path:
+    """The archive, made where there is none. The same file for the same image, so that an interrupted copy can go on."""
+    folder = cache.root() / "archives"
+    final = folder / f"{image.digest}.{kind}"
+    if final.is_file():
+        return final
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        (Path(work) / COMPLETE).touch()
+        plain, packed = Path(work) / "plain", Path(work) / "packed"
+        content = ("-C", str(image.rootfs), ".", "-C", work, COMPLETE)
+        run(["tar", "--sort=name", "--numeric-owner", "-cf", str(plain), *content], limit_s=300)
+        with plain.open("rb") as source:
+            run(_COMPRESSORS[kind], stdin=source, stdout=packed, limit_s=600)
+        packed.rename(final)
+    return final

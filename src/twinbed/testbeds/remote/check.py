@@ -1,0 +1,131 @@
+"""What preflight tries of hosts over SSH: logging in, becoming root, tools, room, NICs.  Nothing is put on them or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from twinbed.hosts import ssh
+from twinbed.hosts.error import HostError
+from twinbed.links import device
+from twinbed.model.plugin import Check
+from twinbed.testbeds.remote.settings import RemoteHost, RemoteSettings
+
+_LIMIT_S = 30.0
+_NEEDED_TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump"}
+_IMAGE_BYTES = 600_000_000
+"""Of the packed and the unpacked image together, with room to spare."""
+_LOOK = """
+folder=$1; shift
+echo "system $(uname -srm)"
+while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+echo "room $(df -Pk "$folder" | tail -n 1 | while read -r _ _ _ free _; do echo "$free"; done)"
+[ -w "$folder" ] && echo "writable $folder"
+grep -q overlay /proc/filesystems && echo "overlay yes"
+for tool in "$@"; do command -v "$tool" >/dev/null && echo "tool $tool"; done
+echo "from $TWINBED_FROM"
+echo "nics $(ip -j -d addr show 2>/dev/null)"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    name: str
+    settings: RemoteHost
+
+
+def checks(params: RemoteSettings) -> Sequence[Check]:
+    """Every host is tried, all side by side."""
+    client = ssh.there()
+    first = Check("ssh", client is not None, client or "no ssh", "apt-get install openssh-client")
+    if client is None:
+        return [first]
+    hosts = [_Host(name, settings) for name, settings in params.hosts.items()]
+    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
+        found = list(pool.map(lambda host: _try(host, params), hosts))
+    return [first, *(check for checks_of_host in found for check in checks_of_host)]
+
+
+def _try(host: _Host, params: RemoteSettings) -> list[Check]:
+    tools = {**_NEEDED_TOOLS, "tar": "tar"}
+    try:
+        said = ssh.run(host.settings.reached(host.name), _LOOK, [host.settings.folder, *tools], limit_s=_LIMIT_S)
+    except HostError as error:
+        reason, _, mend = str(error).splitlines()[0].rpartition(": ")
+        return [Check(f"host {host.name}", False, reason or mend, mend if reason else "")]
+    facts: dict[str, str] = {}
+    there = set()
+    for line in said.splitlines():
+        key, _, value = line.partition(" ")
+        if key == "tool":
+            there.add(value)
+        else:
+            facts[key] = value
+    result = [_system(host, facts), _room(host, facts, params)]
+    if params.image == "archive":
+        result.append(_image(host, facts, there))
+    else:
+        result.append(_tools(host, there))
+    return [*result, _nic(host, facts, params)]
+
+
+def _system(host: _Host, facts: Mapping[str, str]) -> Check:
+    system = facts.get("system", "")
+    works = system.startswith("Linux ") and system.endswith(" x86_64")
+    return Check(f"host {host.name}", works, f"{system}, root over SSH", "Linux on x86_64 is needed")
+
+
+def _room(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
+    free = int(facts["room"]) * 1024 if facts.get("room", "").isdigit() else 0
+    needed = _IMAGE_BYTES if params.image == "archive" else 0
+    folder = host.settings.folder
+    found = f"{free / 1e9:.1f} GB free for {folder}" if "writable" in facts else f"{folder} cannot be written"
+    return Check(
+        f"host {host.name}: room",
+        free > needed and "writable" in facts,
+        found,
+        "make room, or give a folder elsewhere: folder: /PATH",
+    )
+
+
+def _image(host: _Host, facts: Mapping[str, str], there: set[str]) -> Check:
+    missing = ["overlay file system"] * ("overlay" not in facts) + ["tar"] * ("tar" not in there)
+    mend = "modprobe overlay, apt-get install tar, or use the host's own tools: image: none"
+    return Check(
+        f"host {host.name}: image", not missing, "overlay, tar" if not missing else f"without {', '.join(missing)}", mend
+    )
+
+
+def _tools(host: _Host, there: set[str]) -> Check:
+    missing = [tool for tool in _NEEDED_TOOLS if tool not in there]
+    packages = " ".join(sorted({_NEEDED_TOOLS[tool] for tool in missing}))
+    found = f"without {', '.join(missing)}" if missing else ", ".join(_NEEDED_TOOLS)
+    return Check(f"host {host.name}: tools", not missing, found, f"apt-get install {packages} there, or image: archive")
+
+
+def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
+    """A NIC that is named is there and does not carry the SSH connection; one that is not will be found when it is used."""
+    what = f"host {host.name}: NIC"
+    try:
+        devices: Sequence[Any] = device.parse(facts.get("nics", "").encode())
+    except ValueError as error:
+        return Check(what, False, str(error), "")
+    if not devices:
+        return Check(what, True, "looked for with the image's tools when it is used", required=False)
+    words = facts.get("from", "").split()
+    ours = words[2] if len(words) == 4 else ""
+    carries = {each.name for each in devices if ours in {address.partition("/")[0] for address in each.addresses}}
+    shown = ", ".join(each.name for each in devices if each.name != "lo")
+    named = host.settings.nic
+    if named is None:
+        able = [each for each in devices if each.kind in (None, "veth") and each.carrier and each.name not in carries | {"lo"}]
+        works = len(able) == 1 and bool(carries)
+        return Check(what, works, able[0].name if works else f"{len(able)} could be it, of {shown}", "name it: nic: NAME")
+    there = named in {each.name for each in devices}
+    if not there:
+        return Check(what, False, f"no {named}; there are {shown}", "name another: nic: NAME")
+    return Check(
+        what, named not in carries, f"{named}" + (" carries the SSH connection" if named in carries else ""), "another NIC"
+    )

@@ -1,0 +1,158 @@
+"""Driver ``remote``: hosts over SSH, each leased for a run and put back as it was.
+
+The experiment link is the hosts' own: twinbed gives it addresses, MTU, offloads and, where its rate is to be another than the
+NIC's, a shaper at each end.  What lies between the NICs is not twinbed's to set; it is found to carry packets, and that is all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Interface
+
+from twinbed.hosts.agent import PROBE, AgentHost
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lease import Lease, open_leases
+from twinbed.hosts.session import Wanted
+from twinbed.hosts.site import Site
+from twinbed.links import network
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.plugin import Applied, Bed, Check, Target
+from twinbed.model.topology import Topology
+from twinbed.testbeds.remote import facts
+from twinbed.testbeds.remote.check import checks
+from twinbed.testbeds.remote.nic import Experiment, applied, chosen, configure, prepare, way
+from twinbed.testbeds.remote.settings import RemoteSettings
+
+_REACH_LIMIT_S = 5.0
+_REACH_AFTER_LINK_UP_S = 40.0
+"""A switch with spanning tree forwards nothing for 30 s after a link has come up."""
+
+
+class Remote:
+    name = "remote"
+    params = RemoteSettings
+    summary = "hosts over SSH, physical ones first of all: leased for a run, and put back as they were"
+
+    def check(self, params: RemoteSettings) -> Sequence[Check]:
+        return checks(params)
+
+    @contextlib.contextmanager
+    def up(self, params: RemoteSettings, topology: Topology, site: Site) -> Iterator[Bed]:
+        addresses = _addresses(params, topology)
+        image = site.image if params.image == "archive" else None
+        wanted = [
+            Wanted(params.hosts[name].reached(name), params.lease, image, params.hosts[name].folder) for name in addresses
+        ]
+        with open_leases(wanted, site.probe) as leases:
+            one_kernel = _told_apart(leases)
+
+            def ready(lease: Lease) -> tuple[Experiment, list[Applied]]:
+                host = lease.host
+                nic = chosen(lease, params.hosts[host.name].nic, network.devices_of(host))
+                experiment = prepare(lease, nic, addresses[host.name], topology.link, params)
+                configure(host, experiment, topology.link, params)
+                return experiment, applied(host, experiment, topology.link, params)
+
+            answers = network.on_all(leases, ready)
+            ends = {lease.host.name: (lease.host, experiment) for lease, (experiment, _) in zip(leases, answers, strict=True)}
+            ways = [item for pair in topology.names() for item in _path(*(ends[name] for name in pair))]
+            passports = network.on_all(
+                leases, lambda lease: facts.facts(lease, ends[lease.host.name][1].nic, own_tools=image is None)
+            )
+            hosts = {lease.host.name: lease.host for lease in leases}
+            for name in hosts:
+                site.place(name)
+            yield Bed(
+                hosts=hosts,
+                addresses={name: str(address.ip) for name, address in addresses.items()},
+                targets=[Target(name, {ends[name][1].nic: name}, own_kernel=True, captures=True) for name in hosts],
+                applied=[item for _, found in answers for item in found] + ways,
+                passport=dict(zip(hosts, passports, strict=True)),
+                cautions=one_kernel,
+                at_end=_watch(ends),
+            )
+
+
+def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Interface]:
+    """Host -> its address on the experiment link. Raises HostError where a host is missing, or a pair is not on one network."""
+    names = [name for pair in topology.names() for name in pair]
+    if missing := [name for name in names if name not in params.hosts]:
+        raise HostError(
+            f"the testbed has no host for {', '.join(missing)}: its hosts are {', '.join(params.hosts) or 'none'}, and"
+            f" {topology.pairs} pair{'s' if topology.pairs > 1 else ''} need {', '.join(names)}"
+        )
+    found: dict[str, IPv4Interface] = {}
+    for number, pair in enumerate(topology.names()):
+        for role, name in enumerate(pair, start=1):
+            found[name] = params.hosts[name].address or IPv4Interface(f"10.77.{number}.{role}/24")
+        client, server = (found[name] for name in pair)
+        if client.network != server.network or client.ip == server.ip:
+            raise HostError(f"{pair[0]} has {client} and {pair[1]} has {server}: they must be two addresses of one network")
+    return found
+
+
+def _told_apart(leases: Sequence[Lease]) -> list[Caution]:
+    """Hosts that share a kernel stand in for machines; those that share its network too are one host."""
+    kernels: dict[str, dict[object, str]] = {}
+    for lease in leases:
+        kernel = facts.boot(lease.host)
+        network_of = lease.host.connection.hello(0.0)["netns"]
+        if kernel is None:
+            continue
+        others = kernels.setdefault(kernel, {})
+        if network_of in others:
+            raise HostError(f"{others[network_of]} and {lease.host.name} are one and the same host: two are needed")
+        others[network_of] = lease.host.name
+    shared = [", ".join(others.values()) for others in kernels.values() if len(others) > 1]
+    return [Caution(Kind.STAND_IN, f"{names} share one kernel") for names in shared]
+
+
+def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experiment]) -> list[Applied]:
+    """That packets leave by the experiment NIC, and really arrive."""
+    result = []
+    for (host, own), (peer, other) in ((client, server), (server, client)):
+        address = str(other.address.ip)
+        found = way(host, address)
+        if found != own.nic:
+            raise HostError(
+                f"{host.name}: packets to {peer.name} ({address}) leave by {found or 'no NIC'}, not by {own.nic}: the"
+                " experiment needs a network that the management link and its routes do not have"
+            )
+        result.append(Applied(host.name, "way", own.nic, found, f"ip -j route get {address}"))
+    host, own = client
+    address = str(server[1].address.ip)
+    limit_s = _REACH_LIMIT_S if own.was_up and server[1].was_up else _REACH_AFTER_LINK_UP_S
+    argv = [PROBE, "reach", "--address", address, "--seconds", f"{limit_s:g}"]
+    done = host.run(argv, check=False, limit_s=limit_s + 10)
+    if done.code != 0:
+        neighbour = host.run(["ip", "neigh", "show", address, "dev", own.nic], check=False).text.strip()
+        resolved = "lladdr" in neighbour
+        raise HostError(
+            f"{host.name}: nothing comes back from {server[0].name} ({address}) by {own.nic} within {limit_s:g} s: "
+            + (
+                "it answers ARP but not TCP: does a firewall drop it?"
+                if resolved
+                else "not even ARP: look at cable, port and VLAN"
+            )
+            + f"\n    {neighbour or 'no entry in the neighbour table'}"
+        )
+    return result
+
+
+def _watch(ends: Mapping[str, tuple[AgentHost, Experiment]]) -> Callable[[], Sequence[Caution]]:
+    """How often the hosts' links have gone down by now, to be held against how often at the end."""
+    before = {name: facts.carrier_changes(host, experiment.nic) for name, (host, experiment) in ends.items()}
+
+    def at_end() -> Sequence[Caution]:
+        found = []
+        for name, (host, experiment) in ends.items():
+            changes, earlier = facts.carrier_changes(host, experiment.nic), before[name]
+            if changes is not None and earlier is not None and changes != earlier:
+                found.append(Caution(Kind.LINK_DOWN, f"{name}: {experiment.nic}'s carrier changed {changes - earlier} times"))
+        return found
+
+    return at_end
+
+
+remote = Remote()

@@ -1,0 +1,197 @@
+"""The NIC of a leased host's experiment link: which one it is, what it was like, what it is set to, and what it then says.
+
+Everything that is changed is entered into the lease's undo first: addresses and routes as `ip save` has them, MTU, link state,
+IPv6, offloads, TCP's settings, queueing disciplines.  The hardware address stays the host's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Interface
+
+from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lease import Lease
+from twinbed.links import device, network, shaping
+from twinbed.links.device import Device
+from twinbed.model.hostsettings import HostSettings
+from twinbed.model.plugin import Applied
+from twinbed.model.topology import Link
+
+_KINDS = frozenset({None, "veth"})
+"""Kinds of devices that a cable may be in: a driver's own has no kind. Bonds, VLANs and bridges can be named."""
+_NO_DISCIPLINE_OF_ITS_OWN = "0:"
+"""The handle of what the kernel gave a device by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A host's end of the experiment link. ``speed`` is the NIC's own, bit/s; None where it does not say."""
+
+    nic: str
+    address: IPv4Interface
+    speed: int | None
+    was_up: bool
+    shaped: Link
+    """What its egress is to do to packets; without a rate where the NIC itself has the link's."""
+
+
+def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
+    """The NIC of the experiment link. Raises HostError where it cannot be told, or is the management link's."""
+    host = lease.host
+    carries = _management(lease, devices)
+    by_name = {each.name: each for each in devices}
+    if named is not None:
+        if named not in by_name:
+            raise HostError(f"{host.name}: there is no NIC {named}; there are {_listed(devices)}")
+        if named == carries:
+            raise HostError(
+                f"{host.name}: {named} carries the SSH connection, and its settings are about to change: give another NIC for"
+                f" the experiment; there are {_listed(devices)}"
+            )
+        return named
+    able = [each for each in devices if each.kind in _KINDS and each.carrier and each.name not in ("lo", carries)]
+    if len(able) != 1 or carries is None:
+        raise HostError(
+            f"{host.name}: {len(able)} NICs could be the experiment link's"
+            + ("" if carries else ", and sshd does not say which the SSH connection uses")
+            + f": name it (nic: NAME); there are {_listed(devices)}"
+        )
+    return able[0].name
+
+
+def _management(lease: Lease, devices: Sequence[Device]) -> str | None:
+    """The device that carries the SSH connection, by its address or else by the way to the controller."""
+    if lease.management is None:
+        return None
+    controller, ours = lease.management
+    found = [each.name for each in devices if ours in {address.partition("/")[0] for address in each.addresses}]
+    return found[0] if found else way(lease.host, controller)
+
+
+def way(host: AgentHost, address: str) -> str | None:
+    """The device by which packets to ``address`` leave; None where there is none."""
+    said = host.run(["ip", "-j", "route", "get", address], check=False).stdout
+    with network.understood(host):
+        found = json.loads(said or b"[]")
+    return str(found[0]["dev"]) if found and "dev" in found[0] else None
+
+
+def _listed(devices: Sequence[Device]) -> str:
+    shown = [
+        f"{each.name} ({'carrier' if each.carrier else 'no carrier'}{''.join(f', {a}' for a in each.addresses)})"
+        for each in devices
+        if each.name != "lo"
+    ]
+    return "; ".join(shown) or "none"
+
+
+def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings: HostSettings) -> Experiment:
+    """Learn what the NIC is like and enter all of it into the undo. Nothing is changed yet."""
+    host = lease.host
+    found = next(each for each in network.devices_of(host) if each.name == nic)
+    speed = _speed(host.run(["ethtool", nic]).text)
+    shaped = _shaped(host.name, nic, link, speed)
+    qdisc = _discipline(host, nic)
+    if shaping.plan(nic, shaped) and qdisc != _NO_DISCIPLINE_OF_ITS_OWN:
+        raise HostError(
+            f"{host.name}: {nic} has a queueing discipline of its own ({qdisc}), which would be lost: remove it first"
+        )
+    if not found.up:
+        lease.undo(["ip", "link", "set", nic, "down"])
+    for family in ("-6", "-4"):
+        routes = host.run(["ip", family, "route", "save", "table", "all", "type", "unicast", "dev", nic], check=False).stdout
+        if routes:
+            lease.undo(["ip", family, "route", "restore"], routes)
+    addresses = host.run(["ip", "addr", "save", "dev", nic]).stdout
+    lease.undo(["ip", "addr", "restore"], addresses)
+    if (ipv6 := _content(host, _ipv6(nic))) is not None:
+        lease.undo_file(_ipv6(nic), ipv6)
+    lease.undo(["ip", "link", "set", nic, "mtu", str(found.mtu)])
+    lease.undo(["ip", "addr", "flush", "dev", nic])
+    for path in settings.sysctls():
+        lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode())
+    if settings.offloads():
+        lease.undo(["ethtool", "-K", nic, *_features(host.run(["ethtool", "-k", nic]).text)])
+    if shaping.plan(nic, shaped):
+        # A default discipline cannot be deleted, only one that took its place.
+        lease.undo(["tc", "qdisc", "del", "dev", nic, "root"])
+        lease.undo(["tc", "qdisc", "replace", "dev", nic, "root", "pfifo"])
+    return Experiment(nic, address, speed, found.up, shaped)
+
+
+def configure(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> None:
+    """Ends when the NIC has a carrier, or after the limit."""
+    nic = experiment.nic
+    # IPv6 would have traffic of its own on the link.
+    if _content(host, _ipv6(nic)) is not None:
+        host.write(_ipv6(nic), b"1")
+    plan = f"addr flush dev {nic}\nlink set {nic} mtu {link.mtu} up\naddr add {experiment.address} dev {nic}\n"
+    host.run(["ip", "-batch", "-"], stdin=plan.encode())
+    network.set_sysctls(host, settings)
+    network.set_offloads(host, nic, settings)
+    if shape := shaping.plan(nic, experiment.shaped):
+        host.run(["tc", "-batch", "-"], stdin=shape.encode())
+    network.until_carrier(host, nic)
+
+
+def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> list[Applied]:
+    """What ``configure`` set, read back."""
+    nic, source = experiment.nic, " ".join(device.SHOW)
+    found = next((each for each in network.devices_of(host) if each.name == nic), None)
+    speed = _speed(host.run(["ethtool", nic]).text)
+    result = [
+        Applied(host.name, "address", (str(experiment.address),), found and found.addresses, source),
+        Applied(host.name, "mac", None, found and found.mac, source),
+        Applied(host.name, "mtu", link.mtu, found and found.mtu, source),
+        Applied(host.name, "up", True, found and found.up, source),
+        Applied(host.name, "carrier", True, found and found.carrier, source),
+        Applied(host.name, "speed", link.rate if experiment.shaped.rate is None else None, speed, f"ethtool {nic}"),
+    ]
+    result += network.applied_sysctls(host, settings)
+    result += network.applied_offloads(host, nic, settings)
+    shaped = network.applied_shaping(host, nic, experiment.shaped)
+    return result + [replace(item, subject=host.name) for item in shaped]
+
+
+def _speed(said: str) -> int | None:
+    """bit/s from what ethtool says of a NIC."""
+    found = re.search(r"^\s*Speed: (\d+)Mb/s", said, re.MULTILINE)
+    return int(found[1]) * 10**6 if found else None
+
+
+def _shaped(host: str, nic: str, link: Link, speed: int | None) -> Link:
+    if link.rate is not None and speed is not None and link.rate > speed:
+        raise HostError(f"{host}: {nic} runs at {speed / 1e6:g} Mbit/s, which cannot carry {link.rate / 1e6:g} Mbit/s")
+    return link.model_copy(update={"rate": None}) if link.rate == speed else link
+
+
+def _discipline(host: AgentHost, nic: str) -> str:
+    said = host.run(["tc", "-j", "qdisc", "show", "dev", nic]).stdout
+    with network.understood(host):
+        root: dict[str, str] = next((entry for entry in json.loads(said or b"[]") if entry.get("root")), {})
+    handle = str(root.get("handle", _NO_DISCIPLINE_OF_ITS_OWN))
+    return handle if handle == _NO_DISCIPLINE_OF_ITS_OWN else f"{root.get('kind')} {handle}"
+
+
+def _features(said: str) -> list[str]:
+    """Arguments of `ethtool -K` for the features that `ethtool -k` shows and that can be set, as they were asked for."""
+    words = []
+    for name, value, asked in re.findall(r"^\s*(\S+): (on|off)(?: \[requested (on|off)\])?$", said, re.MULTILINE):
+        words += [name, asked or value]
+    return words
+
+
+def _ipv6(nic: str) -> str:
+    return f"/proc/sys/net/ipv6/conf/{nic}/disable_ipv6"
+
+
+def _content(host: AgentHost, path: str) -> str | None:
+    """None where this kernel has no such file."""
+    try:
+        return host.read(path).decode()
+    except HostError:
+        return None

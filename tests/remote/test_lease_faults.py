@@ -1,0 +1,119 @@
+"""What goes wrong during a run on two machines: the run fails or is cautioned, and the machines are as they were found.
+
+That they are is what the fixture ``two`` holds after every test.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.remote.conftest import differences
+from tests.remote.machines import MANAGEMENT, Machines, processes_of, state, until
+from tests.remote.studies import begun, study
+from twinbed.hosts.error import HostLost
+from twinbed.hosts.site import Site
+from twinbed.model.topology import Link, Topology
+from twinbed.testbeds.remote import remote
+
+TOPOLOGY = Topology(link=Link(rate=10**9, mtu=1300))
+CUT_S = 10.0
+
+
+def settings(two: Machines, lease: float) -> Any:
+    return remote.params(**two.settings(lease=lease, offload="off", congestion_control="reno"))
+
+
+def probes(two: Machines, host: str, word: str = "lease") -> list[int]:
+    """The keeper and the agent of a lease, in this order."""
+    found = [pid for pid, line in processes_of(two.hosts[host]).items() if "twinbed-probe " + word in line]
+    return sorted(found)
+
+
+def test_the_controller_is_killed(two: Machines, tmp_path: Path) -> None:
+    argv = study(tmp_path, two, {"duration": "60s"})
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until("the workload runs", begun(tmp_path, "workload"), 60)
+    assert "10.77.0.1/24" in two.hosts["client"].run("ip", "addr")
+    assert len(probes(two, "client")) == 2
+    process.kill()
+    process.wait()
+    until("nothing is left there", lambda: not probes(two, "client") and not probes(two, "server"), 30)
+    assert ssh_clients(two) == []
+
+
+def ssh_clients(two: Machines) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == b"ssh" and str(two.config).encode() in words:
+            found.append(entry.parent.name)
+    return found
+
+
+@pytest.mark.parametrize("host", ["client", "server"])
+def test_the_management_link_is_cut_for_good(host: str, two: Machines, place: Site) -> None:
+    before = {name: state(space) for name, space in two.hosts.items()}
+    try:
+        with pytest.raises(HostLost, match=f"{host}: "), remote.up(settings(two, 3), TOPOLOGY, place) as bed:
+            two.silence(MANAGEMENT, host)
+            bed.hosts[host].run(["sleep", "60"], limit_s=60)
+        # Nobody can log in to it: it has put everything back by itself.
+        assert differences(before, two) == {}
+    finally:
+        two.reconnect(MANAGEMENT, host)
+
+
+def test_the_management_link_is_cut_for_a_while(two: Machines, place: Site) -> None:
+    with remote.up(settings(two, 30), TOPOLOGY, place) as bed:
+        running = bed.hosts["client"].start(["sh", "-c", f"sleep {CUT_S + 2}; echo still here"])
+        running.started()
+        two.silence(MANAGEMENT, "client")
+        time.sleep(CUT_S)
+        two.reconnect(MANAGEMENT, "client")
+        assert running.wait(60).stdout == b"still here\n"
+
+
+def test_sshd_is_killed(two: Machines, place: Site) -> None:
+    with pytest.raises(HostLost, match="client: "), remote.up(settings(two, 20), TOPOLOGY, place) as bed:
+        for pid in two.sshd_processes("client"):
+            os.kill(pid, signal.SIGKILL)
+        two.daemons["client"].wait()
+        bed.hosts["client"].run(["sleep", "60"], limit_s=60)
+    two.start_sshd("client")
+
+
+def test_an_agent_is_stopped(two: Machines, place: Site) -> None:
+    with (
+        pytest.raises(HostLost, match="nothing was heard of the controller"),
+        remote.up(settings(two, 3), TOPOLOGY, place) as bed,
+    ):
+        os.kill(probes(two, "client")[-1], signal.SIGSTOP)
+        bed.hosts["client"].run(["true"], limit_s=60)
+
+
+def test_a_keeper_is_killed_and_the_host_swept(two: Machines, place: Site) -> None:
+    before = {name: state(space) for name, space in two.hosts.items()}
+    with pytest.raises(HostLost, match="client: "), remote.up(settings(two, 20), TOPOLOGY, place) as bed:
+        os.kill(probes(two, "client")[0], signal.SIGKILL)
+        bed.hosts["client"].run(["sleep", "60"], limit_s=60)
+    assert {"client: addresses", "client: leases"} <= set(changed(before, two)), "nobody was left to put it back"
+    again = [sys.executable, "-m", "twinbed.cli.main", "sweep", "--host", "client", "--ssh-config", str(two.config)]
+    for dry, said in ((["--dry-run"], "would undo"), ([], "undid"), ([], "Nothing to remove")):
+        done = subprocess.run([*again, *dry], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0 and said in done.stdout, done
+
+
+def changed(before: dict[str, dict[str, object]], two: Machines) -> list[str]:
+    now = {name: state(space) for name, space in two.hosts.items()}
+    return [f"{name}: {what}" for name, facts in before.items() for what in facts if facts[what] != now[name][what]]

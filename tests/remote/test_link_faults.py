@@ -1,0 +1,42 @@
+"""The experiment link of two machines is cut for a while, or carries nothing: what becomes of the runs."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.remote.machines import EXPERIMENT, Machines, until
+from tests.remote.studies import begun, records, study
+from twinbed.hosts.error import HostError
+from twinbed.hosts.site import Site
+from twinbed.model.topology import Link, Topology
+from twinbed.testbeds.remote import remote
+
+CUT_S = 10.0
+
+
+def test_the_experiment_link_is_cut_for_a_while(two: Machines, tmp_path: Path) -> None:
+    process = subprocess.Popen(study(tmp_path, two, {"duration": "12s", "threads": 1}), stderr=subprocess.DEVNULL)
+    until("the workload runs", begun(tmp_path, "workload"), 60)
+    two.cut(EXPERIMENT, "client")
+    time.sleep(CUT_S)
+    two.mend(EXPERIMENT, "client")
+    process.wait(120)
+    (record,) = records(tmp_path)
+    cautions = {caution["kind"]: caution["detail"] for caution in record["cautions"]}
+    assert "client: exp's carrier changed 2 times" in cautions["link_down"]
+
+
+def test_a_link_that_carries_nothing_fails_the_run_with_its_reason(two: Machines, place: Site) -> None:
+    two.silence(EXPERIMENT, "server")
+    try:
+        with (
+            pytest.raises(HostError, match=r"nothing comes back from server \(10\.77\.0\.2\) by exp within 5 s: not even ARP"),
+            remote.up(remote.params(**two.settings()), Topology(link=Link(rate=10**9)), place),
+        ):
+            pass
+    finally:
+        two.reconnect(EXPERIMENT, "server")

@@ -1,0 +1,126 @@
+"""Hosts that cannot be used: said before anything is changed, with the reason and what mends it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.remote.machines import Machines, _key
+from twinbed.hosts.error import HostError
+from twinbed.hosts.site import Site
+from twinbed.model.topology import Link, Topology
+from twinbed.testbeds.remote import remote
+
+
+def refused(place: Site, params: dict[str, Any], topology: Topology | None = None) -> str:
+    with pytest.raises(HostError) as caught, remote.up(remote.params(**params), topology or Topology(), place):
+        pass
+    return str(caught.value)
+
+
+def with_host(two: Machines, **changes: Any) -> dict[str, Any]:
+    """The settings with those of the client changed."""
+    found = two.settings()
+    found["hosts"]["client"] |= changes
+    return found
+
+
+def edited(two: Machines, folder: Path, old: str, new: str) -> str:
+    """Another ssh configuration."""
+    text = two.config.read_text()
+    assert old in text
+    path = folder / "config"
+    path.write_text(text.replace(old, new))
+    return str(path)
+
+
+def test_ssh_that_does_not_come_in(two: Machines, place: Site, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+    unknown = edited(two, tmp_path, f"{two.config.parent}/known_hosts", str(empty))
+    said = refused(place, with_host(two, config=unknown))
+    assert said.startswith("client (client): its host key is not known: connect once by hand and compare the key: ssh -F")
+
+    _key(tmp_path / "stranger")
+    stranger = edited(two, tmp_path, f"{two.config.parent}/user", str(tmp_path / "stranger"))
+    assert "it lets nobody in with the keys there are: ssh-copy-id" in refused(place, with_host(two, config=stranger))
+
+    (tmp_path / "known").write_text("client,10.99.0.2 " + (two.config.parent / "server.key.pub").read_text())
+    other = edited(two, tmp_path, f"{two.config.parent}/known_hosts", str(tmp_path / "known"))
+    assert "its host key is another than the known one" in refused(place, with_host(two, config=other))
+
+
+def test_a_user_that_is_not_root_and_may_not_become_it(two: Machines, place: Site, tmp_path: Path) -> None:
+    visitor = edited(two, tmp_path, "User root", "User visitor")
+    said = refused(place, with_host(two, config=visitor))
+    assert "its user is not root and may not become it: log in as root, or allow the user sudo without a password" in said
+
+
+def test_preflight_tries_every_host(two: Machines, tmp_path: Path) -> None:
+    """From the controller's own namespace, without a proxy between."""
+    hosts = {name: {"ssh": name, "config": str(two.config.parent / "direct")} for name in ("client", "server")}
+    hosts["client"]["port"] = 23
+    hosts["server"]["nic"] = "mgmt"
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        json.dumps({"study": "s", "workload": {"kind": "http"}, "testbeds": {"bed": {"driver": "remote", "hosts": hosts}}})
+    )
+    argv = two.controller.enter(sys.executable, "-m", "twinbed.cli.main", "check", str(study), "--format", "json")
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 3, done.stderr
+    rows = {row["what"]: row for row in json.loads(done.stdout)}
+    assert rows["host client"][""] == "MISSING"
+    assert "no sshd listens there" in rows["host client"]["found"]
+    assert rows["host server"][""] == "ok"
+    assert rows["host server: NIC"]["found"] == "mgmt carries the SSH connection"
+
+
+def test_nics_that_cannot_be_used(two: Machines, place: Site) -> None:
+    assert "mgmt carries the SSH connection" in refused(place, with_host(two, nic="mgmt"))
+    said = refused(place, with_host(two, nic="eth9"))
+    assert said.startswith("client: there is no NIC eth9; there are mgmt (carrier, 10.99.0.2/24")
+    client = two.hosts["client"]
+    client.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "another")
+    try:
+        client.run("ip", "-batch", "-", text="link set other up\nlink set another up\n")
+        said = refused(place, two.settings())
+        assert said.startswith("client: 3 NICs could be the experiment link's: name it (nic: NAME); there are ")
+    finally:
+        client.run("ip", "link", "del", "other")
+
+
+def test_a_way_over_the_management_link_is_refused(two: Machines, place: Site) -> None:
+    client = two.hosts["client"]
+    client.run("ip", "route", "add", "10.77.0.2/32", "dev", "mgmt")
+    try:
+        assert "packets to server (10.77.0.2) leave by mgmt, not by exp" in refused(place, two.settings())
+    finally:
+        client.run("ip", "route", "del", "10.77.0.2/32", "dev", "mgmt")
+
+
+def test_a_queueing_discipline_of_the_host_s_own_is_not_lost(two: Machines, place: Site) -> None:
+    client = two.hosts["client"]
+    client.run("tc", "qdisc", "add", "dev", "exp", "root", "handle", "5:", "pfifo", "limit", "77")
+    try:
+        said = refused(place, two.settings(), Topology(link=Link(rate=10**9)))
+        assert "exp has a queueing discipline of its own (pfifo 5:), which would be lost" in said
+    finally:
+        client.run("tc", "qdisc", "del", "dev", "exp", "root")
+
+
+def test_a_rate_above_the_nic_s_own(two: Machines, place: Site) -> None:
+    said = refused(place, two.settings(), Topology(link=Link(rate=2 * 10**10)))
+    assert "exp runs at 10000 Mbit/s, which cannot carry 20000 Mbit/s" in said
+
+
+def test_one_host_given_twice(two: Machines, place: Site, tmp_path: Path) -> None:
+    again = edited(two, tmp_path, "Host client\n", "Host client again\n")
+    params = with_host(two)
+    params["hosts"]["server"] = {"ssh": "again", "config": again, "folder": "/run/second"}
+    assert "client and server are one and the same host" in refused(place, params)
+    two.hosts["client"].run("rm", "-r", "/run/second")
