@@ -30,7 +30,7 @@ from twinbed.instruments.packets.metrics import METRICS
 from twinbed.model import tcpdump
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Value
-from twinbed.model.plugin import MACHINE, PROBE_PORT, Command, Extracted, Target
+from twinbed.model.plugin import PROBE_PORT, Command, Extracted, Target
 from twinbed.model.units import Size
 
 WITHOUT_PROBES = (
