@@ -22,6 +22,8 @@ FOLDER = "/var/lib/twinbed"
 """On the host, where nothing else is said: only root may write there, and what is there is run as root."""
 _GREETING_LIMIT_S = 20.0
 _LONGEST_LINE = 4096
+_BUFFER_BYTES = 4 * 2**20
+"""So that ssh need not wait for us between the 32 KiB in which it hands over what it has decrypted."""
 
 # Lines that begin with the token are ours, whatever the login shell prints before.
 _BEGIN = """
@@ -61,6 +63,7 @@ class Session:
         ]
         argv = ssh.command(wanted.address, _BEGIN, arguments, alive_s=wanted.seconds)
         self.stream, theirs = socket.socketpair()
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         with theirs:
             self._process = process.attached(argv, theirs, self._log)
 
