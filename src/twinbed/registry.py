@@ -18,7 +18,7 @@ from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
 from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
-from twinbed.testbeds.remote import remote
+from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
@@ -36,7 +36,14 @@ class Plugins:
 PLUGINS = Plugins(
     drivers={
         driver.name: driver
-        for driver in (container, qemu, Mixed({"container": container, "qemu": qemu}), remote, minimega, fake)
+        for driver in (
+            container,
+            qemu,
+            Mixed({"container": container, "qemu": qemu, "remote": uplinked}),
+            remote,
+            minimega,
+            fake,
+        )
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Interface
 from typing import Any
 
 import pytest
 
 from twinbed.model.caution import Kind
-from twinbed.model.topology import Link
-from twinbed.testbeds.remote.driver import _watch
-from twinbed.testbeds.remote.nic import Experiment
+from twinbed.testbeds.remote.driver import watched
 
 
 class Host:
@@ -26,7 +23,6 @@ class Host:
 @pytest.mark.parametrize(("changes", "said"), [(4, {}), (6, {Kind.LINK_DOWN: "client: exp's carrier changed 2 times"})])
 def test_links(changes: int, said: dict[Kind, str]) -> None:
     host: Any = Host()
-    experiment = Experiment("exp", IPv4Interface("10.77.0.1/24"), None, True, Link())
-    at_end = _watch({"client": (host, experiment)})
+    at_end = watched({"client": (host, "exp")})
     host.changes = changes
     assert {caution.kind: caution.detail for caution in at_end()} == said

@@ -83,7 +83,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
     checks = [
         *preflight.machine(
-            needs_lab=bool(used - {"fake", "remote"}),
+            needs_lab=bool(used - {"fake", "remote", "minimega"}),
             captures="packets" in instruments,
             system_calls="syscalls" in instruments and "container" in used,
             builds=True,

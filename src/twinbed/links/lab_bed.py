@@ -34,11 +34,17 @@ class Ground:
 @dataclass(frozen=True, slots=True)
 class Made:
     """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
-    settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None."""
+    settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None.
+
+    A host that is not the lab's alone has a name of its own for its NIC (``device``), and ``own_network`` sets and reads back the
+    host's part of the link; ``at_end`` is asked once the workload is over."""
 
     host: AgentHost
     read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
     trouble: Callable[[], str | None] = lambda: None
+    device: str = DEVICES[0]
+    own_network: Callable[[Link, HostSettings], list[Applied]] | None = None
+    at_end: Callable[[], Sequence[Caution]] = tuple
 
 
 class Maker(Protocol):
@@ -76,24 +82,26 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
     ):
         ground = Ground(stack, lab, fabric, site)
 
-        troubles: dict[str, Callable[[], str | None]] = {}
+        every: dict[str, Made] = {}
 
         def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
             maker, nics = maker_of[name], plan.nics[name]
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))
-            troubles[name] = made.trouble
+            every[name] = made
             host, forwards = made.host, name in plan.routers
             link = _without_emulation(topology.link) if forwards else topology.link
-            network.configure(host, nics, link, settings)
+            if made.own_network is not None:
+                applied = made.own_network(link, settings)
+            else:
+                applied = _configured(host, nics, link, settings)
             network.set_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
-            applied = network.applied(host, nics, link, settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
-            facts = describe(host, DEVICES[0])
+            facts = describe(host, made.device)
             more, about = made.read_back(facts)
             return host, applied + more, {**facts, **about}
 
@@ -104,10 +112,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             addresses=plan.addresses,
             targets=[
                 *fabric.targets(),
-                *(
-                    Target(name, {nic.device: name for nic in nics}, maker_of[name].own_kernel)
-                    for name, nics in plan.nics.items()
-                ),
+                *(Target(name, _devices(every[name], nics), maker_of[name].own_kernel) for name, nics in plan.nics.items()),
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
@@ -119,8 +124,20 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
             lab=lab.id,
-            troubles=lambda: [said for name in plan.nics if (said := troubles[name]()) is not None],
+            troubles=lambda: [said for name in plan.nics if (said := every[name].trouble()) is not None],
+            at_end=lambda: [caution for name in plan.nics for caution in every[name].at_end()],
         )
+
+
+def _configured(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> list[Applied]:
+    network.configure(host, nics, link, settings)
+    return network.applied(host, nics, link, settings)
+
+
+def _devices(made: Made, nics: Sequence[Nic]) -> dict[str, str]:
+    """A host's own names of its NICs -> its name."""
+    names = [nic.device for nic in nics] if made.own_network is None else [made.device]
+    return dict.fromkeys(names, made.host.name)
 
 
 def _role(host: str) -> str:

@@ -21,9 +21,10 @@ def lend(lab: Lab, nic: str, name: str) -> None:
         found = device.parse(process.run((*device.SHOW, "dev", nic)).stdout)[0]
     except (ProcessFailed, ValueError, IndexError) as error:
         raise HostError(f"uplink: this machine has no NIC {nic}: {error}") from None
-    if found.addresses:
+    given = [address for address in found.addresses if not address.startswith("fe80:")]
+    if given:
         raise HostError(
-            f"uplink: {nic} has the address {found.addresses[0]}, and would lose all its packets to the lab: give a NIC that is"
+            f"uplink: {nic} has the address {given[0]}, and would lose all its packets to the lab: give a NIC that is"
             " for the experiment alone, without addresses"
         )
     if not found.up:

@@ -70,12 +70,17 @@ class Remote:
                 applied=[item for _, found in answers for item in found] + ways,
                 passport=dict(zip(hosts, passports, strict=True)),
                 cautions=one_kernel,
-                at_end=_watch(ends),
+                at_end=watched({name: (host, experiment.nic) for name, (host, experiment) in ends.items()}),
             )
 
 
 def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Interface]:
-    """Host -> its address on the experiment link. Raises HostError where a host is missing, or a pair is not on one network."""
+    """Host -> its address on the experiment link. Raises HostError where one is missing, a pair is not on one network, or the
+    topology asks for what lies between the hosts."""
+    between = [name for name in ("trunk", "routers", "vlan", "uplink") if getattr(topology, name) not in (None, "none", 0)]
+    if topology.kind != "pairs" or between:
+        asked = ", ".join([*([] if topology.kind == "pairs" else [f"kind: {topology.kind}"]), *between])
+        raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to set; leave it out for this testbed")
     names = [name for pair in topology.names() for name in pair]
     if missing := [name for name in names if name not in params.hosts]:
         raise HostError(
@@ -140,16 +145,16 @@ def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experim
     return result
 
 
-def _watch(ends: Mapping[str, tuple[AgentHost, Experiment]]) -> Callable[[], Sequence[Caution]]:
+def watched(ends: Mapping[str, tuple[AgentHost, str]]) -> Callable[[], Sequence[Caution]]:
     """How often the hosts' links have gone down by now, to be held against how often at the end."""
-    before = {name: facts.carrier_changes(host, experiment.nic) for name, (host, experiment) in ends.items()}
+    before = {name: facts.carrier_changes(host, nic) for name, (host, nic) in ends.items()}
 
     def at_end() -> Sequence[Caution]:
         found = []
-        for name, (host, experiment) in ends.items():
-            changes, earlier = facts.carrier_changes(host, experiment.nic), before[name]
+        for name, (host, nic) in ends.items():
+            changes, earlier = facts.carrier_changes(host, nic), before[name]
             if changes is not None and earlier is not None and changes != earlier:
-                found.append(Caution(Kind.LINK_DOWN, f"{name}: {experiment.nic}'s carrier changed {changes - earlier} times"))
+                found.append(Caution(Kind.LINK_DOWN, f"{name}: {nic}'s carrier changed {changes - earlier} times"))
         return found
 
     return at_end
