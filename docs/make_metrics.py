@@ -21,7 +21,11 @@ def text() -> str:
     """The whole page."""
     plugins = registry.PLUGINS
     parts = [HEAD, _derived()]
-    for kind, found in (("workload", plugins.workloads), ("instrument", plugins.instruments)):
+    for kind, found in (
+        ("workload", plugins.workloads),
+        ("instrument", plugins.instruments),
+        ("background load", plugins.backgrounds),
+    ):
         parts += [_section(kind, plugin) for plugin in found.values()]
     return "\n".join(parts)
 

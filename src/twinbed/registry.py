@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import declared
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
@@ -31,6 +32,12 @@ class Plugins:
     drivers: Mapping[str, Any]
     workloads: Mapping[str, Any]
     instruments: Mapping[str, Any]
+    backgrounds: Mapping[str, Any]
+
+    @property
+    def beside(self) -> Mapping[str, Any]:
+        """All that leaves metrics beside the workload's."""
+        return {**self.instruments, **self.backgrounds}
 
 
 PLUGINS = Plugins(
@@ -47,6 +54,7 @@ PLUGINS = Plugins(
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
+    backgrounds={background.name: background for background in (stress,)},
 )
 
 
@@ -68,13 +76,14 @@ def catalogue() -> Catalogue:
         drivers={name: plugin.params for name, plugin in PLUGINS.drivers.items()},
         workloads={name: plugin.params for name, plugin in PLUGINS.workloads.items()},
         instruments={name: plugin.params for name, plugin in PLUGINS.instruments.items()},
+        backgrounds={name: plugin.params for name, plugin in PLUGINS.backgrounds.items()},
         metrics=metrics,
         printed=table_names(),
     )
 
 
-def metrics(workload: str, instruments: Sequence[str]) -> Mapping[str, str]:
-    """The metrics of runs with these, those per unit of work too, and their units."""
+def metrics(workload: str, beside: Sequence[str]) -> Mapping[str, str]:
+    """The metrics of runs with these (instruments, a background load), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
-    plugins = (PLUGINS.workloads[workload], *(PLUGINS.instruments[name] for name in instruments))
+    plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in beside))
     return {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}

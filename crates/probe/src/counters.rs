@@ -14,8 +14,9 @@ use crate::failure::{Failure, Outcome, Tried};
 use crate::stop::Stop;
 use crate::sys;
 
-const ALWAYS: [&str; 9] = [
+const ALWAYS: [&str; 10] = [
     "/proc/stat",
+    "/proc/schedstat",
     "/proc/interrupts",
     "/proc/softirqs",
     "/proc/vmstat",
@@ -26,7 +27,8 @@ const ALWAYS: [&str; 9] = [
     "/proc/pressure/memory",
 ];
 const NET: [&str; 3] = ["/proc/net/dev", "/proc/net/snmp", "/proc/net/netstat"];
-const SOFTNET: &str = "/proc/net/softnet_stat";
+/// Of a kernel and whatever guests it carries; the second is only there while KVM is.
+const OF_A_KERNEL: [&str; 2] = ["/proc/net/softnet_stat", "/sys/kernel/debug/kvm/exits"];
 const KMSG: &str = "/dev/kmsg";
 const NS_PER_S: i64 = 1_000_000_000;
 
@@ -47,7 +49,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let stop = Stop::block().tried(|| "block signals")?;
     let mut sources: Vec<&'static str> = ALWAYS.to_vec();
     sources.extend(NET.iter().filter(|_| with_net));
-    sources.extend(with_softnet.then_some(SOFTNET));
+    sources.extend(OF_A_KERNEL.iter().filter(|_| with_softnet));
     let mut recorder = Recorder {
         out: File::create(&out).tried(|| format!("create {out}"))?,
         path: out,

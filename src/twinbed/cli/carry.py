@@ -90,8 +90,13 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         ),
         *preflight.study(drivers),
         *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
-        *preflight.programs(
-            list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.instruments.values()))
+        *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
+        *preflight.backgrounds(
+            [
+                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, run.background.params)
+                for run in to_do
+                if run.background is not None
+            ]
         ),
         preflight.room(results, expense(to_do).bytes),
     ]

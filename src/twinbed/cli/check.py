@@ -71,12 +71,18 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             for choice in choices
         ]
         beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
-        instruments = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.instruments.values())
+        beside = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.beside())
+        loads = [
+            (registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params, cell.background.params)
+            for cell in study.cells
+            if cell.background is not None
+        ]
         checks = [
             *preflight.machine(),
             *preflight.study(testbeds),
             *preflight.network(beds),
-            *preflight.programs(list(instruments)),
+            *preflight.programs(list(beside)),
+            *preflight.backgrounds(loads),
         ]
     elif profile is not None:
         raise click.UsageError("--profile is of a study: give STUDY too")

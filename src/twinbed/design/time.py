@@ -2,8 +2,8 @@
 
 A params model may know better than the guesses here, by any of these methods:
 
-- ``estimate_seconds()``: of a workload, how long it runs; of a testbed, what it takes to come up and go down; of an instrument,
-  what it adds to a run.
+- ``estimate_seconds()``: of a workload, how long it runs; of a testbed, what it takes to come up and go down; of an instrument
+  or a background load, what it adds to a run.
 - ``estimate_bytes(link_rate)``: the bytes written per second of workload at most, of a workload for each client, of an
   instrument for each host's link; ``link_rate`` is in bit/s.
 
@@ -51,6 +51,7 @@ def run_expense(run: Run) -> Expense:
     workload_s = _seconds(run.workload.params, _duration(run.workload.params))
     seconds = _seconds(run.testbed.params, TESTBED_SECONDS) + workload_s
     seconds += sum(_seconds(choice.params, 0.0) for choice in run.instruments.values())
+    seconds += 0.0 if run.background is None else _seconds(run.background.params, 0.0)
     rate = run.topology.link.rate or UNSHAPED_RATE
     clients, links = run.topology.pairs, 2 * run.topology.pairs
     per_second = clients * _bytes_per_second(run.workload.params, rate, 0.0)

@@ -33,7 +33,8 @@ class Plugins:
     """The plugins by name, as the registry lists them."""
 
     workloads: Mapping[str, Any]
-    instruments: Mapping[str, Any]
+    beside: Mapping[str, Any]
+    """Instruments and background loads."""
 
 
 @dataclass(slots=True)
@@ -74,12 +75,14 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
     of_clients = [value for value, _ in rows.values]
     pairs = record.settings["topology"].get("pairs", 1)
     rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, workload.rate, pairs))
-    for name, settings in record.settings["instruments"].items():
-        instrument = plugins.instruments.get(settings["kind"])
-        if instrument is None:
-            rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no instrument {name}", record.id))
+    background = record.settings.get("background")
+    beside = [("instrument", settings) for settings in record.settings["instruments"].values()]
+    for what, settings in [*beside, *([("background load", background)] if background else [])]:
+        plugin = plugins.beside.get(settings["kind"])
+        if plugin is None:
+            rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))
             continue
-        _read(rows, instrument, settings, instrument.extract, artifacts, workload.work, done)
+        _read(rows, plugin, settings, plugin.extract, artifacts, workload.work, done)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
 

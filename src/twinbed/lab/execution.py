@@ -1,5 +1,5 @@
-"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, instruments,
-workload, artifacts collected, everything down.
+"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, background
+load, instruments, workload, artifacts collected, everything down.
 
 Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
 in the folder.
@@ -16,11 +16,11 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
-from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
+from twinbed.lab.stage import Stage, Started, all_at_once, placed, still_there, to_its_end
 from twinbed.lab.watch import Watch
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.plugin import Applied, Bed, Command, Target
+from twinbed.model.plugin import MACHINE, MACHINE2, Applied, Bed, Command, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05
@@ -111,6 +111,10 @@ def execute(
             with clock.phase(Phase.WARM_UP, _together(plan.warm_up)):
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
+            beside: list[Started] = []
+            if load := _load(run, plugins, bed):
+                with clock.phase(Phase.BACKGROUND, _together(load)):
+                    beside = stage.start(load)
             targets = asked_by(bed, pairs)
             measures = [
                 command
@@ -125,10 +129,12 @@ def execute(
                 outcome.start_skew_s = all_at_once(plan.clients, bed, site)
                 outcome.cautions += _apart(outcome.start_skew_s)
                 still_there(servers + instruments)
+                outcome.cautions += _ended(beside)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
             with clock.phase(Phase.COLLECT, _COLLECT_LIMIT_S):
                 stage.stop(instruments)
+                stage.stop(beside)
                 stage.stop(servers)
                 outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
                 for name, host in bed.hosts.items():
@@ -145,6 +151,32 @@ def _apart(skew_s: float | None) -> list[Caution]:
     if skew_s is None or skew_s <= START_SKEW_LIMIT_S:
         return []
     return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
+
+
+def _load(run: Run, plugins: Any, bed: Bed) -> Sequence[Command]:
+    """What the run's background load runs, if it has one. Raises HostError where the testbed lacks the place for it."""
+    if run.background is None:
+        return ()
+    names = run.topology.names()
+    hosts = {
+        "machine": [MACHINE, *([MACHINE2] if MACHINE2 in bed.hosts else [])],
+        "clients": list(dict.fromkeys(client for client, _ in names)),
+        "servers": list(dict.fromkeys(server for _, server in names)),
+    }
+    commands: Sequence[Command] = plugins.backgrounds[run.background.kind].plan(run.background.params, hosts)
+    for command in commands:
+        if command.host not in bed.hosts:
+            raise HostError(f"the testbed {run.testbed_name} ({run.testbed.kind}) has no {command.host} to put a load on")
+    return commands
+
+
+def _ended(beside: Sequence[Started]) -> list[Caution]:
+    """A background load that is gone when the workload is done."""
+    ended = [item for item in beside if item.program.ended]
+    return [
+        Caution(Kind.BACKGROUND_ENDED, f"{item.command.argv[0]} on {item.command.host}: {item.program.wait(1.0).why}")
+        for item in ended
+    ]
 
 
 def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:

@@ -87,13 +87,28 @@ def network(beds: Sequence[tuple[Topology, Any, Any]]) -> list[Check]:
         return [Check("switches", False, str(error), error.advice)]
 
 
-def programs(instruments: Sequence[tuple[str, Any]]) -> list[Check]:
-    """Whether the image has the programs that a study's instruments need on hosts: (instrument's name, params)."""
+def backgrounds(loads: Sequence[tuple[Any, Any, Any]]) -> list[Check]:
+    """Whether the machine has what the background loads of a study run on it: (driver, its params, the load's params)."""
+    checks: list[Check] = []
+    for driver, params, load in loads:
+        for program, package in load.machine_programs().items():
+            if hasattr(params, "kinds") or hasattr(driver, "maker"):
+                path = shutil.which(program)
+                check = Check(f"{program}, for background", path is not None, path or "not installed", _install(package))
+            else:
+                found = f"the driver {driver.name} carries its hosts on no machine of its own"
+                check = Check("background: where: machine", False, found, "where: hosts, clients or servers")
+            checks += [] if check in checks else [check]
+    return checks
+
+
+def programs(beside: Sequence[tuple[str, Any]]) -> list[Check]:
+    """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params)."""
     image = find()
     if image is None:
         return []
     checks = []
-    for name, params in instruments:
+    for name, params in beside:
         for program in params.programs() if hasattr(params, "programs") else ():
             path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
             found = "in the image" if path else "not in the image, and no package of Debian's"
@@ -128,7 +143,11 @@ def _tools(wanted: Mapping[str, str]) -> list[Check]:
     if not missing:
         return [Check("tools", True, ", ".join(wanted))]
     packages = " ".join(sorted(set(missing.values())))
-    return [Check("tools", False, f"not installed: {', '.join(missing)}", f"{_sudo()}apt-get install {packages}")]
+    return [Check("tools", False, f"not installed: {', '.join(missing)}", _install(packages))]
+
+
+def _install(packages: str) -> str:
+    return f"{_sudo()}apt-get install {packages}"
 
 
 def _image(required: bool = True) -> Check:

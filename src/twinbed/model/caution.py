@@ -37,6 +37,10 @@ class Kind(Enum):
         "clients did not start together",
         "what they share is not shared from the first to the last second: make the run longer, or omit its start",
     )
+    BACKGROUND_ENDED = (
+        "a background load ended before the workload did",
+        "the run was measured partly without it: look at what it said in the run folder; memory may have run out",
+    )
     CUT_SHORT = (
         "a stream ended before its time was up",
         "look at the client's report in the run folder; rates are over the time that there was",

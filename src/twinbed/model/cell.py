@@ -29,6 +29,11 @@ class Cell:
     topology: Topology
     workload: Choice
     instruments: Mapping[str, Choice]
+    background: Choice | None
+
+    def beside(self) -> tuple[Choice, ...]:
+        """All that runs beside the workload: instruments, and a background load."""
+        return (*self.instruments.values(), *(() if self.background is None else (self.background,)))
 
     def run(self, *, replicate: int, block: int, position: int) -> Run:
         return Run(
@@ -41,6 +46,7 @@ class Cell:
             topology=self.topology,
             workload=self.workload,
             instruments=self.instruments,
+            background=self.background,
         )
 
 
@@ -52,6 +58,7 @@ class Sections:
     workload: Section | None
     topology: Section
     instruments: Mapping[str, Section]
+    background: Section | None
 
 
 def cells(
@@ -94,17 +101,20 @@ class _Resolver:
         name = str(chosen[TESTBED].value)
         testbed = self._choice(self.sections.testbeds.get(name), "testbed", chosen, f" (testbed {name})")
         workload = self._choice(self.sections.workload, "workload", chosen)
+        background = self._choice(self.sections.background, "background", chosen)
         topology = self._params(self.sections.topology, "topology", chosen)
         used = self._instruments(chosen)
         instruments = {kind: self._choice(section, f"instruments.{kind}", chosen) for kind, section in used.items()}
         self._unused_instruments(used, chosen)
         if testbed is None or workload is None or not isinstance(topology, Topology):
             return None
+        if background is None and self.sections.background is not None:
+            return None
         complete = {kind: choice for kind, choice in instruments.items() if choice is not None}
         if len(complete) < len(instruments):
             return None
         levels = {factor: level.value for factor, level in chosen.items()}
-        return Cell(levels, name, testbed, topology, workload, complete)
+        return Cell(levels, name, testbed, topology, workload, complete, background)
 
     def _instruments(self, chosen: Mapping[str, Scalar]) -> Mapping[str, Section]:
         if INSTRUMENTS not in chosen:

@@ -1,6 +1,6 @@
 """Factors: which setting a factor's name means, and its levels.
 
-A factor is ``testbed``, ``instruments``, or any setting of the workload, topology, drivers or instruments.
+A factor is ``testbed``, ``instruments``, or any setting of the workload, background load, topology, drivers or instruments.
 A setting is named by its own name where only one has it, or by its dotted path, such as ``workload.payload``,
 ``topology.link.rate``, ``testbed.vcpus`` or ``instruments.packets.snaplen``.
 """
@@ -28,7 +28,7 @@ class Setting:
     """One setting that can be a factor."""
 
     owner: str
-    """``workload``, ``topology``, ``testbed`` (of whichever testbed the cell has), or ``instruments.NAME``."""
+    """``workload``, ``background``, ``topology``, ``testbed`` (of whichever testbed the cell has), or ``instruments.NAME``."""
     field: Path
     """Where it is in its owner's params model."""
 
@@ -55,10 +55,14 @@ class Factor:
 
 
 def settings(
-    workload: type[BaseModel] | None, drivers: Iterable[type[BaseModel]], instruments: Mapping[str, type[BaseModel]]
+    workload: type[BaseModel] | None,
+    background: type[BaseModel] | None,
+    drivers: Iterable[type[BaseModel]],
+    instruments: Mapping[str, type[BaseModel]],
 ) -> dict[str, Setting]:
     """Every setting that can be a factor, by its dotted path."""
     found = [Setting("workload", (name,)) for name in (workload.model_fields if workload else ())]
+    found += [Setting("background", (name,)) for name in (background.model_fields if background else ())]
     found += [Setting("topology", (name,)) for name in Topology.model_fields if name not in {"kind", "link"}]
     found += [Setting("topology", ("link", name)) for name in Link.model_fields]
     found += [Setting("testbed", (name,)) for driver in drivers for name in driver.model_fields]

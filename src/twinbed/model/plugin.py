@@ -212,6 +212,24 @@ class Instrument(Protocol):
     def extract(self, params: Any, artifacts: Path) -> Extracted: ...
 
 
+class Background(Protocol):
+    """A load that machines carry beside the workload: begun before the instruments, ended after them."""
+
+    name: str
+    params: type
+    summary: str
+    metrics: Sequence[Metric]
+
+    def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
+        """``hosts``: the names by what they are: ``machine`` (none where the testbed has none), ``clients`` and ``servers``.
+        Every command is one that stays."""
+        ...
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        """What it really did."""
+        ...
+
+
 class Analysis(Protocol):
     """An analysis: tables in, a result out."""
 

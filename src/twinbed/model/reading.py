@@ -35,6 +35,7 @@ KEYS = (
     "reference",
     "topology",
     "workload",
+    "background",
     "factors",
     "exclude",
     "instruments",
@@ -76,9 +77,10 @@ class StudyReader:
         until = read_until(self.root, None if head is None else head.order, self.problems)
         testbeds = self.sections.testbeds()
         workload = self.sections.workload()
+        background = self.sections.background()
         topology = self.sections.topology()
         instruments = self.sections.instruments()
-        factors = self.factors(testbeds, workload, instruments)
+        factors = self.factors(testbeds, workload, background, instruments)
         self.check_instruments_factor(factors, instruments)
         excused = self.excused(factors)
         sections = Sections(
@@ -86,6 +88,7 @@ class StudyReader:
             None if workload is None else _excuse(workload, excused),
             topology,
             instruments,
+            None if background is None else _excuse(background, excused),
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
@@ -135,13 +138,18 @@ class StudyReader:
         return head if isinstance(head, Head) else None
 
     def factors(
-        self, testbeds: Mapping[str, Section], workload: Section | None, instruments: dict[str, Section]
+        self,
+        testbeds: Mapping[str, Section],
+        workload: Section | None,
+        background: Section | None,
+        instruments: dict[str, Section],
     ) -> list[Factor]:
         node = self.root.entries.get("factors")
         drivers = [section.model for section in testbeds.values()]
         models = {name: section.model for name, section in instruments.items()}
         models |= self.instruments_in_levels(node)
-        known = settings(None if workload is None else workload.model, drivers, models)
+        load = None if background is None else background.model
+        known = settings(None if workload is None else workload.model, load, drivers, models)
         factors = read_factors(node, known, self.problems)
         if any(factor.name == TESTBED for factor in factors):
             self.check_testbed_factor(factors)
@@ -279,6 +287,7 @@ class StudyReader:
         self, factors: Sequence[Factor], reference: str, workload: Section | None, found: Sequence[Cell]
     ) -> tuple[Pivot, ...]:
         used = dict.fromkeys(name for cell in found for name in cell.instruments)
+        used |= dict.fromkeys(cell.background.kind for cell in found if cell.background is not None)
         metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
         return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
             self.root.entries.get(TABLES)
@@ -299,6 +308,8 @@ def _owners(owner: str, sections: Sections) -> Sequence[Section]:
         return list(sections.testbeds.values())
     if owner == "workload":
         return [] if sections.workload is None else [sections.workload]
+    if owner == "background":
+        return [] if sections.background is None else [sections.background]
     if owner == "topology":
         return [sections.topology]
     name = owner.partition(".")[2]

@@ -35,6 +35,8 @@ class Phase(StrEnum):
     """Before the first run of a cell."""
     SERVE = "serve"
     WARM_UP = "warm-up"
+    BACKGROUND = "background"
+    """Only of a run with a background load."""
     INSTRUMENT = "instrument"
     WORKLOAD = "workload"
     COLLECT = "collect"
@@ -69,16 +71,23 @@ class Run:
     topology: Any
     workload: Choice
     instruments: Mapping[str, Choice]
+    background: Choice | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Everything that the run depends on except its replicate, as JSON data."""
+        """Everything that the run depends on except its replicate, as JSON data. Without a background load it is not named."""
+        background = {} if self.background is None else {"background": self.background.to_json()}
         return {
             "levels": dict(self.levels),
             "testbed": {"name": self.testbed_name, **self.testbed.to_json()},
             "topology": self.topology.model_dump(mode="json"),
             "workload": self.workload.to_json(),
             "instruments": {name: choice.to_json() for name, choice in self.instruments.items()},
+            **background,
         }
+
+    def beside(self) -> tuple[Choice, ...]:
+        """All that runs beside the workload: instruments, and a background load."""
+        return (*self.instruments.values(), *(() if self.background is None else (self.background,)))
 
     @property
     def cell(self) -> str:

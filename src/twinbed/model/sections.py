@@ -52,6 +52,12 @@ class SectionReader:
             return None
         return self._choice("workload", node, "kind", self.catalogue.workloads)
 
+    def background(self) -> Section | None:
+        node = self.root.entries.get("background")
+        if node is None or is_absent(node):
+            return None
+        return self._choice("background", node, "kind", self.catalogue.backgrounds)
+
     def topology(self) -> Section:
         node = self.root.entries.get("topology")
         empty = Entries({}, {}, self.root.place if node is None else node.place)

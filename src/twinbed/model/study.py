@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -34,7 +34,7 @@ class Order(StrEnum):
     """Cell by cell, as written."""
 
 
-def _unknown(_workload: str, _instruments: Sequence[str]) -> Mapping[str, str]:
+def _unknown(_workload: str, _beside: Sequence[str]) -> Mapping[str, str]:
     return {}
 
 
@@ -45,8 +45,10 @@ class Catalogue:
     drivers: Mapping[str, type[BaseModel]]
     workloads: Mapping[str, type[BaseModel]]
     instruments: Mapping[str, type[BaseModel]]
+    backgrounds: Mapping[str, type[BaseModel]] = field(default_factory=dict)
     metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
-    """Of a workload and instruments: the metrics that a run with them has, and their units. Empty: names are not checked."""
+    """Of a workload and what measures beside it (instruments, a background load): the metrics that a run with them has, and
+    their units. Empty: names are not checked."""
     printed: Sequence[str] = ()
     """The printed tables that there are. Empty: names are not checked."""
 

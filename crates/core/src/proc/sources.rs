@@ -1,6 +1,7 @@
 //! The text of each source into keys and values. Units are in the keys where the kernel's are not plain counts.
 //!
-//! Sources: Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, net/core/net-procfs.c.
+//! Sources: Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, Documentation/scheduler/sched-stats.rst,
+//! net/core/net-procfs.c.
 
 use super::network;
 use crate::error::{Error, Result};
@@ -91,6 +92,8 @@ pub(super) fn read(name: &str, content: &[u8], first_line: usize, sink: &mut Sin
     let text = |layer| Text { layer, first_line, content: &content };
     match name {
         "/proc/stat" => stat(&text("/proc/stat"), sink)?,
+        "/proc/schedstat" => schedstat(&text("/proc/schedstat"), sink)?,
+        "/sys/kernel/debug/kvm/exits" => kvm_exits(&text("/sys/kernel/debug/kvm/exits"), sink)?,
         "/proc/interrupts" => per_cpu(&text("/proc/interrupts"), true, sink)?,
         "/proc/softirqs" => per_cpu(&text("/proc/softirqs"), false, sink)?,
         "/proc/vmstat" => vmstat(&text("/proc/vmstat"), sink)?,
@@ -131,6 +134,34 @@ fn stat(text: &Text, sink: &mut Sink) -> Result<()> {
             let name = if name == "btime" { "btime_s" } else { name };
             sink(name, if is_gauge { Kind::Gauge } else { Kind::Counter }, line.integer(word)?);
         }
+    }
+    Ok(())
+}
+
+/// `schedstat:cpu0.run_delay_ns`: how long tasks that could run waited for that CPU. Nothing of a version whose fields are not known.
+fn schedstat(text: &Text, sink: &mut Sink) -> Result<()> {
+    const VERSIONS: [&str; 3] = ["version 15", "version 16", "version 17"];
+    const NAMES: [(usize, &str); 3] = [(7, "run_time_ns"), (8, "run_delay_ns"), (9, "timeslices")];
+    for (at, line) in text.lines().enumerate() {
+        if at == 0 && !VERSIONS.contains(&line.text.trim_end()) {
+            return Ok(());
+        }
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let Some(cpu) = words.first().filter(|name| name.starts_with("cpu")) else { continue };
+        if words.len() != 10 {
+            return Err(line.wrong("a CPU and nine numbers"));
+        }
+        for (field, name) in NAMES {
+            sink(&format!("schedstat:{cpu}.{name}"), Kind::Counter, line.integer(words[field])?);
+        }
+    }
+    Ok(())
+}
+
+/// `kvm:exits`, of all guests that there are.
+fn kvm_exits(text: &Text, sink: &mut Sink) -> Result<()> {
+    for line in text.lines() {
+        sink("kvm:exits", Kind::Counter, line.integer(line.text.trim())?);
     }
     Ok(())
 }

@@ -1,0 +1,125 @@
+"""Background load ``stress``: workers that keep the machine or hosts busy beside the workload.
+
+Runs ``stress-ng`` 0.13 or newer: ``cpu`` workers compute, ``io`` workers have the kernel write its caches to disk (sync(2)),
+``memory`` workers map, write and unmap memory over and over.  Level 0 of all of them runs nothing.
+
+Its metrics say how fast the workers went, in stress-ng's own ("bogo") operations: they tell one level or one run from another,
+and mean nothing across versions of stress-ng.
+
+Limits: hosts that are containers share the machine's CPUs and disks, so that what one host's workers take, others lack.  A host
+with little memory ends memory workers; stress-ng starts them again.
+Source: stress-ng(1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.model.metric import Layer, Metric, Value
+from twinbed.model.plugin import Command, Extracted, Ready
+from twinbed.model.units import Size
+
+PROGRAM = "stress-ng"
+ARTIFACT = f"{PROGRAM}.out.err"
+"""All that stress-ng says, it says on standard error."""
+MOST_WORKERS = 1024
+READY_LIMIT_S = 30.0
+STOP_LIMIT_S = 30.0
+"""It waits for its workers, which may be in the middle of a sync(2)."""
+
+STRESSORS = {"cpu": "cpu", "io": "io", "memory": "vm"}
+"""Setting -> stress-ng's name."""
+METRICS = tuple(
+    Metric(f"background_{setting}_rate", "1/s", Layer.HOST, f"operations a second of the background load's {setting} workers")
+    for setting in STRESSORS
+)
+
+_DISPATCHED = re.compile(r"dispatching hogs: (.*)")
+_WORKERS = re.compile(r"(\d+) ([\w-]+)")
+_MEASURED = r"^stress-ng: \w+: +\[\d+\] {stressor} +(\d+) +(\d+\.\d+) "
+
+
+class StressParams(BaseModel):
+    """How many workers of each kind, and where."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cpu: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that compute, at each place")
+    io: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that have caches written to disk, at each place")
+    memory: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that write memory, at each place")
+    memory_size: Size = Field(64 * 2**20, ge=2**20, le=2**40, description="memory of each memory worker, such as 64MiB")
+    where: Literal["machine", "hosts", "clients", "servers"] = Field(
+        "machine", description="the machine that carries the testbed, every host, or those of one role"
+    )
+
+    def workers(self) -> Mapping[str, int]:
+        """stress-ng's name -> workers, of those that there are."""
+        return {stressor: getattr(self, setting) for setting, stressor in STRESSORS.items() if getattr(self, setting)}
+
+    def programs(self) -> Sequence[str]:
+        """What hosts must have installed."""
+        return (PROGRAM,) if self.workers() and self.where != "machine" else ()
+
+    def machine_programs(self) -> Mapping[str, str]:
+        """What the machine must have installed, and Debian's package of it."""
+        return {PROGRAM: PROGRAM} if self.workers() and self.where == "machine" else {}
+
+    def estimate_seconds(self) -> float:
+        return 0.2 if self.workers() else 0.0
+
+
+class Stress:
+    """The background load."""
+
+    name = "stress"
+    params = StressParams
+    summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
+    metrics = METRICS
+
+    def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
+        workers = params.workers()
+        if not workers:
+            return []
+        argv = [PROGRAM, "--timeout", "0", "--metrics", "--temp-path", "{artifacts}"]
+        for stressor, number in workers.items():
+            argv += [f"--{stressor}", str(number)]
+        if params.memory:
+            # stress-ng divides what it is given among the workers.
+            argv += ["--vm-bytes", str(params.memory * params.memory_size)]
+        roles = ("clients", "servers") if params.where == "hosts" else (params.where,)
+        names = dict.fromkeys(name for role in roles for name in hosts[role])
+        ready = Ready(says=b"dispatching hogs")
+        return [Command(name, tuple(argv), ready=ready, limit_s=READY_LIMIT_S, stop_limit_s=STOP_LIMIT_S) for name in names]
+
+    def extract(self, params: Any, artifacts: Path) -> Extracted:
+        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
+        if not files and params.workers():
+            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        return Extracted([value for file in files for value in _values(params, file)])
+
+
+def _values(params: StressParams, file: Path) -> Iterator[Value]:
+    """Raises ValueError where stress-ng started other workers than it was told to, or does not say what they did."""
+    text = file.read_text(errors="replace")
+    place = f"{file.parent.name}/{file.name}"
+    dispatched = _DISPATCHED.search(text)
+    found = {stressor: number for number, stressor in _WORKERS.findall(dispatched[1])} if dispatched else {}
+    asked = {stressor: str(number) for stressor, number in params.workers().items()}
+    if found != asked:
+        raise ValueError(f"{place}: asked for {asked}, but stress-ng says {dispatched[0] if dispatched else text[:200]!r}")
+    for metric, (setting, stressor) in zip(METRICS, STRESSORS.items(), strict=True):
+        if not getattr(params, setting):
+            continue
+        measured = re.search(_MEASURED.format(stressor=stressor), text, re.MULTILINE)
+        if measured is None:
+            raise ValueError(f"{place}: says nothing of what the {stressor} workers did: {text[-200:]!r}")
+        operations, seconds = int(measured[1]), float(measured[2])
+        yield Value(metric.name, operations / seconds if seconds else None, metric.unit, file.parent.name)
+
+
+stress = Stress()
