@@ -114,6 +114,7 @@ def execute(
             beside: list[Started] = []
             if load := _load(run, plugins, bed):
                 with clock.phase(Phase.BACKGROUND, _together(load)):
+                    _has_places(bed, load, run)
                     beside = stage.start(load)
             targets = asked_by(bed, pairs)
             measures = [
@@ -154,7 +155,7 @@ def _apart(skew_s: float | None) -> list[Caution]:
 
 
 def _load(run: Run, plugins: Any, bed: Bed) -> Sequence[Command]:
-    """What the run's background load runs, if it has one. Raises HostError where the testbed lacks the place for it."""
+    """What the run's background load runs, if it has one."""
     if run.background is None:
         return ()
     names = run.topology.names()
@@ -164,10 +165,13 @@ def _load(run: Run, plugins: Any, bed: Bed) -> Sequence[Command]:
         "servers": list(dict.fromkeys(server for _, server in names)),
     }
     commands: Sequence[Command] = plugins.backgrounds[run.background.kind].plan(run.background.params, hosts)
-    for command in commands:
+    return commands
+
+
+def _has_places(bed: Bed, load: Sequence[Command], run: Run) -> None:
+    for command in load:
         if command.host not in bed.hosts:
             raise HostError(f"the testbed {run.testbed_name} ({run.testbed.kind}) has no {command.host} to put a load on")
-    return commands
 
 
 def _ended(beside: Sequence[Started]) -> list[Caution]:

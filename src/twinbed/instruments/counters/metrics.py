@@ -9,6 +9,7 @@ from twinbed.model.metric import Layer, Metric
 TICK_S = 0.01
 """USER_HZ is 100 on every Linux that twinbed runs on."""
 MICROSECOND_S = 1e-6
+NANOSECOND_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ KERNEL = (
     _interrupts("device_interrupts", "interrupts with a number: devices'", r"\d+"),
     _interrupts("timer_interrupts", "local timer interrupts", "LOC"),
     _interrupts("rescheduling_interrupts", "interrupts from CPU to CPU: rescheduling and function calls", "RES|CAL"),
+    _count("softirqs", Layer.HOST, "softirqs of every kind", "softirq"),
     _softirqs("net_rx_softirqs", "softirqs that received packets", "NET_RX"),
     _softirqs("net_tx_softirqs", "softirqs that completed sending", "NET_TX"),
     _count("context_switches", Layer.OS, "context switches", "ctxt", headline=True),
@@ -99,6 +101,22 @@ KERNEL = (
         "times that packets were left over when the budget for receiving was used up",
         r"softnet:cpu\d+\.time_squeeze",
         source="/proc/net/softnet_stat",
+    ),
+    _count(
+        "run_queue_delay_seconds",
+        Layer.HOST,
+        "time that tasks which could run waited for a CPU, the sum over tasks",
+        r"schedstat:cpu\d+\.run_delay_ns",
+        source="/proc/schedstat",
+        unit="s",
+        factor=NANOSECOND_S,
+    ),
+    _count(
+        "kvm_exits",
+        Layer.HOST,
+        "times that guests left hardware virtualisation for the kernel",
+        "kvm:exits",
+        source="/sys/kernel/debug/kvm/exits",
     ),
     _pressure("cpu"),
     _pressure("io"),
@@ -134,6 +152,14 @@ NIC_METRICS = {
 }
 
 CPU_BUSY = Metric("cpu_busy_share", "1", Layer.HOST, "share of CPU time not idle, of all CPUs")
+CPU_IDLE = Metric("cpu_idle_share", "1", Layer.HOST, "share of CPU time idle, waiting for disks included, of all CPUs")
+CPU_STEAL = Metric("cpu_steal_share", "1", Layer.HOST, "share of CPU time that the hypervisor gave to others, of all CPUs")
+RATES = {
+    "interrupts": Metric("interrupt_rate", "1/s", Layer.HOST, "interrupts of every kind a second"),
+    "softirqs": Metric("softirq_rate", "1/s", Layer.HOST, "softirqs of every kind a second"),
+    "context_switches": Metric("context_switch_rate", "1/s", Layer.OS, "context switches a second"),
+}
+"""Of what is counted, by time: what the machine alone tells of its load, whatever the work done."""
 MEMORY_AVAILABLE = Metric("memory_available_bytes", "bytes", Layer.HOST, "memory available without swapping, mean of snapshots")
 
 LOST = Metric("lost_packets", "1", Layer.NETWORK, "UDP packets that were sent and not read by the receiving program")
@@ -142,6 +168,9 @@ UNEXPLAINED = Metric("unexplained_loss", "1", Layer.NETWORK, "of those, the shar
 METRICS = (
     *(counted.metric for counted in KERNEL),
     CPU_BUSY,
+    CPU_IDLE,
+    CPU_STEAL,
+    *RATES.values(),
     MEMORY_AVAILABLE,
     *(counted.metric for counted in NETWORK),
     *NIC_METRICS.values(),

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from twinbed import _core
 from twinbed.instruments.counters.metrics import (
     CPU_BUSY,
+    CPU_IDLE,
+    CPU_STEAL,
     KERNEL,
     MEMORY_AVAILABLE,
     NETWORK,
     NIC_METRICS,
+    RATES,
     Counted,
 )
 from twinbed.model.metric import Value
@@ -28,6 +31,8 @@ OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool |tc ")
 """Sources that belong to a network namespace."""
 
 _BUSY = r"cpu\.(user|nice|system|irq|softirq)_ticks"
+_IDLE = r"cpu\.(idle|iowait)_ticks"
+_STEAL = r"cpu\.steal_ticks"
 _ALL = r"cpu\.(user|nice|system|idle|iowait|irq|softirq|steal)_ticks"
 # guest and guest_nice are in user and nice already.
 
@@ -44,6 +49,8 @@ class Place:
     """Source -> key -> difference; a source that the place does not have is not there."""
     means: Mapping[str, float | None]
     """Gauge -> mean over the snapshots."""
+    seconds: float | None
+    """From the first to the last snapshot."""
     facts: Mapping[str, str]
     """What the reader says of the file."""
 
@@ -72,7 +79,9 @@ class Place:
     def values(self) -> Iterator[Value]:
         if self.has_kernel:
             yield from (self._value(counted) for counted in KERNEL)
-            yield Value(CPU_BUSY.name, self.cpu_share(_BUSY), CPU_BUSY.unit, self.name)
+            for share, states in ((CPU_BUSY, _BUSY), (CPU_IDLE, _IDLE), (CPU_STEAL, _STEAL)):
+                yield Value(share.name, self.cpu_share(states), share.unit, self.name)
+            yield from (self._rate(counted) for counted in KERNEL if counted.metric.name in RATES)
             memory = self.means.get("meminfo:MemAvailable_bytes")
             yield Value(MEMORY_AVAILABLE.name, memory, MEMORY_AVAILABLE.unit, self.name)
         yield from (self._value(counted) for counted in NETWORK)
@@ -85,6 +94,10 @@ class Place:
         total = self.total(counted.source, counted.pattern)
         value = total * counted.factor if total is not None else None
         return Value(counted.metric.name, value, counted.metric.unit, self.name)
+
+    def _rate(self, counted: Counted) -> Value:
+        rate, total = RATES[counted.metric.name], self.total(counted.source, counted.pattern)
+        return Value(rate.name, total / self.seconds if total is not None and self.seconds else None, rate.unit, self.name)
 
     def nics(self) -> Sequence[str]:
         """The interfaces that ethtool was asked about; where there are none, all but loopback."""
@@ -122,13 +135,16 @@ def read_place(file: Path) -> Place:
     log = _core.kernel_log(str(file))
     counted: dict[str, dict[str, float | None]] = {}
     means: dict[str, float | None] = {}
+    times = [seconds for seconds in differences["seconds"].to_pylist() if seconds is not None]
     columns = [differences[name].to_pylist() for name in ("source", "key", "kind", "difference", "mean")]
     for source, key, kind, difference, mean in zip(*columns, strict=True):
         if key is not None and kind == "counter":
             counted.setdefault(source, {})[key] = difference
         elif key is not None and kind == "gauge":
             means[key] = mean
-    return Place(file.parent.name, differences, log, file, counted, means, _facts(differences) | _facts(log))
+    return Place(
+        file.parent.name, differences, log, file, counted, means, max(times, default=None), _facts(differences) | _facts(log)
+    )
 
 
 def _facts(table: pa.Table) -> dict[str, str]:

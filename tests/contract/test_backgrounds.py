@@ -1,0 +1,84 @@
+"""The contract of every background load: argument lists that stay and say when they are ready; what they did is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from twinbed import design
+from twinbed.extract.rows import UNREADABLE
+from twinbed.hosts.site import Site
+from twinbed.lab.execution import Outcome, execute
+from twinbed.model.plugin import MACHINE
+from twinbed.model.run import Phase
+from twinbed.model.study import load
+from twinbed.registry import PLUGINS, catalogue
+
+BACKGROUNDS = list(PLUGINS.backgrounds.values())
+HOSTS = {"machine": [MACHINE], "clients": ["client1", "client2"], "servers": ["server1", "server2"]}
+LOADS: dict[str, dict[str, Any]] = {"stress": {"cpu": 1, "io": 1, "memory": 1}}
+"""Settings under which something runs."""
+
+
+@pytest.mark.parametrize("plugin", BACKGROUNDS, ids=lambda plugin: plugin.name)
+def test_parameters_are_frozen_described_and_closed(plugin: Any) -> None:
+    with pytest.raises(ValidationError):
+        plugin.params(no_such_setting=1)
+    with pytest.raises(ValidationError):
+        setattr(plugin.params(), next(iter(plugin.params.model_fields)), None)
+    assert [name for name, field in plugin.params.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize("plugin", BACKGROUNDS, ids=lambda plugin: plugin.name)
+def test_every_command_stays_on_a_host_and_says_when_it_is_ready(plugin: Any) -> None:
+    planned = plugin.plan(plugin.params(**LOADS[plugin.name]), HOSTS)
+    assert planned
+    for command in planned:
+        assert command.host in {name for names in HOSTS.values() for name in names}
+        assert command.ready is not None
+        assert (command.ready.listening is None) != (command.ready.says is None)
+        assert all(isinstance(argument, str) for argument in command.argv)
+    outputs = [(command.host, command.stdout or command.argv) for command in planned]
+    assert len(outputs) == len(set(outputs)), "no two write to the same artifact"
+
+
+@pytest.mark.parametrize("plugin", BACKGROUNDS, ids=lambda plugin: plugin.name)
+def test_metrics_are_declared_once_and_no_instrument_has_its_name(plugin: Any) -> None:
+    names = [metric.name for metric in plugin.metrics]
+    assert len(names) == len(set(names))
+    assert all(metric.description and metric.unit for metric in plugin.metrics)
+    assert plugin.name not in {**PLUGINS.instruments, **PLUGINS.workloads}
+
+
+@pytest.mark.parametrize("plugin", BACKGROUNDS, ids=lambda plugin: plugin.name)
+def test_artifacts_that_are_not_there_are_an_error_that_extraction_knows(plugin: Any, tmp_path: Path) -> None:
+    with pytest.raises(UNREADABLE):
+        plugin.extract(plugin.params(**LOADS[plugin.name]), tmp_path)
+
+
+@pytest.mark.parametrize("where", ["machine", "hosts"])
+@pytest.mark.parametrize("name", LOADS)
+def test_it_runs_beside_a_real_run(name: str, where: str, site: Callable[..., Site], leaves_nothing: None) -> None:
+    settings = ", ".join(f"{key}: {value}" for key, value in LOADS[name].items())
+    text = f"""
+study: contract
+testbeds: {{bed: {{driver: container}}}}
+workload: {{kind: http, duration: 1s}}
+background: {{kind: {name}, {settings}, where: {where}}}
+replicates: 1
+"""
+    run = design.runs(load(text, "contract.yaml", catalogue()))[0]
+    assert run.background is not None
+    place, outcome = site(), Outcome()
+    execute(run, PLUGINS, place, outcome, lambda _: None)
+    assert Phase.BACKGROUND.value in outcome.phases
+    assert [caution.kind.name for caution in outcome.cautions if caution.kind.name == "BACKGROUND_ENDED"] == []
+    plugin = PLUGINS.backgrounds[name]
+    values = plugin.extract(run.background.params, place.artifacts).values
+    hosts = {MACHINE} if where == "machine" else {"client", "server"}
+    assert {(value.metric, value.host) for value in values} == {(each.name, host) for each in plugin.metrics for host in hosts}
+    assert all(value.value and value.value > 0 for value in values)
