@@ -50,9 +50,9 @@ def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     done = CliRunner().invoke(run_command, arguments, standalone_mode=False)
     assert done.exception is None and not done.return_value, done.output
     store = extracted(results)
-    levels = {record.id: record.levels["background.cpu"] for record in store.records()}
+    levels = {record.id: record.levels["background.cpu"] for record in store.records}
     found: dict[Any, dict[str, float | None]] = {0: {}, CPUS: {}}
-    for row in store.metrics().to_pylist():
+    for row in store.table("metrics").to_pylist():
         if row["host"] == MACHINE:
             found[levels[row["run"]]][row["metric"]] = row["value"]
     assert (found[CPUS]["background_cpu_rate"] or 0) > 0

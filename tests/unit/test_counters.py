@@ -23,11 +23,11 @@ def cpu(user: int = 0, system: int = 0, idle: int = 0, softirq: int = 0, steal: 
     return [user, 0, system, idle, 0, 0, softirq, steal, 0, 0]
 
 
-def stat(first: list[int], second: list[int], interrupts: int = 0, switches: int = 0) -> str:
+def stat(first: list[int], second: list[int], interrupts: int = 0, switches: int = 0, softirqs: int = 0) -> str:
     """/proc/stat of two CPUs; the first line is the kernel's own sum of theirs."""
     both = [one + other for one, other in zip(first, second, strict=True)]
     rows = [f"{name} {' '.join(map(str, ticks))}\n" for name, ticks in (("cpu ", both), ("cpu0", first), ("cpu1", second))]
-    return f"{''.join(rows)}intr {interrupts} 0 0 {interrupts}\nctxt {switches}\nbtime 1700000000\nprocesses 500\n"
+    return f"{''.join(rows)}intr {interrupts} 0 0 {interrupts}\nctxt {switches}\nbtime 1700000000\nprocesses 500\nsoftirq {softirqs} 0 0\n"
 
 
 def interrupts(device: int, timer: int) -> str:
@@ -41,6 +41,12 @@ def interrupts(device: int, timer: int) -> str:
 
 def softirqs(received: int) -> str:
     return f"          CPU0   CPU1\n  NET_TX:  1  1\n  NET_RX:  {received}  {received + 5}\n"
+
+
+def schedstat(first_ns: int, second_ns: int, version: int = 15) -> str:
+    """Two CPUs: the eighth number is how long tasks waited, the others are not asked for."""
+    cpus = "".join(f"cpu{cpu} 0 0 9 9 9 9 777 {ns} 5\ndomain0 3 1 1 1\n" for cpu, ns in enumerate((first_ns, second_ns)))
+    return f"version {version}\ntimestamp 4294893229\n{cpus}"
 
 
 def net_dev(**devices: tuple[int, int]) -> str:
@@ -86,7 +92,7 @@ def argv(target: Target, **settings: object) -> tuple[str, ...]:
 
 def test_the_machine_and_guests_show_their_kernel():
     base = ("twinbed-probe", "counters", "--out", "{artifacts}/counters.snap", "--interval", "1")
-    base += ("--net", "--softnet", "--kmsg")
+    base += ("--net", "--kernel", "--softnet", "--kmsg")
     machine = Target(MACHINE, {"lab-s": "server", "lab-c": "client"})
     assert argv(machine) == (*base, "--ethtool", "lab-c", "--ethtool", "lab-s")
     assert argv(Target("client", {"eth0": "client"}, own_kernel=True)) == (*base, "--ethtool", "eth0")
@@ -112,9 +118,11 @@ def test_settings_that_cannot_work_are_refused(settings):
 
 def test_values_are_differences_never_since_boot(tmp_path):
     before = {
-        "/proc/stat": stat(cpu(700, 200, 9000, 100), cpu(5000, 0, 9000), interrupts=70000, switches=400),
+        "/proc/stat": stat(cpu(700, 200, 9000, 100), cpu(5000, 0, 9000), interrupts=70000, switches=400, softirqs=60),
         "/proc/interrupts": interrupts(1000, 5000),
         "/proc/softirqs": softirqs(100),
+        "/proc/schedstat": schedstat(10**18, 5),
+        "/sys/kernel/debug/kvm/exits": "800\n",
         "/proc/vmstat": "pgpgin 100\npgpgout 40\npgfault 7000\npgmajfault 5\n",
         "/proc/meminfo": "MemTotal: 2000 kB\nMemAvailable: 1000 kB\n",
         SOFTNET: "00000010 00000001 00000002 0 0 0 0 0 0 0 0 0 00000000\n",
@@ -123,9 +131,11 @@ def test_values_are_differences_never_since_boot(tmp_path):
         "/proc/net/snmp": snmp(7),
     }
     after = {
-        "/proc/stat": stat(cpu(750, 230, 9040, 120), cpu(5060, 0, 9000), interrupts=70500, switches=900),
+        "/proc/stat": stat(cpu(750, 230, 9040, 120), cpu(5060, 0, 9000), interrupts=70500, switches=900, softirqs=300),
         "/proc/interrupts": interrupts(1010, 5100),
         "/proc/softirqs": softirqs(130),
+        "/proc/schedstat": schedstat(10**18 + 250_000_000, 1_000_000_005),
+        "/sys/kernel/debug/kvm/exits": "845\n",
         "/proc/vmstat": "pgpgin 108\npgpgout 40\npgfault 7090\npgmajfault 5\n",
         "/proc/meminfo": "MemTotal: 2000 kB\nMemAvailable: 500 kB\n",
         SOFTNET: "00000020 00000004 00000002 0 0 0 0 0 0 0 0 0 00000000\n",
@@ -133,7 +143,7 @@ def test_values_are_differences_never_since_boot(tmp_path):
         "/proc/net/dev": net_dev(lo=(99, 99), eth0=(150, 290)),
         "/proc/net/snmp": snmp(9),
     }
-    write(tmp_path, MACHINE, before, after)
+    write(tmp_path, MACHINE, before, after, times=(0.0, 4.0))
     found = numbers(extract(tmp_path), MACHINE)
     expected = {
         "cpu_seconds": (50 + 30 + 20 + 60) / 100,
@@ -143,6 +153,14 @@ def test_values_are_differences_never_since_boot(tmp_path):
         "cpu_idle_seconds": 40 / 100,
         "cpu_steal_seconds": 0.0,
         "cpu_busy_share": 160 / 200,
+        "cpu_idle_share": 40 / 200,
+        "cpu_steal_share": 0.0,
+        "run_queue_delay_seconds": 1.25,
+        "kvm_exits": 45,
+        "softirqs": 240,
+        "softirq_rate": 240 / 4,
+        "interrupt_rate": 500 / 4,
+        "context_switch_rate": 500 / 4,
         "interrupts": 500,
         "device_interrupts": 10 + 20,
         "timer_interrupts": 200,
@@ -200,11 +218,25 @@ def test_snapshots_that_the_probe_wrote_while_2000_requests_were_made():
     assert found["interrupts"] == found["device_interrupts"] + found["timer_interrupts"] + found["rescheduling_interrupts"]
 
 
+def test_a_guest_whose_four_workers_waited_for_two_cpus(tmp_path):
+    first, second = ((GOLDEN / f"schedstat.{which}").read_text() for which in ("first", "second"))
+    write(tmp_path, MACHINE, {"/proc/schedstat": first, **NOTHING}, {"/proc/schedstat": second, **NOTHING})
+    waited_ns = (1704603681 - 427125525) + (1248502303 - 288729104)
+    assert numbers(extract(tmp_path), MACHINE)["run_queue_delay_seconds"] == pytest.approx(waited_ns / 1e9)
+
+
+def test_a_version_of_schedstat_whose_fields_are_not_known_is_missing(tmp_path):
+    sources = {"/proc/schedstat": schedstat(1, 2, version=99), **NOTHING}
+    write(tmp_path, MACHINE, sources, sources)
+    assert numbers(extract(tmp_path), MACHINE)["run_queue_delay_seconds"] is None
+
+
 def test_what_a_place_does_not_have_is_missing_not_zero(tmp_path):
     sources = {"/proc/stat": stat(cpu(), cpu()), "/proc/pressure/cpu": None, "/proc/net/dev": net_dev(eth0=(1, 1)), **NOTHING}
     write(tmp_path, MACHINE, sources, sources)
     found = numbers(extract(tmp_path), MACHINE)
     assert found["pressure_cpu_seconds"] is None
+    assert found["run_queue_delay_seconds"] is None and found["kvm_exits"] is None
     assert found["page_faults"] is None and found["backlog_drops"] is None and found["tcp_timeouts"] is None
     assert found["nic_rx_packets"] == 0
 

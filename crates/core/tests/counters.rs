@@ -130,6 +130,38 @@ fn other_sources() {
     assert_eq!(counters.unread_sources, ["/proc/nothing"]);
 }
 
+/// Documentation/scheduler/sched-stats.rst: the seventh to ninth number of a CPU's line.
+#[test]
+fn schedstat_of_a_version_that_is_known() {
+    let cpus = "cpu0 1 0 3 4 5 6 2067797287 427125525 733\ndomain0 3 7 7 7\ncpu1 1 0 3 4 5 6 8 9 10\n";
+    let text = |version: &str| format!("version {version}\ntimestamp 4294893229\n{cpus}");
+    let counters = Counters::parse(&file(&[&[("/proc/schedstat", Some(&text("17")))]])).expect("counters");
+    let found: Vec<(&str, Option<&Value>)> =
+        counters.differences().map(|row| (row.key.expect("a key"), row.last)).collect();
+    let expected: Vec<(&str, Value)> = [
+        ("schedstat:cpu0.run_time_ns", 2_067_797_287),
+        ("schedstat:cpu0.run_delay_ns", 427_125_525),
+        ("schedstat:cpu0.timeslices", 733),
+        ("schedstat:cpu1.run_time_ns", 8),
+        ("schedstat:cpu1.run_delay_ns", 9),
+        ("schedstat:cpu1.timeslices", 10),
+    ]
+    .map(|(key, value)| (key, Value::Integer(value)))
+    .into();
+    assert_eq!(found, expected.iter().map(|(key, value)| (*key, Some(value))).collect::<Vec<_>>());
+    let other = Counters::parse(&file(&[&[("/proc/schedstat", Some(&text("99")))]])).expect("counters");
+    assert_eq!(other.differences().count(), 0);
+    let wrong = Counters::parse(&file(&[&[("/proc/schedstat", Some("version 15\ncpu0 1 2 3\n"))]]));
+    assert!(wrong.expect_err("too few numbers").to_string().contains("a CPU and nine numbers"));
+}
+
+#[test]
+fn kvm_exits() {
+    let sources = |exits| [("/sys/kernel/debug/kvm/exits", Some(exits))];
+    let counters = Counters::parse(&file(&[&sources("800\n"), &sources("845\n")])).expect("counters");
+    assert_eq!(difference(&counters, "kvm:exits").difference, Some(45.0));
+}
+
 #[test]
 fn the_kernels_log() {
     let log = "6,1234,5678901,-;e1000: eth0 NIC Link is Up\n SUBSYSTEM=pci\n28,1235,5678999,c;tab\\x09here\nlost 3\n";

@@ -14,9 +14,8 @@ use crate::failure::{Failure, Outcome, Tried};
 use crate::stop::Stop;
 use crate::sys;
 
-const ALWAYS: [&str; 10] = [
+const ALWAYS: [&str; 9] = [
     "/proc/stat",
-    "/proc/schedstat",
     "/proc/interrupts",
     "/proc/softirqs",
     "/proc/vmstat",
@@ -27,8 +26,9 @@ const ALWAYS: [&str; 10] = [
     "/proc/pressure/memory",
 ];
 const NET: [&str; 3] = ["/proc/net/dev", "/proc/net/snmp", "/proc/net/netstat"];
-/// Of a kernel and whatever guests it carries; the second is only there while KVM is.
-const OF_A_KERNEL: [&str; 2] = ["/proc/net/softnet_stat", "/sys/kernel/debug/kvm/exits"];
+const SOFTNET: &str = "/proc/net/softnet_stat";
+/// Of a kernel's scheduler, and of the guests that it carries: long on machines with many CPUs, so read once a kernel.
+const OF_A_KERNEL: [&str; 2] = ["/proc/schedstat", "/sys/kernel/debug/kvm/exits"];
 const KMSG: &str = "/dev/kmsg";
 const NS_PER_S: i64 = 1_000_000_000;
 
@@ -37,6 +37,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let interval_s: f64 = number("--interval", &arguments.required("--interval")?)?;
     let with_kmsg = arguments.flag("--kmsg");
     let with_net = arguments.flag("--net");
+    let with_kernel = arguments.flag("--kernel");
     let with_softnet = arguments.flag("--softnet");
     let devices = arguments.values("--ethtool")?;
     arguments.finish()?;
@@ -49,7 +50,8 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let stop = Stop::block().tried(|| "block signals")?;
     let mut sources: Vec<&'static str> = ALWAYS.to_vec();
     sources.extend(NET.iter().filter(|_| with_net));
-    sources.extend(OF_A_KERNEL.iter().filter(|_| with_softnet));
+    sources.extend(with_softnet.then_some(SOFTNET));
+    sources.extend(OF_A_KERNEL.iter().filter(|_| with_kernel));
     let mut recorder = Recorder {
         out: File::create(&out).tried(|| format!("create {out}"))?,
         path: out,

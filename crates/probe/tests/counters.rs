@@ -67,7 +67,7 @@ fn record(arguments: &[&str], signal: i32, meanwhile: impl FnOnce()) -> Vec<Snap
 
 #[test]
 fn snapshots_are_on_a_grid_and_whole() {
-    let arguments = ["--interval", "0.1", "--net", "--softnet", "--ethtool", "lo", "--ethtool", "no"];
+    let arguments = ["--interval", "0.1", "--net", "--kernel", "--softnet", "--ethtool", "lo", "--ethtool", "no"];
     let all = record(&arguments, libc::SIGTERM, || std::thread::sleep(Duration::from_millis(1050)));
     assert!((8..=13).contains(&all.len()), "{}", all.len());
     let start_s = all[1].monotonic_s;
@@ -80,6 +80,9 @@ fn snapshots_are_on_a_grid_and_whole() {
         for name in ["stat", "vmstat", "net/dev", "net/snmp", "net/softnet_stat", "interrupts"] {
             let content = snapshot.sources[&format!("/proc/{name}")].as_ref().unwrap();
             assert!(!content.is_empty(), "{name}");
+        }
+        for name in ["/proc/schedstat", "/sys/kernel/debug/kvm/exits"] {
+            assert_eq!(snapshot.sources[name].is_some(), fs::read(name).is_ok(), "{name}");
         }
         let at_an_end = n == 0 || n == all.len() - 1;
         assert_eq!(snapshot.sources.contains_key("ethtool -k lo"), at_an_end);

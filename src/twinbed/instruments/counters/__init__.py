@@ -59,7 +59,7 @@ class Counters:
 
     def plan(self, params: Any, target: Target) -> Sequence[Command]:
         # What belongs to a kernel and not to a network namespace: only once for each kernel.
-        of_its_kernel = ("--softnet", "--kmsg") if target.own_kernel or target.name == MACHINE else ()
+        of_its_kernel = ("--kernel", "--softnet", "--kmsg") if target.own_kernel or target.name == MACHINE else ()
         argv = (
             "twinbed-probe",
             "counters",
