@@ -4,8 +4,8 @@ Every pair is two whole runs, each in a lab of its own, with client and server p
 alternates, so that a drift favours neither.  The value is the median over pairs, in percent lost; the range its 95 % interval
 from order statistics.
 
-The processor time of its snapshots is measured too, on this machine with all that it reads there: what it takes of one CPU once a
-second at the machine and at two hosts.  It says what rates say, and still does on a machine that is busy with something else.
+The processor time of its snapshots is measured too, on this machine with all that it reads there: what it takes of one CPU
+once a second at the machine and at two hosts.  That can still be told where the machine is busy with something else.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _snapshot_s() -> float:
             time.sleep(0.1)
         process.terminate()
         _, _, used = os.wait4(process.pid, 0)
-        return (used.ru_utime + used.ru_stime) / _snapshots(out)
+        return float(used.ru_utime + used.ru_stime) / _snapshots(out)
 
 
 def _snapshots(out: Path) -> int:
@@ -91,7 +91,7 @@ def _rate(one: Run) -> float:
         execute(one, PLUGINS, site, Outcome(), lambda _: None)
         workload = PLUGINS.workloads[one.workload.kind]
         values = workload.parse(one.workload.params, site.artifacts).values
-    return next(value.value for value in values if value.metric == workload.rate and not value.host)
+    return float(next(value.value for value in values if value.metric == workload.rate and not value.host))
 
 
 def _interval(ordered: Sequence[float]) -> tuple[float, float]:

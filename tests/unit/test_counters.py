@@ -27,7 +27,8 @@ def stat(first: list[int], second: list[int], interrupts: int = 0, switches: int
     """/proc/stat of two CPUs; the first line is the kernel's own sum of theirs."""
     both = [one + other for one, other in zip(first, second, strict=True)]
     rows = [f"{name} {' '.join(map(str, ticks))}\n" for name, ticks in (("cpu ", both), ("cpu0", first), ("cpu1", second))]
-    return f"{''.join(rows)}intr {interrupts} 0 0 {interrupts}\nctxt {switches}\nbtime 1700000000\nprocesses 500\nsoftirq {softirqs} 0 0\n"
+    others = f"ctxt {switches}\nbtime 1700000000\nprocesses 500\nsoftirq {softirqs} 0 0\n"
+    return f"{''.join(rows)}intr {interrupts} 0 0 {interrupts}\n{others}"
 
 
 def interrupts(device: int, timer: int) -> str:
