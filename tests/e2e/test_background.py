@@ -63,6 +63,21 @@ def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     assert list(folders[0].rglob("stress-ng*")) == []
 
 
+def test_a_load_on_guests_makes_their_tasks_wait(site: Callable[..., Site], leaves_nothing: None) -> None:
+    """Two workers on one CPU: for every second that one runs the other waits. Guests' kernels tell it, in /proc/schedstat."""
+    run = one_run(study("cpu: 2, where: servers", "qemu") + "instruments: [counters]\n")
+    place = site()
+    execute(run, PLUGINS, place, Outcome(), lambda _: None)
+    assert run.background is not None
+    (rate,) = Stress().extract(run.background.params, place.artifacts).values
+    assert (rate.metric, rate.host) == ("background_cpu_rate", "server") and (rate.value or 0) > 0
+    counters = PLUGINS.instruments["counters"]
+    values = counters.extract(run.instruments["counters"].params, place.artifacts).values
+    found = {value.metric: value.value for value in values if value.host == "server"}
+    assert found["run_queue_delay_seconds"] > 1
+    assert found["cpu_idle_share"] < 0.1
+
+
 class Brief(Stress):
     """Ends by itself while the workload still runs."""
 
