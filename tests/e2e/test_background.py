@@ -46,7 +46,7 @@ def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     text = study("where: machine") + f"factors: {{background.cpu: [0, {CPUS}]}}\ninstruments: [counters]\n"
     (tmp_path / "beside.yaml").write_text(text)
     results = tmp_path / "results"
-    arguments = [str(tmp_path / "beside.yaml"), "-o", str(results), "--no-report"]
+    arguments = [str(tmp_path / "beside.yaml"), "-o", str(results)]
     done = CliRunner().invoke(run_command, arguments, standalone_mode=False)
     assert done.exception is None and not done.return_value, done.output
     store = extracted(results)
@@ -61,6 +61,7 @@ def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     folders = {levels[path.name]: path for path in (results / "runs").iterdir()}
     assert (folders[CPUS] / "artifacts" / MACHINE / ARTIFACT).exists()
     assert list(folders[0].rglob("stress-ng*")) == []
+    assert "workload http · background stress" in (results / "report.html").read_text()
 
 
 def test_a_load_on_guests_makes_their_tasks_wait(site: Callable[..., Site], leaves_nothing: None) -> None:

@@ -77,7 +77,15 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool) -> 
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
     workload = next((str(record.settings["workload"]["kind"]) for record in tables.records), "")
-    facts = [f"workload {workload}" if workload else "", runs, f"reference {outline.reference}" if outline.reference else ""]
+    background = next(
+        (str(record.settings["background"]["kind"]) for record in tables.records if "background" in record.settings), ""
+    )
+    facts = [
+        f"workload {workload}" if workload else "",
+        f"background {background}" if background else "",
+        runs,
+        f"reference {outline.reference}" if outline.reference else "",
+    ]
     links = [
         ("verdict", "Verdict"),
         *([("tables", "Tables")] if tabulates else []),
