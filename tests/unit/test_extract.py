@@ -183,6 +183,18 @@ def test_a_plugin_that_breaks_its_word_is_a_bug(tmp_path: Path, wrong: tuple[Val
         extract(tmp_path, {"planted": planted}, {"wires": Wires(values=wrong)})
 
 
+def test_what_a_background_load_did_is_read_as_an_instrument_is(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "one", {}, 0, ANSWER)
+    file = tmp_path / "runs" / run / "run.json"
+    record = json.loads(file.read_text())
+    record["settings"]["background"] = {"kind": "wires"}
+    file.write_text(json.dumps(record))
+    rows = extract(tmp_path, {"planted": planted}, {"wires": Wires()}).table("metrics").to_pylist()
+    assert ("segments", "client_to_server", 500) in {(row["metric"], row["direction"], row["value"]) for row in rows}
+    said = extract(tmp_path, {"planted": planted}, {}).table("cautions").to_pylist()
+    assert "this twinbed has no background load wires" in [row["detail"] for row in said]
+
+
 def test_a_broken_artifact_makes_null_and_a_caution_and_the_rest_goes_on(tmp_path: Path) -> None:
     good = write_run(tmp_path, "one", {}, 0, ANSWER)
     broken = write_run(tmp_path, "one", {}, 1, ANSWER)

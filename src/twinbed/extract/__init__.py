@@ -43,23 +43,23 @@ class _Job:
 def extract(
     results: Path,
     workloads: Mapping[str, Any],
-    instruments: Mapping[str, Any],
+    beside: Mapping[str, Any],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Store:
     """Brings the tables of a results folder up to date and returns the folder, opened.
 
-    ``workloads`` and ``instruments`` are the plugins by name.  ``on_progress`` is called with runs read and runs to read.
-    Raises StoreError where ``results`` is not a results folder.
+    ``workloads`` and ``beside`` (instruments, background loads) are the plugins by name.  ``on_progress`` is called with runs
+    read and runs to read.  Raises StoreError where ``results`` is not a results folder.
     """
     store = Store.open(results)
     tables = results / "tables"
-    code = code_key([*workloads.values(), *instruments.values()])
+    code = code_key([*workloads.values(), *beside.values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}
     if _current(tables, jobs):
         return store
     try:
         with _locked(tables):
-            _update(tables, jobs, Plugins(workloads, instruments), on_progress)
+            _update(tables, jobs, Plugins(workloads, beside), on_progress)
     except OSError as error:
         raise StoreError(
             f"{tables} cannot be written: {error}",
