@@ -69,7 +69,7 @@ class Remote:
                 targets=[Target(name, {ends[name][1].nic: name}, own_kernel=True, captures=True) for name in hosts],
                 applied=[item for _, found in answers for item in found] + ways,
                 passport=dict(zip(hosts, passports, strict=True)),
-                cautions=one_kernel,
+                cautions=[*one_kernel, *_as_found(topology)],
                 at_end=watched({name: (host, experiment.nic) for name, (host, experiment) in ends.items()}),
             )
 
@@ -77,10 +77,9 @@ class Remote:
 def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Interface]:
     """Host -> its address on the experiment link. Raises HostError where one is missing, a pair is not on one network, or the
     topology asks for what lies between the hosts."""
-    between = [name for name in ("trunk", "routers", "vlan", "uplink") if getattr(topology, name) not in (None, "none", 0)]
-    if topology.kind != "pairs" or between:
-        asked = ", ".join([*([] if topology.kind == "pairs" else [f"kind: {topology.kind}"]), *between])
-        raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to set; leave it out for this testbed")
+    if topology.kind != "pairs" or topology.routers:
+        asked = f"routers: {topology.routers}" if topology.routers else f"kind: {topology.kind}"
+        raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to make; leave it out for this testbed")
     names = [name for pair in topology.names() for name in pair]
     if missing := [name for name in names if name not in params.hosts]:
         raise HostError(
@@ -95,6 +94,13 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
         if client.network != server.network or client.ip == server.ip:
             raise HostError(f"{pair[0]} has {client} and {pair[1]} has {server}: they must be two addresses of one network")
     return found
+
+
+def _as_found(topology: Topology) -> list[Caution]:
+    """What the study asks of switches, which between these hosts are as they are."""
+    asked = [f"trunk: {topology.trunk}"] if topology.trunk != "none" else []
+    asked += [f"vlan: {topology.vlan}"] if topology.vlan is not None else []
+    return [Caution(Kind.NOT_SET, ", ".join(asked))] if asked else []
 
 
 def _told_apart(leases: Sequence[Lease]) -> list[Caution]:
