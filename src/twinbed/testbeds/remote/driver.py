@@ -23,6 +23,7 @@ from twinbed.testbeds.remote import facts
 from twinbed.testbeds.remote.check import checks
 from twinbed.testbeds.remote.nic import Experiment, applied, chosen, configure, prepare, way
 from twinbed.testbeds.remote.settings import RemoteSettings
+from twinbed.testbeds.remote.threads import set_threads
 
 _REACH_LIMIT_S = 5.0
 _REACH_AFTER_LINK_UP_S = 40.0
@@ -51,8 +52,9 @@ class Remote:
                 host = lease.host
                 nic = chosen(lease, params.hosts[host.name].nic, network.devices_of(host))
                 experiment = prepare(lease, nic, addresses[host.name], topology.link, params)
+                threads = set_threads(lease, params.smt)
                 configure(host, experiment, topology.link, params)
-                return experiment, applied(host, experiment, topology.link, params)
+                return experiment, [*threads, *applied(host, experiment, topology.link, params)]
 
             answers = network.on_all(leases, ready)
             ends = {lease.host.name: (lease.host, experiment) for lease, (experiment, _) in zip(leases, answers, strict=True)}
