@@ -168,7 +168,8 @@ def test_delay_jitter_and_loss_of_a_router(site: Callable[..., Site], leaves_not
         held({"delay": 0.03}, "netem limit 10000 delay 60ms", {"delay"})
         held({"delay": 0.03}, "netem limit 10000 delay 20ms", {"delay"})
         held({"loss": 0.001}, "netem limit 10000 loss random 5%", {"loss"})
-        held(everything, "pfifo limit 1000", {"delay", "jitter", "loss"})
+        # A busy machine sends fewer probes: that one in five is lost, they show all the same.
+        held(everything | {"loss": 0.2}, "pfifo limit 1000", {"delay", "jitter", "loss"})
 
 
 @pytest.fixture
