@@ -24,7 +24,7 @@ def place(name: str, kernel: bool = False, **sources: dict[str, float]) -> Place
         def sources(self) -> frozenset[str]:
             return frozenset(counted)
 
-    return Played(name, None, None, Path(), counted, {}, {})  # type: ignore[arg-type]
+    return Played(name, None, None, Path(), counted, {}, None, {})  # type: ignore[arg-type]
 
 
 def snmp(**counts: float) -> dict[str, float]:
