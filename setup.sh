@@ -14,7 +14,8 @@ run_needs=(
   tcpdump:tcpdump ethtool:ethtool ps:procps cc:gcc /usr/lib/x86_64-linux-gnu/libc.a:libc6-dev
 )
 test_needs=(chromium:chromium cpio:cpio tcptrace:tcptrace tshark:tshark editcap:wireshark-common strace:strace
-  ovs-vswitchd:openvswitch-switch ssh:openssh-client /usr/sbin/sshd:openssh-server)
+  ovs-vswitchd:openvswitch-switch ssh:openssh-client /usr/sbin/sshd:openssh-server
+  stress-ng:stress-ng)
 
 stamps=.setup
 probe=src/twinbed/bin/twinbed-probe
