@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.extract.derived import declared
+from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -77,4 +77,5 @@ def metrics(workload: str, instruments: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these, those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.instruments[name] for name in instruments))
-    return {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
+    found = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
+    return {**found, FAIRNESS.name: FAIRNESS.unit}
