@@ -54,8 +54,8 @@ def _is_testbed(printed: str, own: str) -> bool:
 def printed_at(library: Library, table: Table, levels: Mapping[str, object], metric: str | None = None) -> str | None:
     """``14420 ± 74.3``: what a table prints for the levels of a study's factors, by their names there or dotted paths.
 
-    ``metric`` is twinbed's name of the one that is meant, for tables that print several.  None where it prints nothing for them,
-    or does not tell which of its numbers is meant.
+    ``metric`` is twinbed's name of the one that is meant, for tables that print several.  None where it prints nothing for
+    them, or does not tell which of its numbers is meant.
     """
     own = {name.rpartition(".")[2]: level for name, level in levels.items()}
     found = [cell for cell in table.cells if all(_is_level(library, label, value, own) for label, value in cell.labels.items())]
