@@ -80,7 +80,7 @@ def _panels(found: Fits, values: Callable[[AtN], Sequence[float]], held: Callabl
     by_title: dict[str, list[Line]] = {}
     for group in found.groups:
         drawn = [(point.n, values(point)) for point in group.points]
-        line = Line(level_text(group.levels.get(TESTBED, "all")), [each for each in drawn if each[1]], held(group))
+        line = Line(level_text(group.levels.get(TESTBED, "")), [each for each in drawn if each[1]], held(group))
         rest = {name: level for name, level in group.levels.items() if name != TESTBED}
         if line.values:
             by_title.setdefault(cell_title(rest) if rest else "", []).append(line)

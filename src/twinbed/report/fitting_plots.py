@@ -61,7 +61,7 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         else None,
     }
     dash = {**colour, "scale": {"domain": list(names), "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
-    means = [_row(line, n, fmean(values), f"mean of {len(values)} runs") for line in panel.lines for n, values in line.values]
+    means = [_row(line, n, fmean(values), "mean" if points else "") for line in panel.lines for n, values in line.values]
     each = [_row(line, n, value, "a run") for line in panel.lines for n, values in line.values for value in values]
     held = [_row(line, n, value, "") for line in panel.lines for n, value in line.held]
     layers: list[Spec] = [
@@ -85,4 +85,5 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
 
 
 def _row(line: Line, n: int, value: float, what: str) -> Spec:
-    return {"series": line.name, "n": n, "value": value, "said": f"{line.name}, N = {n}: {value:.4g} ({what})"}
+    said = f"N = {n}: {value:.4g}{f' ({what})' if what else ''}"
+    return {"series": line.name, "n": n, "value": value, "said": f"{line.name}, {said}" if line.name else said}
