@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -101,6 +102,31 @@ def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
     [told] = found.groups[0].statements
     assert not told.decided and told.said.startswith("nothing can be said: 1 run at N = 1")
     assert list(recommendations(found)) == ["No number can be recommended"]
+
+
+def test_without_a_single_pair_it_is_fairness_that_is_kept(tmp_path: Path) -> None:
+    """Two clients at 1000 and 1000, four at 4000, 0, 0, 0: fairness 1 and 1/4."""
+    folder = write_study(tmp_path, ["bed"], {"pairs": [2, 4]}, 3, lambda *_: {"requests": 1, "requests_per_second": 0.0})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        n = record["levels"]["pairs"]
+        record["settings"]["topology"]["pairs"] = n
+        record["artifacts"] = []
+        for client in range(n):
+            answer = {"requests": 10, "requests_per_second": 1000.0 if n == 2 else 4000.0 * (client == 0)}
+            place = file.parent / f"artifacts/client{client + 1}/planted.json"
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(json.dumps(answer))
+            record["artifacts"].append({"path": str(place.relative_to(file.parent)), "bytes": place.stat().st_size})
+        (file.parent / "artifacts/client/planted.json").unlink()
+        file.write_text(json.dumps(record))
+    found = fits(extract(folder, {"planted": planted}, {}))
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert (told.objective, told.keeps, told.fails) == ("fairness at least 0.95", 2, 4)
+    assert found.groups[0].points[1].fairness == pytest.approx([0.25] * 3)
+    [numbers] = tables(found)
+    assert "of 1 pair's" not in numbers.heads
 
 
 def test_a_study_of_one_number_of_pairs_has_no_section(tmp_path: Path) -> None:

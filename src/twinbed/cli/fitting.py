@@ -19,6 +19,8 @@ from twinbed.report.words import metric_name
 LEAST_RATE = 0.9
 """Of the single pair's."""
 MOST_LOSS = 0.01
+LEAST_FAIRNESS = 0.95
+"""Jain's index; the objective where no single pair was run to hold rates against."""
 OF_THE_MACHINE = ("cpu_idle_seconds", "interrupts")
 """Metrics whose bends are held against the rate's, as in the LDRD report's Figure 3.2."""
 ByRun = Mapping[str, float]
@@ -39,9 +41,11 @@ def fits(tables: Tables) -> Fits | None:
     skews = {record.id: record.start_skew_s for record in tables.records if record.start_skew_s is not None}
     groups = []
     for group in numbered(rates, over, per_pair=True):
-        statements = [_rate_kept(rates, group, over, confidence)]
-        if losses is not None:
-            statements.insert(0, _loss_kept(losses, group, over, confidence))
+        statements = [] if losses is None else [_loss_kept(losses, group, over, confidence)]
+        if 1 in group.n:
+            statements.append(_rate_kept(rates, group, over, confidence))
+        elif (shares := _frame(tables, "fairness")) is not None:
+            statements.append(_fairness_kept(shares, group, over, confidence))
         groups.append(Group(group.levels, statements, _points(group, known, stages, skews)))
     curves = _curves(tables, workload.rate, over)
     return Fits(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS)
@@ -73,6 +77,10 @@ def _rate_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> S
     shown = replace(frame, y=frame.y / scale.factor, unit=scale.unit)
     told = {"bound": LEAST_RATE, "at_most": False, "relative": True, "per_pair": True}
     return _kept(shown, group, over, confidence, objective, **told)
+
+
+def _fairness_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
+    return _kept(frame, group, over, confidence, f"fairness at least {LEAST_FAIRNESS:g}", bound=LEAST_FAIRNESS, at_most=False)
 
 
 def _kept(frame: Frame, group: Numbered, over: str, confidence: float, objective: str, **told: float | bool) -> Statement:

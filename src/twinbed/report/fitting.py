@@ -68,7 +68,9 @@ def _numbers(found: Fits) -> Tabular:
     together = scaling(found.unit, [point.n * fmean(point.rates) for _, point in _points(found)])
     every = [point for _, point in _points(found)]
     named = f"{metric_name(found.rate)} of a {one}"
-    heads = [*_names(found), f"{one}s", "runs", _with_unit(named, scale), f"of 1 {one}'s", _with_unit("all together", together)]
+    heads = [*_names(found), f"{one}s", "runs", _with_unit(named, scale)]
+    of_single = any(group.single for group in found.groups)
+    heads += [*([f"of 1 {one}'s"] if of_single else []), _with_unit("all together", together)]
     heads += ["loss"] if any(point.losses for point in every) else []
     heads += ["fairness"] if any(point.fairness for point in every) else []
     heads += ["start skew (ms)"] if any(point.skew_s is not None for point in every) else []
@@ -76,7 +78,9 @@ def _numbers(found: Fits) -> Tabular:
     for group, point in _points(found):
         mean = fmean(point.rates)
         row: list[str | None] = [*_levels(found, group), str(point.n), str(len(point.rates)), number(mean / scale.factor)]
-        row += [percent(mean / group.single) if group.single else NONE, number(point.n * mean / together.factor)]
+        if of_single:
+            row.append(percent(mean / group.single) if group.single else NONE)
+        row.append(number(point.n * mean / together.factor))
         if "loss" in heads:
             row.append(percent(fmean(point.losses)) if point.losses else None)
         if "fairness" in heads:
