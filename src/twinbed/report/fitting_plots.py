@@ -5,6 +5,7 @@ A panel for each combination of levels; testbeds are its lines.  They follow the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -13,6 +14,8 @@ from twinbed.report.diagnostics import DASHES, SERIES
 from twinbed.report.plots import MUTED, WIDTH, Spec, panels
 
 HEIGHT = 190
+ROOM = 1.06
+"""At the ends of a logarithmic axis, so that no mark is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,18 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
     x = {
         "field": "n",
         "type": "quantitative",
-        "scale": {"type": "log", "base": 2, "domain": [tested[0], tested[-1]], "nice": False},
-        "axis": {"title": many, "values": tested, "format": "d", "grid": False, "labelOverlap": True},
+        "scale": {"type": "log", "base": 2, "domain": [tested[0] / ROOM, tested[-1] * ROOM], "nice": False},
+        "axis": {"title": many, "values": tested, "format": "d", "grid": False, "labelOverlap": "greedy"},
     }
-    scale: Spec = {"type": "log"} if logarithmic else {"zero": points}
+    drawn = [value for line in panel.lines for _, values in line.values for value in values]
+    drawn += [value for line in panel.lines for _, value in line.held]
+    scale: Spec = {"type": "log", "domain": [min(drawn) / ROOM, max(drawn) * ROOM]} if logarithmic else {"zero": points}
+    ticks: Spec = {"values": _round(min(drawn), max(drawn))} if logarithmic else {"tickCount": 4}
     y = {
         "field": "value",
         "type": "quantitative",
         "scale": scale,
-        "axis": {"title": axis, "tickCount": 4, "format": ",.6~g", "titlePadding": 8},
+        "axis": {"title": axis, "format": ",.6~g", "titlePadding": 8, **ticks},
     }
     colour = {
         "field": "series",
@@ -82,6 +88,13 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         },
     ]
     return {"title": panel.title, "width": WIDTH + 60, "height": HEIGHT, "layer": layers if held else layers[1:]}
+
+
+def _round(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten between two positive numbers; of more than two decades the powers alone."""
+    steps = (1, 2, 5) if high / low < 100 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [value for power in powers for step in steps if low / ROOM <= (value := step * 10.0**power) <= high * ROOM]
 
 
 def _row(line: Line, n: int, value: float, what: str) -> Spec:
