@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from twinbed.hosts.error import HostError
+from twinbed.model.caution import Kind
 from twinbed.model.study import StudyError, load
 from twinbed.model.topology import Topology
 from twinbed.registry import catalogue
-from twinbed.testbeds.remote.driver import _addresses
+from twinbed.testbeds.remote.driver import _addresses, _as_found
 from twinbed.testbeds.remote.settings import RemoteSettings
 
 STUDY = """
@@ -80,3 +83,19 @@ def test_the_manual_s_study_is_one() -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     study = load(example, "remote.md", catalogue())
     assert study.reference == "physical"
+
+
+TWO = RemoteSettings(hosts={"client": "root@c1", "server": "root@s1"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("asked", [{"routers": 2}, {"kind": "star"}])
+def test_a_network_that_would_have_to_be_made_is_refused(asked: dict[str, Any]) -> None:
+    with pytest.raises(HostError, match="is not twinbed's to make"):
+        _addresses(TWO, Topology(**asked))
+
+
+def test_a_network_that_is_as_it_was_found_is_cautioned() -> None:
+    assert _as_found(Topology()) == []
+    (caution,) = _as_found(Topology(trunk="vlan", vlan=100, switch="openvswitch"))
+    assert (caution.kind, caution.detail) == (Kind.NOT_SET, "trunk: vlan, vlan: 100")
+    assert set(_addresses(TWO, Topology(trunk="vlan"))) == {"client", "server"}

@@ -36,7 +36,7 @@ class Made:
     """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
     settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None.
 
-    A host that is not the lab's alone has its own name for its NIC (``device``), and ``own_network`` sets and reads back its part
+    A host that is not the lab's alone has its own name for its NIC (``device``); ``own_network`` sets and reads back its part
     of the link; ``at_end`` is asked once the workload is over."""
 
     host: AgentHost

@@ -84,6 +84,10 @@ class Kind(Enum):
         "one machine stands in for two",
         "what two machines do not share (clocks, interrupts, memory bandwidth) is shared here: use two hosts",
     )
+    NOT_SET = (
+        "what lies between the hosts is not twinbed's to set, and is as it was found",
+        "see for yourself that it is what the study says",
+    )
     CAPTURED_AT_HOSTS = (
         "links were captured on the hosts themselves",
         "segments that the NIC cuts or joins count as the kernel sees them, and the capture takes the hosts' own CPU time",

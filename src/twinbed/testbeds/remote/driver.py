@@ -23,6 +23,7 @@ from twinbed.testbeds.remote import facts
 from twinbed.testbeds.remote.check import checks
 from twinbed.testbeds.remote.nic import Experiment, applied, chosen, configure, prepare, way
 from twinbed.testbeds.remote.settings import RemoteSettings
+from twinbed.testbeds.remote.threads import set_threads
 
 _REACH_LIMIT_S = 5.0
 _REACH_AFTER_LINK_UP_S = 40.0
@@ -51,8 +52,9 @@ class Remote:
                 host = lease.host
                 nic = chosen(lease, params.hosts[host.name].nic, network.devices_of(host))
                 experiment = prepare(lease, nic, addresses[host.name], topology.link, params)
+                threads = set_threads(lease, params.smt)
                 configure(host, experiment, topology.link, params)
-                return experiment, applied(host, experiment, topology.link, params)
+                return experiment, [*threads, *applied(host, experiment, topology.link, params)]
 
             answers = network.on_all(leases, ready)
             ends = {lease.host.name: (lease.host, experiment) for lease, (experiment, _) in zip(leases, answers, strict=True)}
@@ -69,7 +71,7 @@ class Remote:
                 targets=[Target(name, {ends[name][1].nic: name}, own_kernel=True, captures=True) for name in hosts],
                 applied=[item for _, found in answers for item in found] + ways,
                 passport=dict(zip(hosts, passports, strict=True)),
-                cautions=one_kernel,
+                cautions=[*one_kernel, *_as_found(topology)],
                 at_end=watched({name: (host, experiment.nic) for name, (host, experiment) in ends.items()}),
             )
 
@@ -77,10 +79,9 @@ class Remote:
 def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Interface]:
     """Host -> its address on the experiment link. Raises HostError where one is missing, a pair is not on one network, or the
     topology asks for what lies between the hosts."""
-    between = [name for name in ("trunk", "routers", "vlan", "uplink") if getattr(topology, name) not in (None, "none", 0)]
-    if topology.kind != "pairs" or between:
-        asked = ", ".join([*([] if topology.kind == "pairs" else [f"kind: {topology.kind}"]), *between])
-        raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to set; leave it out for this testbed")
+    if topology.kind != "pairs" or topology.routers:
+        asked = f"routers: {topology.routers}" if topology.routers else f"kind: {topology.kind}"
+        raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to make; leave it out for this testbed")
     names = [name for pair in topology.names() for name in pair]
     if missing := [name for name in names if name not in params.hosts]:
         raise HostError(
@@ -95,6 +96,13 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
         if client.network != server.network or client.ip == server.ip:
             raise HostError(f"{pair[0]} has {client} and {pair[1]} has {server}: they must be two addresses of one network")
     return found
+
+
+def _as_found(topology: Topology) -> list[Caution]:
+    """What the study asks of switches, which between these hosts are as they are."""
+    asked = [f"trunk: {topology.trunk}"] if topology.trunk != "none" else []
+    asked += [f"vlan: {topology.vlan}"] if topology.vlan is not None else []
+    return [Caution(Kind.NOT_SET, ", ".join(asked))] if asked else []
 
 
 def _told_apart(leases: Sequence[Lease]) -> list[Caution]:

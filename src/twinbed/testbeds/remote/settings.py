@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from twinbed.hosts.session import FOLDER
 from twinbed.hosts.ssh import Address
-from twinbed.model.hostsettings import HostSettings
+from twinbed.model.hostsettings import HostSettings, OnOff
 from twinbed.model.units import Duration
 
 
@@ -54,6 +54,9 @@ class RemoteSettings(HostSettings):
     hosts: dict[str, RemoteHost] = Field(description="client and server, or client1, server1 and so on: each host's way in")
     image: Literal["archive", "none"] = Field(
         "archive", description="archive: the hosts run twinbed's image; none: the tools that are installed on them"
+    )
+    smt: OnOff | None = Field(
+        None, description="simultaneous multithreading (hyperthreading) of the hosts while they are leased; null: as it is"
     )
     lease: Duration = Field(
         30.0, ge=2, le=3600, description="a host that has not heard of twinbed for so long puts everything back by itself"

@@ -29,6 +29,7 @@ from twinbed.testbeds.remote.check import checks
 from twinbed.testbeds.remote.driver import watched
 from twinbed.testbeds.remote.nic import applied, chosen, configure, prepare
 from twinbed.testbeds.remote.settings import RemoteSettings
+from twinbed.testbeds.remote.threads import set_threads
 
 
 class UplinkedSettings(RemoteSettings):
@@ -74,8 +75,9 @@ class RemoteMaker:
         def own_network(link: Link, settings: HostSettings) -> list[Applied]:
             here = link.at("hosts")
             experiment = prepare(lease, device, IPv4Interface(nic.address), here, settings)
+            threads = set_threads(lease, self.settings.smt)
             configure(lease.host, experiment, here, settings)
-            return applied(lease.host, experiment, here, settings)
+            return [*threads, *applied(lease.host, experiment, here, settings)]
 
         return Made(
             lease.host,

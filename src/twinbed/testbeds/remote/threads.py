@@ -1,0 +1,40 @@
+"""Simultaneous multithreading (hyperthreading) of a leased host: set where it can be, read back, put back with the lease.
+
+Source: Documentation/ABI/testing/sysfs-devices-system-cpu of Linux (smt/control).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed.hosts.error import HostError
+from twinbed.hosts.lease import Lease
+from twinbed.model.hostsettings import OnOff
+from twinbed.model.plugin import Applied
+
+CONTROL = "/sys/devices/system/cpu/smt/control"
+
+
+def set_threads(lease: Lease, asked: OnOff | None) -> Sequence[Applied]:
+    """Raises HostError for a host whose CPUs or firmware leave no choice."""
+    if asked is None:
+        return []
+    host = lease.host
+    found = _control(lease)
+    if found not in ("on", "off"):
+        raise HostError(
+            f"{host.name}: its simultaneous multithreading cannot be set to {asked}: {CONTROL} says {found or 'nothing'}; leave"
+            " smt out, or set it in the firmware"
+        )
+    if found != asked:
+        lease.undo_file(CONTROL, found)
+        host.write(CONTROL, asked.encode())
+    return [Applied(host.name, "smt", asked, _control(lease), CONTROL)]
+
+
+def _control(lease: Lease) -> str | None:
+    """``on``, ``off``, ``forceoff``, ``notsupported`` or ``notimplemented``; None where the kernel has no such file."""
+    try:
+        return lease.host.read(CONTROL).decode().strip()
+    except HostError:
+        return None
