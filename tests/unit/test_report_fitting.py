@@ -55,7 +55,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
         " between them nothing was tested"
     )
-    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure of each: {told.objective}"]
+    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}"]
 
 
 def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ LEAST_RATE = 0.9
 MOST_LOSS = 0.01
 LEAST_FAIRNESS = 0.95
 """Jain's index; the objective where no single pair was run to hold rates against."""
+LEAST_NUMBERS = 6
+"""Tested N of a curve that shows bends: its second difference has two fewer."""
 OF_THE_MACHINE = ("cpu_idle_seconds", "interrupts")
 """Metrics whose bends are held against the rate's, as in the LDRD report's Figure 3.2."""
 ByRun = Mapping[str, float]
@@ -47,7 +49,7 @@ def fits(tables: Tables) -> Fits | None:
         elif (shares := _frame(tables, "fairness")) is not None:
             statements.append(_fairness_kept(shares, group, over, confidence))
         groups.append(Group(group.levels, statements, _points(group, known, stages, skews)))
-    curves = _curves(tables, workload.rate, over)
+    curves = _curves(tables, workload.rate, over, groups)
     return Fits(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS)
 
 
@@ -129,12 +131,12 @@ def _stages(tables: Tables) -> Mapping[str, ByRun]:
     return found
 
 
-def _curves(tables: Tables, rate: str, over: str) -> Sequence[Mapping[str, object]]:
+def _curves(tables: Tables, rate: str, over: str, groups: Sequence[Group]) -> Sequence[Mapping[str, object]]:
     """Nothing where the machine was not measured, or there are too few N for a bend."""
     known = measured(tables, "machine")
     there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
     contention = registry.analysis("contention")
-    if not there:
+    if not there or min(len(group.points) for group in groups) < LEAST_NUMBERS:
         return ()
     try:
         found = contention.run(tables, contention.params(response=rate, over=over, metrics=there))

@@ -31,12 +31,13 @@ def _advice(found: Fits, group: Group) -> str:
         return "no number can be recommended"
     undecided = "" if len(decided) == len(group.statements) else " (of the others nothing can be said)"
     objectives = " and ".join(each.objective for each in decided) + undecided
+    surely = f"at least {sure} sure{' of each' if len(decided) > 1 else ''}: {objectives}"
     if group.keeps is None:
         return f"no number of {one}s is shown to keep {objectives}"
     counted = f"{group.keeps} {one}{'' if group.keeps == 1 else 's'}"
     if group.keeps == group.tested:
-        return f"all {counted} that were tested fit, at least {sure} sure of each: {objectives}"
-    return f"run at most {counted} at once, at least {sure} sure of each: {objectives}"
+        return f"all {counted} that were tested fit, {surely}"
+    return f"run at most {counted} at once, {surely}"
 
 
 def statements(found: Fits) -> Iterator[str]:

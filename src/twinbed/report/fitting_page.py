@@ -17,6 +17,8 @@ from twinbed.report.words import cell_title, heading, metric_name
 
 MOST_PANELS = 6
 """In a figure; the table has the rest."""
+NAMED = ("", "/s")
+"""Units that a metric's name says itself."""
 TESTBED = "testbed"
 Held = Sequence[tuple[int, float]]
 
@@ -51,12 +53,12 @@ def _figures(found: Fits) -> Iterator[str]:
     def allowed(group: Group) -> Held:
         return [(at, 100 * (found.most_loss or 0.0)) for at in (group.points[0].n, group.tested)]
 
-    unit = f" [{scale.unit}]" if scale.unit else ""
+    unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
     spec = over_n(
         _panels(found, lambda at: [rate / scale.factor for rate in at.rates], single), many, f"{name} per {found.one}{unit}"
     )
     yield _figure(spec, f"{heading(name)} of a {found.one}, every run and the mean; dashed: of a single {found.one}.")
-    unit = f" [{together.unit}]" if together.unit else ""
+    unit = f" [{together.unit}]" if together.unit not in NAMED else ""
     spec = over_n(
         _panels(found, lambda at: [at.n * rate / together.factor for rate in at.rates if rate > 0], times),
         many,
