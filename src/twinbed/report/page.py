@@ -86,9 +86,9 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool, fit
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
     workload = next((str(record.settings["workload"]["kind"]) for record in tables.records), "")
     facts = [f"workload {workload}" if workload else "", runs, f"reference {outline.reference}" if outline.reference else ""]
+    beginning = [("verdict", "Verdict"), *([("fitting", "How many fit")] if fits else [])]
     links = [
-        ("verdict", "Verdict"),
-        *([("fitting", "How many fit")] if fits else []),
+        *(beginning if result.comparisons else reversed(beginning)),
         *([("tables", "Tables")] if tabulates else []),
         *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in _layer_names(result)),
     ]
