@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed.backgrounds.stress import stress
-from twinbed.extract.derived import declared
+from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -86,4 +86,5 @@ def metrics(workload: str, beside: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these (instruments, a background load), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in beside))
-    return {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
+    found = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
+    return {**found, FAIRNESS.name: FAIRNESS.unit}

@@ -125,6 +125,25 @@ def test_a_counter_that_is_not_there_is_null_and_what_it_would_say_unexplained()
     ]
 
 
+def test_what_a_shared_uplink_drops_is_shared_out() -> None:
+    """Of 100 each, two pairs lose 25 and 50, of which the socket of the first drops 5; the uplink's counters tell of 70."""
+    devices = [dev(f"p.{end}{pair}") for end in ("client", "server") for pair in (1, 2)]
+    machine = place(
+        "machine",
+        dev={key: n for each in (*devices, dev("uplink0", tx_dropped=10)) for key, n in each.items()},
+        tc={"tc:uplink0.root.dropped": 60.0, "tc:uplink1.root.dropped": 1.0},
+    )
+    ends = []
+    for pair, read, full in ((1, 75, 5), (2, 50, 0)):
+        ends.append(place(f"client{pair}", snmp=snmp(Udp_OutDatagrams=100), dev=dev("eth0")))
+        counted = snmp(Udp_InDatagrams=read, Udp_InErrors=full, Udp_RcvbufErrors=full, Ip_InDelivers=read + full)
+        ends.append(place(f"server{pair}", snmp=counted, dev=dev("eth0")))
+    one, two = losses.ledgers([*ends, machine], {each.name: machine for each in ends})
+    assert list(one.stages)[2:5] == ["switch backlog", "uplink", "shaper"]
+    assert (one.stages["uplink"], two.stages["uplink"]) == (20, 50)
+    assert (one.unexplained, two.unexplained) == (0, 0)
+
+
 def test_nothing_sent_makes_no_ledger() -> None:
     quiet = [place(name, snmp=snmp(), dev=dev("eth0")) for name in ("client", "server")]
     machine = place("machine", dev=dev("p.server"))

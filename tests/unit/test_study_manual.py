@@ -82,6 +82,26 @@ def test_a_quick_profile_ends_in_minutes_without_physical_hosts(name: str) -> No
     assert study.tables
 
 
+@pytest.mark.parametrize("name", ["oversubscription", "anomaly", "tcp-fairness", "udp-capacity"])
+def test_a_quick_profile_of_many_at_once_needs_only_containers(name: str) -> None:
+    study = load((REPOSITORY / f"studies/{name}.yaml").read_text(), f"{name}.yaml", registry.catalogue(), profile="quick")
+    assert design.expense(design.runs(study)).seconds <= 3 * 60
+    assert {choice.kind for cell in study.cells for choice in [cell.testbed]} == {"container"}
+    assert len(study.factors["pairs"]) > 1 and study.tables
+
+
+def test_the_printed_fairness_stands_beside_every_cell() -> None:
+    study = load((REPOSITORY / "studies/tcp-fairness.yaml").read_text(), "tcp-fairness.yaml", registry.catalogue())
+    (table,) = (table for table in study.tables if table.published)
+    levels = {"testbed": "virtio", "pairs": 10, "duration": "120s", "congestion_control": "cubic"}
+    assert printed_at(library(), library().table("ONL-2"), levels, table.metric) == "0.999 ± 0.0003"
+    assert printed_at(library(), library().table("ONL-2"), levels, "goodput") is None
+    printed = itertools.product(*(study.factors[name] for name in table.rows))
+    cells = [dict(zip(table.rows, cell, strict=True)) for cell in printed]
+    assert len(cells) == 8
+    assert all(printed_at(library(), library().table("ONL-2"), cell, table.metric) for cell in cells)
+
+
 @pytest.mark.parametrize(("name", "printed"), [("transactions-2017", 24 + 24), ("icnc-2019", 9 + 9 + 12 + 9 + 9 + 2 * 9 + 9)])
 def test_every_printed_number_of_a_repeated_experiment_has_its_place(name: str, printed: int) -> None:
     """As many as the seeds' tables have means; Table VI is there for each direction."""

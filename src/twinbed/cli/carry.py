@@ -125,14 +125,19 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
     from twinbed.cli.extraction import chains, explained, extracted, study_tables
+    from twinbed.cli.fitting import fits
     from twinbed.report import write_html
-    from twinbed.report.terminal import verdict_table
+    from twinbed.report.terminal import fitting, verdict_table
 
     store = extracted(results)
     compare = registry.analysis("compare")
     result = compare.run(store, compare.params())
-    verdict_table(result, Console(width=None if sys.stdout.isatty() else 100))
+    terminal = Console(width=None if sys.stdout.isatty() else 100)
+    verdict_table(result, terminal)
+    found = fits(store)
+    if found:
+        fitting(found, terminal)
     if report:
         page = results / "report.html"
-        write_html(store, result, page, chains(store), explained(store), study_tables(store, result))
+        write_html(store, result, page, chains(store), explained(store), study_tables(store, result), found)
         console.print(f"Report: {page}", highlight=False, soft_wrap=True)

@@ -74,7 +74,7 @@ def study_tables(tables: Tables, result: Result) -> tuple[Table, ...]:
     from twinbed.published.printed import library
     from twinbed.report import pivots
 
-    def printed(name: str, levels: Levels) -> str | None:
-        return printed_at(library(), library().table(name), levels)
+    def printed(name: str, levels: Levels, metric: str) -> str | None:
+        return printed_at(library(), library().table(name), levels, metric)
 
     return pivots.study_tables(tables, result, printed)

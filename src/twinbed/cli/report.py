@@ -55,6 +55,7 @@ def rendered(style: str, tables: Tables, result: Result) -> str:
 
         return as_csv(result.comparisons)
     from twinbed.cli.extraction import chains, explained, study_tables
+    from twinbed.cli.fitting import fits
 
     own = study_tables(tables, result)
     if style == "tables-csv":
@@ -64,11 +65,11 @@ def rendered(style: str, tables: Tables, result: Result) -> str:
     if style == "markdown":
         from twinbed.report.markdown import markdown
 
-        return markdown(tables, result, explained(tables), own)
+        return markdown(tables, result, explained(tables), own, fits(tables))
     if style == "latex":
         from twinbed.report.latex import latex
 
         return latex(tables, result, explained(tables), own)
     from twinbed.report.page import page
 
-    return page(tables, result, chains(tables), explained(tables), own)
+    return page(tables, result, chains(tables), explained(tables), own, fits(tables))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.model.units import QuantityError, parse_rate, parse_size
+from twinbed.model.units import QuantityError, parse_duration, parse_rate, parse_size
 from twinbed.published.printed import LINKS, Library, Table
 from twinbed.published.verdicts import Held
 
 OWN_NAMES: Mapping[str, str] = {"jitter": "path_delay_variation"}
 """Printed metric -> twinbed's, where the names differ; both are P95 - P50 of one-way delay."""
+OF_MANY: Mapping[str, str] = {"flows": "pairs", "receivers": "pairs"}
+"""Printed label -> twinbed's factor: how many there are at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,16 @@ def _is_testbed(printed: str, own: str) -> bool:
     return own.casefold().startswith(printed.casefold().removesuffix("s"))
 
 
-def printed_at(library: Library, table: Table, levels: Mapping[str, object]) -> str | None:
+def printed_at(library: Library, table: Table, levels: Mapping[str, object], metric: str | None = None) -> str | None:
     """``14420 ± 74.3``: what a table prints for the levels of a study's factors, by their names there or dotted paths.
 
-    None where it prints nothing for them, or does not tell which of its numbers is meant.
+    ``metric`` is twinbed's name of the one that is meant, for tables that print several.  None where it prints nothing for
+    them, or does not tell which of its numbers is meant.
     """
     own = {name.rpartition(".")[2]: level for name, level in levels.items()}
     found = [cell for cell in table.cells if all(_is_level(library, label, value, own) for label, value in cell.labels.items())]
+    if len({cell.metric for cell in found}) > 1:
+        found = [cell for cell in found if OWN_NAMES.get(cell.metric, cell.metric) == metric]
     means = [cell.printed for cell in found if cell.kind == "mean"]
     spreads = [cell.printed for cell in found if cell.kind != "mean"]
     return " ± ".join([*means, *spreads[:1]]) if len(means) == 1 else None
@@ -67,12 +72,18 @@ def _is_level(library: Library, label: str, printed: str, own: Mapping[str, obje
         return _is_testbed(printed, str(own.get("testbed", "")))
     if label == "offloading":
         return own.get("offload") == {"yes": "on", "no": "off"}.get(printed)
+    if label == "congestion_control":
+        return str(own.get("congestion_control")).casefold() == printed.casefold()
+    if label in OF_MANY:
+        return str(own.get(OF_MANY[label])) == printed
     if label == "workers":
         return str(own.get("threads")) == printed
     try:
         if label == "payload":
             size = library.sizes.get(printed)
             return size is not None and parse_size(own.get("payload")) in (size.bytes, size.otherwise)
+        if label == "seconds":
+            return parse_duration(own.get("duration")) == float(printed)
         return label == "link" and parse_rate(own.get("rate")) == LINKS.get(printed)
     except QuantityError:
         return False

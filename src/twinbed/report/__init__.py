@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from twinbed.model.fitting import Fits
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
@@ -18,11 +19,12 @@ def write_html(
     chain: Result | None = None,
     explained: Sequence[Anova | Unexplained] = (),
     own: Sequence[Table] = (),
+    fits: Fits | None = None,
 ) -> None:
     """Writes the page; whoever has the old one open never sees half of the new."""
     from twinbed.report.page import page
 
-    write(page(tables, result, chain, explained, own), file)
+    write(page(tables, result, chain, explained, own, fits), file)
 
 
 def write(text: str, file: Path) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from twinbed.model.fitting import Fits
 from twinbed.model.result import Comparison, Result
 from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
+from twinbed.report.fitting import recommendations, statements
+from twinbed.report.fitting import tables as fitting_tables
 from twinbed.report.grid import Grid, grid
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.tabular import Tabular
@@ -15,12 +18,23 @@ from twinbed.report.variance import lede, no_analysis, title, variance_table
 from twinbed.report.words import LAYERS, SYMBOLS, cell_title, heading, held, metric_title, p_text, summaries, varies
 
 
-def markdown(tables: Tables, result: Result, explained: Sequence[Anova | Unexplained] = (), own: Sequence[Table] = ()) -> str:
+def markdown(
+    tables: Tables,
+    result: Result,
+    explained: Sequence[Anova | Unexplained] = (),
+    own: Sequence[Table] = (),
+    fits: Fits | None = None,
+) -> str:
     """The whole text."""
     lines = [f"# {_plain(tables.outline.name)}", ""]
     for summary in summaries(result):
         lines += [f"- **{_plain(summary.testbed)}: {summary.verdict}.** {_plain(summary.sentence)}"]
         lines += [f"  - {_plain(text)}" for text in summary.advice]
+    if fits:
+        lines += ["", "## How many fit", "", *(f"- **{_plain(text)}.**" for text in recommendations(fits))]
+        lines += [f"- {_plain(text)}" for text in statements(fits)]
+        for shown in fitting_tables(fits):
+            lines += _own_table(shown, "###")
     notes = marks(own)
     for table in own:
         lines += _own_table(as_tabular(table, notes))
@@ -50,9 +64,9 @@ def _table(found: Grid) -> Iterator[str]:
         yield _row(cells)
 
 
-def _own_table(shown: Tabular) -> Iterator[str]:
-    """One that the study file asks for."""
-    yield from ("", f"## {_plain(shown.title)}", "", _plain(shown.caption), "")
+def _own_table(shown: Tabular, marks_title: str = "##") -> Iterator[str]:
+    """One that the study file asks for, or of another section."""
+    yield from ("", f"{marks_title} {_plain(shown.title)}", "", _plain(shown.caption), "")
     yield _row(shown.heads)
     yield _row([*["---"] * shown.texts, *["---:"] * (len(shown.heads) - shown.texts)])
     yield from (_row([cell or "" for cell in row]) for row in shown.rows)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
+from twinbed.model.fitting import Fits
 from twinbed.model.metric import Layer
 from twinbed.model.result import Comparison, Estimate, Result, Verdict
 from twinbed.model.tables import Tables
@@ -14,6 +15,8 @@ from twinbed.report import plots, segments
 from twinbed.report.chains import chains
 from twinbed.report.document import document
 from twinbed.report.explained import explanations
+from twinbed.report.fitting import recommendations
+from twinbed.report.fitting_page import fitting
 from twinbed.report.grid import grid, spread
 from twinbed.report.measured import measured
 from twinbed.report.pivots import Table
@@ -54,15 +57,20 @@ def page(
     chain: Result | None = None,
     explained: Sequence[Anova | Unexplained] = (),
     own: Sequence[Table] = (),
+    fits: Fits | None = None,
 ) -> str:
     """The whole page. ``chain`` is what the analysis of that name found, where there is something to find; ``explained`` what
-    ``anova`` says of headline metrics; ``own`` the tables that the study file asks for."""
+    ``anova`` says of headline metrics; ``own`` the tables that the study file asks for; ``fits`` how many fit."""
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *own_tables(own), *_layers(tables, result, chain)]
+    sections = [*_verdicts(result), *fitting(fits)]
+    if not result.comparisons:
+        # One testbed: how many fit is the verdict then.
+        sections = [*fitting(fits), *_verdicts(result)]
+    sections += [*own_tables(own), *_layers(tables, result, chain)]
     sections += [*explanations(explained), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
-    body = "".join([_header(tables, result, bool(explained), bool(own)), "<main>", *sections])
+    body = "".join([_header(tables, result, bool(explained), bool(own), fits), "<main>", *sections])
     return document(title, body + "</main>", "Every number can be rebuilt from the run folders beside this page.")
 
 
@@ -72,7 +80,7 @@ def verdict_mark(verdict: Verdict, text: str | None = None) -> str:
     )
 
 
-def _header(tables: Tables, result: Result, explains: bool, tabulates: bool) -> str:
+def _header(tables: Tables, result: Result, explains: bool, tabulates: bool, fits: Fits | None) -> str:
     outline = tables.outline
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
@@ -86,8 +94,9 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool) -> 
         runs,
         f"reference {outline.reference}" if outline.reference else "",
     ]
+    beginning = [("verdict", "Verdict"), *([("fitting", "How many fit")] if fits else [])]
     links = [
-        ("verdict", "Verdict"),
+        *(beginning if result.comparisons else reversed(beginning)),
         *([("tables", "Tables")] if tabulates else []),
         *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in _layer_names(result)),
     ]
@@ -103,9 +112,17 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool) -> 
     nav = "".join(f'<a href="#{escape(target)}">{escape(text)}</a>' for target, text in links)
     return (
         f'<header><p class="kicker">{escape(" · ".join(fact for fact in facts if fact))}</p><h1>{escape(outline.name)}</h1>'
-        f'<p class="lede">{escape(lede(summaries(result), outline.reference))}</p>'
+        f'<p class="lede">{escape(_lede(result, outline.reference, fits))}</p>'
         f'<nav aria-label="Sections">{nav}</nav></header>'
     )
+
+
+def _lede(result: Result, reference: str | None, fits: Fits | None) -> str:
+    """How many fit, where that is the one thing to say; and the verdicts, where testbeds are compared."""
+    advised = list(recommendations(fits)) if fits else []
+    parts = [f"{advised[0]}."] if len(advised) == 1 else []
+    found = summaries(result)
+    return " ".join([*parts, *([lede(found, reference)] if found or not parts else [])])
 
 
 def lede(found: Sequence[Summary], reference: str | None) -> str:

@@ -26,8 +26,8 @@ MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 """Of footnotes: small letters, since a small number would be an exponent."""
 
 Levels = Mapping[str, Level]
-Printed = Callable[[str, Levels], str | None]
-"""(printed table, levels) -> what is printed there; None where nothing is."""
+Printed = Callable[[str, Levels, str], str | None]
+"""(printed table, levels, metric) -> what is printed there; None where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
         name = _name(levels)
         kinds = dict.fromkeys(caution.kind for caution in doubts.get(name, ()))
         row = found.get(name)
-        beside = printed(asked.published, levels) if printed and asked.published else None
+        beside = printed(asked.published, levels, asked.metric) if printed and asked.published else None
         if row is None:
             return Entry(0, cautions=tuple(kinds), printed=beside)
         if row["few"]:

@@ -9,7 +9,9 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
+from twinbed.model.fitting import Fits
 from twinbed.model.result import Comparison, Result, Verdict
+from twinbed.report.fitting import recommendations, statements
 from twinbed.report.grid import mean
 from twinbed.report.measured import measured
 from twinbed.report.quantities import scaling, share
@@ -60,6 +62,15 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
     if hidden:
         _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
     _cautions(console, result)
+
+
+def fitting(found: Fits, console: Console) -> None:
+    """Prints how many fit: what to do, and what is known of each objective."""
+    _print(console, "\nHow many fit", "bold")
+    for text in recommendations(found):
+        _print(console, f"{text}.")
+    for text in statements(found):
+        _print(console, f"  {text}", "dim")
 
 
 def _measured(console: Console, result: Result) -> None:

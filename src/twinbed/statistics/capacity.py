@@ -161,8 +161,9 @@ def _knee(tested: Sequence[int], beyond: Sequence[float]) -> float | None:
     return None
 
 
-def sentence(found: Capacity, one: str, many: str) -> str:
+def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
     """In words, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``one`` and ``many`` name what N counts."""
+    unit = f" {unit}" if unit not in ("", "1") else ""
     by_n = {step.n: step for step in found.steps}
     said = []
     if found.keeps is None:
@@ -179,7 +180,7 @@ def sentence(found: Capacity, one: str, many: str) -> str:
         said.append(f"{open_ones[0].n}: {_doubt(open_ones[0])}")
     if found.fails is not None:
         failing = by_n[found.fails]
-        inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}"
+        inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
         said.append(f"{found.fails}: no, {_share(failing.fails)} sure ({inside})")
         if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
             said.append("between them nothing was tested")

@@ -49,14 +49,14 @@ class CapacityAnalysis:
         statements, steps = [], []
         for group in numbered(frame, params.over, per_pair=params.per_pair):
             found = _capacity(group, objective, params)
-            statements.append(_statement(group, found, asked, params.over))
+            statements.append(_statement(group, found, asked, params.over, frame.unit))
             steps += [_step(group, found, at) for at in range(len(found.steps))]
         return Result(analysis=self.name, cautions=frame.cautions, tables={"statements": statements, "steps": steps})
 
 
 def words(frame: Frame, params: CapacityParams) -> str:
     """The objective, such as ``loss at most 1 %``."""
-    one = params.over.removesuffix("s")
+    one = _one(params.over)
     what = f"{frame.response}{f' per {one}' if params.per_pair else ''} {'at most' if params.at_most else 'at least'}"
     if params.relative:
         return f"{what} {params.bound * 100:g} % of that at 1 {one}"
@@ -74,12 +74,17 @@ def _capacity(group: Numbered, objective: Objective, params: CapacityParams) -> 
         ) from error
 
 
-def _statement(group: Numbered, found: Capacity, asked: str, over: str) -> dict[str, Any]:
-    one = over.removesuffix("s")
+def _one(over: str) -> str:
+    """What N counts, without the path to the factor: ``pair``."""
+    return over.rpartition(".")[2].removesuffix("s")
+
+
+def _statement(group: Numbered, found: Capacity, asked: str, over: str, unit: str) -> dict[str, Any]:
+    one = _one(over)
     return {
         **group.levels,
         "objective": asked,
-        "statement": sentence(found, one, over if over.endswith("s") else f"{over}s"),
+        "statement": sentence(found, one, f"{one}s", unit),
         "keeps": found.keeps,
         "fails": found.fails,
         "low": found.low,

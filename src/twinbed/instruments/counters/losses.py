@@ -6,6 +6,7 @@ together leave of sent minus received is shown as unexplained.  UDP only: TCP se
     sender socket   Udp.SndbufErrors: no room in the sender's queue (its qdisc's refusals too, as the socket is told)
     sender link     the sender's NIC dropped on sending (tx_dropped), less what the switch's end counted as backlog
     switch backlog  rx_dropped of the switch's end: a CPU's backlog was full
+    uplink          dropped at the link that all pairs of a star share: by its qdisc, or as its other end's backlog was full
     shaper          dropped by the qdisc at the port towards the receiver
     receiver link   tx_dropped of that port (a full tap, or veth), less the receiver's backlog
     backlog         rx_dropped of the receiver's NIC, and of a kernel of its own softnet's dropped
@@ -15,6 +16,9 @@ together leave of sent minus received is shown as unexplained.  UDP only: TCP se
     unread          handed to UDP, and never read: still in the socket when it was closed
     refused         no socket, or a bad checksum (Udp.NoPorts, InCsumErrors)
 
+Whose packets the uplink dropped no counter tells.  They are shared out among the pairs in proportion to what the pairs' own
+counters leave; so there it is the sum over pairs that shows whether all is explained.
+
 Received is what the program read (Udp.InDatagrams).  Sources: net/ipv4/udp.c, ip_output.c, ip_fragment.c, drivers/net/veth.c,
 net/core/dev.c of Linux 6.1 to 6.18.
 """
@@ -22,7 +26,7 @@ net/core/dev.c of Linux 6.1 to 6.18.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from twinbed.instruments.counters.metrics import LOST, UNEXPLAINED
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 
 _RING = ("rx_missed_errors", "rx_no_buffer_count", "rx_fifo_errors", "rx_over_errors")
 DEVICE = "eth0"
+UPLINKS = {"client_to_server": "uplink0", "server_to_client": "uplink1"}
+"""Direction -> the end of a star's uplink that sends that way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,16 @@ class Ledger:
 
 def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
     """``ports`` maps a host to the place that has the switch's end of its link. Only of directions in which datagrams went."""
+    found = list(_of_pairs(places, ports))
+    machine = next(iter(ports.values()), None)
+    for direction, end in UPLINKS.items():
+        there = [ledger for ledger in found if ledger.direction == direction]
+        dropped = None if machine is None or not there else _uplink(machine, end)
+        yield from there if dropped is None else _shared_out(there, dropped)
+
+
+def _of_pairs(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
+    """From the counters of each pair."""
     by_name = {place.name: place for place in places}
     for client in sorted(name for name in by_name if name.startswith("client")):
         server = client.replace("client", "server")
@@ -96,6 +112,21 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
         "refused": _times(each, _plus(_snmp(receiver, "Udp.NoPorts"), _snmp(receiver, "Udp.InCsumErrors"))),
     }
     return Ledger(pair, direction, each * (out + refused), each * read, stages)
+
+
+def _uplink(machine: Place, end: str) -> float | None:
+    """Packets of all pairs that the uplink dropped; None where there is none."""
+    return _plus(machine.total("tc -s qdisc", rf"tc:{end}\.root\.dropped"), _device(machine, end, "tx_dropped"))
+
+
+def _shared_out(found: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:
+    left = [max(0.0, ledger.unexplained) for ledger in found]
+    whole = sum(left)
+    for ledger, own in zip(found, left, strict=True):
+        part = dropped * own / whole if whole else dropped / len(found)
+        stages = dict(ledger.stages)
+        after = {stage: stages.pop(stage) for stage in list(stages)[list(stages).index("shaper") :]}
+        yield replace(ledger, stages={**stages, "uplink": part, **after})
 
 
 def _packets_each(sender: Place) -> tuple[float, float]:

@@ -1,0 +1,51 @@
+"""One, two and four pairs that share an uplink: UDP is lost there, the ledger says so, and the report says how many fit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from twinbed.store import Store
+
+# An uplink of 10 Mbit/s holds one pair of 8, and of four loses more than its queue of 1000 packets can bear in two seconds.
+STUDY = """
+study: many
+testbeds: {bed: {driver: container}}
+topology: {kind: star, uplink: 10mbit}
+workload: {kind: iperf3, protocol: udp, rate: 8mbit, payload: 1400B, duration: 2s}
+factors: {pairs: [1, 2, 4]}
+instruments: [counters]
+replicates: 2
+"""
+
+
+def test_what_many_pairs_lose_is_explained_and_how_many_fit_is_said(tmp_path: Path, leaves_nothing: None) -> None:
+    study = tmp_path / "many.yaml"
+    study.write_text(STUDY)
+    command = [sys.executable, "-m", "twinbed.cli.main", "run", str(study)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "How many fit" in done.stdout and "oodput per pair at least 90 %" in done.stdout
+
+    results = Store.open(tmp_path / "results" / "many")
+    pairs = {record.id: record.levels["pairs"] for record in results.records}
+    totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    of_run: dict[str, set[str]] = defaultdict(set)
+    for row in results.table("losses").to_pylist():
+        of_run[row["run"]].add(row["pair"])
+        if row["direction"] == "client_to_server":
+            totals[row["run"]][row["stage"]] += row["packets"] or 0.0
+    assert {run: len(names) for run, names in of_run.items()} == pairs
+    for run, stages in totals.items():
+        lost = stages.pop("sent") - stages.pop("received")
+        unexplained = stages.pop("unexplained")
+        assert abs(sum(stages.values()) + unexplained - lost) < 1e-6
+        if pairs[run] == 4:
+            assert stages["uplink"] > 100
+            assert abs(unexplained) <= 0.01 * lost
+
+    page = (tmp_path / "results" / "many" / "report.html").read_text()
+    section = page[page.index('id="fitting"') :].split("</section>")[0]
+    assert "Where packets were lost" in section and ">uplink</th>" in section
