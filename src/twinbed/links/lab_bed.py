@@ -173,5 +173,7 @@ def _cautions(maker_of: Mapping[str, Maker], cpus: Mapping[str, tuple[int, ...]]
         found.append(Caution(Kind.UNPINNED))
     wanted = sum(maker_of[host].cpus_each for host in cpus)
     if wanted > len(available):
-        found.append(Caution(Kind.SHARED_CPU, f"{len(cpus)} hosts want {wanted} CPUs of their own, and there are {len(available)}"))
+        found.append(
+            Caution(Kind.SHARED_CPU, f"{len(cpus)} hosts want {wanted} CPUs of their own, and there are {len(available)}")
+        )
     return found
