@@ -209,9 +209,11 @@ def test_a_command_that_fails_keeps_its_words(host: PlayedHost, bed: Bed, site: 
     assert (tmp_path / "artifacts/client/ab.txt.err").read_bytes() == b"apr_socket_recv: reset"
 
 
-def test_clients_run_together_and_the_first_failure_is_the_runs(host: PlayedHost, bed: Bed, site: Site, tmp_path: Path) -> None:
+def test_clients_run_together_to_their_ends_and_all_failures_are_the_runs(
+    host: PlayedHost, bed: Bed, site: Site, tmp_path: Path
+) -> None:
     host.plays = {"a": {"out": b"1"}, "b": {"code": 1, "err": b"first"}, "c": {"code": -1, "out": b"3"}, "d": {"out": b"4"}}
-    with pytest.raises(ProgramFailed, match="client: b: exit code 1\n    first"):
+    with pytest.raises(HostError, match="client: b: exit code 1\n    first; c: not done"):
         all_at_once([command(name, stdout=name, limit_s=9.0) for name in "abcd"], bed, site)
     assert [name for name, what, _ in host.log if what == "start"] == list("abcd")
     assert list(host.log[:4]) == [(name, "start", None) for name in "abcd"]

@@ -148,7 +148,7 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
 
 
 def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
-    """Start all clients at once and wait for each; the first that fails is the run's failure.
+    """Start all clients at once and wait for each, also when another fails; those that fail are the run's failure.
 
     Several are first brought to where they only wait for a moment, which is the same for all. Gives how far apart they started,
     seconds: by their hosts' own clocks, each held against this machine's.
@@ -169,6 +169,8 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
             failures.append(error)
         finally:
             _keep(item)
+    if len(failures) > 1:
+        raise HostError("; ".join(str(failure) for failure in failures))
     if failures:
         raise failures[0]
     return max(starts, default=0.0) - min(starts, default=0.0)
