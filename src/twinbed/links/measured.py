@@ -66,6 +66,9 @@ class Behind:
         return 20e-6 if self.at_the_shaper else 0.02
 
 
+_SUPER_PACKET_BYTES = 65536
+
+
 def burst_allowed(link: Link, largest: float) -> float:
     """Bytes beyond the rate that a shaper with the asked burst may let pass at once: HTB sends as long as it has tokens, so
     the last packet may exceed them; and the time between a packet's leave and its time stamp is worth another."""
@@ -169,6 +172,8 @@ def _burst(path: str, arrivals: Arrivals, link: Link, behind: Behind, allowed: f
         verdict, note = Verdict.WITHIN, ""
     elif not behind.at_the_shaper:
         verdict, note = Verdict.UNTOLD, "a pause of the receiving host makes packets arrive together as well"
+    elif arrivals.largest <= link.mtu + 18 and beyond <= allowed + _SUPER_PACKET_BYTES:
+        verdict, note = Verdict.UNTOLD, "by no more than one packet of 64 KiB, which is cut up behind the shaper for some cards"
     else:
         verdict, note = Verdict.OUT, f"the largest packet is {arrivals.largest:,.0f} bytes"
         if arrivals.largest > link.mtu + 18:
