@@ -12,18 +12,13 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import offloads
 from twinbed.links.bridge import QUIET
+from twinbed.links.network import READ_BACK
 from twinbed.model.hostsettings import OFFLOADS, HostSettings
 from twinbed.model.plugin import Applied
 
 _CARRIER_LIMIT_S = 10.0
 _STEP_S = 0.02
 _NICS = "/sys/class/net"
-_SYSCTLS = {
-    "congestion_control": "net/ipv4/tcp_congestion_control",
-    "autocorking": "net/ipv4/tcp_autocorking",
-    "receive_buffer": "net/ipv4/tcp_rmem",
-    "send_buffer": "net/ipv4/tcp_wmem",
-}
 
 
 def device_of(host: AgentHost, mac: str) -> str:
@@ -70,7 +65,7 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
         Applied(host.name, "carrier", True, read(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
     ]
     sysctls, features, said = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
-    for name, path in _SYSCTLS.items():
+    for name, path in READ_BACK.items():
         result.append(Applied(host.name, name, sysctls.get(path), read(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
     found = offloads(_said(host, said))
     return result + [
