@@ -29,7 +29,7 @@ def test_what_is_sent_is_what_the_recorded_server_took() -> None:
     settings = PLUGINS.drivers["minimega"].params(
         qemu="/opt/qemu", cpu="qemu64", kernel="/opt/guest.kernel", initrd="/opt/guest.initrd", append="console=ttyS0"
     )
-    guest = launch.Wanted("server", "10.0.0.1/24", "virtio-net-pci", None)
+    guest = launch.Wanted("server", "10.0.0.1/24", "02:00:0a:00:00:01", "virtio-net-pci", None)
     socket = CommandSocket(Path("/nowhere"), "lab1")
     sent = [socket.command("vm", "config", *words) for words in launch.describe(settings, guest, None)]
     taken = {command for command, objects in recording.entries() if not objects[0]["Resp"][0]["Error"]}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.hosts.error import HostError, LimitExceeded
+from twinbed.links.layout import layout
 from twinbed.model.plugin import Applied
 from twinbed.model.topology import Topology
 from twinbed.testbeds.minimega.control import Control
@@ -28,29 +29,27 @@ class Wanted:
     name: str
     address: str
     """IPv4, with the length of the prefix."""
+    mac: str
     card: str | None
     """QEMU's model of its NIC; a container has none."""
     node: str | None
     """The node that it must be on; None: minimega's choice, but all on one."""
 
-    @property
-    def mac(self) -> str:
-        """A locally administered hardware address that follows from the IPv4 address."""
-        return "02:00:" + ":".join(f"{int(part):02x}" for part in self.address.partition("/")[0].split("."))
-
 
 def wanted(settings: MinimegaSettings, topology: Topology) -> list[Wanted]:
-    """Pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server), /24."""
+    """With the addresses that hosts of a lab would have."""
+    plan = layout(topology)
     nodes = settings.nodes
     client_node = nodes[0] if nodes else None
     server_node = nodes[1] if topology.trunk != "none" else client_node
     guests = []
-    for pair, (client, server) in enumerate(topology.names()):
-        for at, name, card, node in (
-            (1, client, settings.card("client"), client_node),
-            (2, server, settings.card("server"), server_node),
+    for client, server in topology.names():
+        for name, card, node in (
+            (client, settings.card("client"), client_node),
+            (server, settings.card("server"), server_node),
         ):
-            guests.append(Wanted(name, f"10.77.{pair}.{at}/24", card if settings.type == "kvm" else None, node))
+            (nic,) = plan.nics[name]
+            guests.append(Wanted(name, nic.address, nic.mac, card if settings.type == "kvm" else None, node))
     return guests
 
 
