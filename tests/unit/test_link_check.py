@@ -229,8 +229,16 @@ def test_irtt_is_read() -> None:
     found = read_train(json.dumps({"round_trips": trips, "stats": {"server_packets_received": 3}}).encode())
     assert (found.there, found.back) == ((3, 4), (2, 3))
     assert found.round_trips_s == [300e-9, 300e-9]
-    with pytest.raises(ValueError, match="no packet came back"):
-        read_train(b'{"round_trips": [], "stats": {"server_packets_received": 0}}')
+    silent = read_train(b'{"round_trips": [{"seqno": 0, "lost": "true"}], "stats": {"server_packets_received": 0}}')
+    link = Link(delay=0.03, jitter=0.01, loss=0.05, emulated_at="routers")
+    figures = [
+        measured.judge_delay("p", silent, link),
+        measured.judge_jitter("p", silent.there_s, link),
+        measured.judge_loss("p", silent.there, None, link),
+    ]
+    assert {figure.verdict for figure in figures} == {Verdict.UNTOLD}, (
+        "hosts that stood still and a link that is cut look alike"
+    )
 
 
 def test_only_what_is_asked_is_checked() -> None:

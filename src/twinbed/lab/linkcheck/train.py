@@ -19,8 +19,8 @@ _MOST_S = 3.0
 _FRAME_BYTES = 106
 _SHARE = 0.1
 """Of the rate: what the train takes at most."""
-_WAIT_S = 0.3
-"""For the last answers, beside what the link delays them."""
+_WAIT_S = 1.0
+"""For the last answers, beside what the link delays them: a guest on a busy machine may stand still for most of a second."""
 _TERMINATE = 15
 
 
@@ -70,13 +70,11 @@ def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
 
 
 def read_train(said: bytes) -> Train:
-    """From irtt's JSON. Raises ValueError, KeyError or TypeError where it is something else."""
+    """From irtt's JSON; empty where no packet came back. Raises ValueError, KeyError or TypeError where it is something else."""
     data = json.loads(said)
     trips = data["round_trips"]
     answered = [trip for trip in trips if trip["lost"] == "false"]
-    if not answered:
-        raise ValueError("irtt: no packet came back")
-    sent = answered[-1]["seqno"] + 1
+    sent = answered[-1]["seqno"] + 1 if answered else 0
     arrived = min(int(data["stats"]["server_packets_received"]), sent)
     return Train(
         [trip["delay"]["rtt"] / 1e9 for trip in answered],
