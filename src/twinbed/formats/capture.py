@@ -50,7 +50,8 @@ class Capture:
             tables, about = link.tables_of(source.path)
             tables["streams"], _ = _core.udp_streams(str(source.path))
         except (OSError, ValueError) as error:
-            raise FormatError(f"cannot be read as a capture: {error}") from error
+            said = str(error).removeprefix(f"{source.path}: ")
+            raise FormatError(f"cannot be read as a capture: {said}") from error
         if about["truncated"] and not about["packets"]:
             raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
         named = {name: _of_link(source.name, table) for name, table in tables.items()}
