@@ -8,6 +8,13 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.capture import capture
+from twinbed.formats.perf_data import perf_data
+from twinbed.formats.perf_script import perf_script
+from twinbed.formats.strace import strace
+from twinbed.formats.strace_summary import strace_summary
+from twinbed.formats.sysdig import sysdig
+from twinbed.formats.trace_cmd import trace_cmd
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -50,7 +57,15 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = ()
+FORMATS: Sequence[Format] = (
+    capture,
+    strace,
+    strace_summary,
+    perf_data,
+    perf_script,
+    trace_cmd,
+    sysdig,
+)
 
 PLUGINS = Plugins(
     drivers={

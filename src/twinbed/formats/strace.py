@@ -1,0 +1,23 @@
+"""Format ``strace``: what strace prints call by call (``-f``, ``-t``, ``-tt``, ``-ttt``, ``-T``, ``-Y``), or a file of ``-ff``.
+
+Time in calls is there with ``-T``; without it it is null.  A file of ``-ff`` is one process; ``strace-log-merge`` makes one trace
+of several.  Of errors strace prints -1 and a name.  The summary below a trace (``-C``) is left out: it counts the same calls.
+
+Source: strace(1).
+"""
+
+from __future__ import annotations
+
+import re
+
+from twinbed.reading.system_calls import STRACE_LINE, TraceFormat, most_lines
+
+_WITH_TIME = re.compile(rb"<\d+\.\d+>\s*$", re.MULTILINE)
+
+strace = TraceFormat(
+    "strace",
+    "system calls one by one, as strace prints them",
+    "strace",
+    most_lines(STRACE_LINE),
+    lambda head: _WITH_TIME.search(head) is not None,
+)
