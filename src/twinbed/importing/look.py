@@ -97,17 +97,17 @@ def look_at(
     return found
 
 
-_ground: tuple[str, Mapping[str, Format]] = ("", {})
-"""Of a reader process."""
+_ground: list[tuple[str, Mapping[str, Format]]] = []
+"""Of a reader process: the folder and the formats."""
 
 
 def _begin(root: str, formats: Mapping[str, Format]) -> None:
-    global _ground
-    _ground = (root, formats)
+    _ground[:] = [(root, formats)]
 
 
 def _looked(wish: Wish) -> Looked:
-    return _look(*_ground, wish=wish)
+    root, formats = _ground[0]
+    return _look(root, wish, formats)
 
 
 def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
@@ -165,7 +165,7 @@ def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, s
     except FormatError as error:
         return "", shown(str(error))
     if not head:
-        return "", "is empty" if not os.stat(file.path).st_size else "cannot be decompressed"
+        return "", "is empty" if not file.path.stat().st_size else "cannot be decompressed"
     found = [name for name, each in formats.items() if each.recognises(head)]
     if len(found) > 1:
         return "", f"is of several kinds by its content, {', '.join(found)}: say which in a manifest"

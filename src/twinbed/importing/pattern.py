@@ -79,7 +79,9 @@ class Pattern:
             return text
         if kind is None:
             return number_or_text(text)
-        return {"int": int, "float": float, "word": str}[kind](text)
+        if kind == "word":
+            return text
+        return int(text) if kind == "int" else float(text)
 
 
 def compile_pattern(text: str, fixed: Assigned | None = None) -> Pattern:

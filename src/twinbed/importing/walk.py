@@ -52,7 +52,9 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
             found = os.scandir(f"{root}/{below}" if below else root)
         except OSError as error:
             if not below:
-                raise ImportRefused(f"{shown(str(folder))}: {error.strerror}", advice="give the folder of the results") from None
+                raise ImportRefused(
+                    f"{shown(str(folder))}: {error.strerror}", advice="give the folder of the results"
+                ) from None
             left.append(Left(below, f"cannot be read: {error.strerror}"))
             continue
         with found:
