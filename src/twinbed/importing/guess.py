@@ -47,7 +47,7 @@ def _split(path: str) -> list[str]:
     """Words and what separates them, in turn; ``run12`` is ``run``, nothing, ``12`` (its separator is written as a NUL)."""
     parts: list[str] = []
     for index, part in enumerate(_PARTS.split(path)):
-        if index % 2 == 0 and (match := _NUMBERED.fullmatch(part)):
+        if index % 2 == 0 and not _TESTBEDS.fullmatch(part) and (match := _NUMBERED.fullmatch(part)):
             parts += [match[1], "\0", match[2]]
         else:
             parts.append(part)

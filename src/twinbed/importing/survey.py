@@ -116,7 +116,7 @@ def _nothing(found: Plan, paths: Sequence[str]) -> ImportRefused:
     if first is not None:
         return ImportRefused(
             f"none of the {len(paths)} files can be imported: {shown(first.path)} {first.reason}",
-            advice="`twinbed import --help` lists the formats",
+            advice="docs/import.md lists the kinds of files that are read",
             exit_code=1,
         )
     return ImportRefused(f"none of the {len(paths)} paths matches: {found.outcomes[0].reason}", advice=_how(paths).advice)
