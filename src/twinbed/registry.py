@@ -8,6 +8,7 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.iperf3 import iperf3_json, iperf3_text
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -50,7 +51,10 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = ()
+FORMATS: Sequence[Format] = (
+    iperf3_json,
+    iperf3_text,
+)
 
 PLUGINS = Plugins(
     drivers={
