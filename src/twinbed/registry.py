@@ -15,6 +15,7 @@ from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.iperf3 import iperf3_json, iperf3_text
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -65,6 +66,8 @@ FORMATS: Sequence[Format] = (
     perf_script,
     trace_cmd,
     sysdig,
+    iperf3_json,
+    iperf3_text,
 )
 
 PLUGINS = Plugins(

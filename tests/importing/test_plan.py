@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.importing.line import FORMATS
-
 from twinbed.importing.gaps import cell_counts, gaps, uneven
 from twinbed.importing.look import Wish, look_at
 from twinbed.importing.pattern import compile_pattern
