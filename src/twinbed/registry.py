@@ -8,6 +8,7 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.ping import ping
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -50,7 +51,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = ()
+FORMATS: Sequence[Format] = (ping,)
 
 PLUGINS = Plugins(
     drivers={
