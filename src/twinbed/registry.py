@@ -8,6 +8,7 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.irtt_json import irtt_json
 from twinbed.formats.ping import ping
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
@@ -51,7 +52,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping,)
+FORMATS: Sequence[Format] = (ping, irtt_json)
 
 PLUGINS = Plugins(
     drivers={

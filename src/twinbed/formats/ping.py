@@ -1,7 +1,7 @@
 """``ping``'s text: of iputils, busybox, macOS and the BSDs.
 
-A line a reply is preferred to the summary below; where the two disagree beyond their rounding, both are in a caution.  A probe's
-round-trip time is that of its first answer; more answers to it are duplicates.  Values in s and counts; median and 95th
+A line a reply is preferred to the summary below; where the two disagree beyond their rounding, both are in a caution.  The time
+of a probe is that of its first answer; more answers to it are duplicates.  Values in s and counts; median and 95th
 percentile only where there are lines.  Several runs of ping in a file are several measurements.
 
 Table ``probes``: ``sequence``, ``client_received_ns`` (where ping printed times, -D), ``rtt_s``; a row a first answer.
