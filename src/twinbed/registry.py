@@ -9,7 +9,9 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.owping import owping
 from twinbed.formats.ping import ping
+from twinbed.formats.powstream import powstream
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -52,7 +54,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping, irtt_json)
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream)
 
 PLUGINS = Plugins(
     drivers={
