@@ -16,6 +16,10 @@ from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.trace_cmd import trace_cmd
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.owping import owping
+from twinbed.formats.ping import ping
+from twinbed.formats.powstream import powstream
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -69,6 +73,7 @@ FORMATS: Sequence[Format] = (
     iperf3_json,
     iperf3_text,
 )
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream)
 
 PLUGINS = Plugins(
     drivers={
