@@ -72,8 +72,11 @@ FORMATS: Sequence[Format] = (
     sysdig,
     iperf3_json,
     iperf3_text,
+    ping,
+    irtt_json,
+    owping,
+    powstream,
 )
-FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream)
 
 PLUGINS = Plugins(
     drivers={

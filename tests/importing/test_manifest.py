@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinbed.importing.assigned import Assigned, ImportRefused, NotAssigned
-from twinbed.importing.manifest import TestbedFacts, read_csv, read_passport, read_yaml
+from twinbed.importing.manifest import Described, read_csv, read_passport, read_yaml
 
 CSV = "path,testbed,replicate,host,format,n,offload\na/b.txt,kvm,01,client,line,10,on\n./c.txt,kvm,,,,,off\n"
 
@@ -81,7 +81,7 @@ def test_yaml_has_patterns_with_formats_and_what_testbeds_are() -> None:
         ("files:\n- pattern: '{a}'", "import.yaml:2:3: '{a}' does not say which testbed"),
         ("files:\n- pattern: a\n  regex: b", "either a pattern or a regex"),
         ("files:\n- pattern: '{testbed}'\n  levels: {host: a}", "host is no factor"),
-        ("files:\n- {pattern: '{testbed}', formt: x}", "import.yaml:2:32: files.0.formt: "),
+        ("files:\n- {pattern: '{testbed}', formt: x}", "import.yaml:2:33: files.0.formt: "),
         ("- a", "is not a mapping"),
         ("", "is empty"),
         ("a: [", "not YAML"),
@@ -94,7 +94,7 @@ def test_a_wrong_manifest_says_where(text: str, said: str) -> None:
 
 def test_a_passport_is_facts_of_testbeds() -> None:
     found = read_passport("physical:\n  measured: 2019-03-01\n  nic: {driver: mlx5}\n", "p.yaml")
-    assert found == {"physical": TestbedFacts(facts={"measured": "2019-03-01", "nic": {"driver": "mlx5"}})}
+    assert found == {"physical": Described(facts={"measured": "2019-03-01", "nic": {"driver": "mlx5"}})}
     with pytest.raises(ImportRefused, match=re.escape("p.yaml:1:11: physical: is not a mapping of facts")):
         read_passport("physical: mlx5", "p.yaml")
     with pytest.raises(ImportRefused, match=re.escape("physical.nics: is no text, number")):

@@ -58,7 +58,7 @@ class LinkFacts(_Strict):
     mtu: int = Field(1500, ge=576, le=9000)
 
 
-class TestbedFacts(_Strict):
+class Described(_Strict):
     """What is known of a testbed."""
 
     facts: dict[str, Any] = Field(default_factory=dict)
@@ -69,7 +69,7 @@ class Manifest(_Strict):
     """A manifest in YAML."""
 
     files: tuple[Files, ...] = Field(min_length=1)
-    testbeds: dict[str, TestbedFacts | None] = Field(default_factory=dict)
+    testbeds: dict[str, Described | None] = Field(default_factory=dict)
     reference: str | None = None
 
     def assigner(self) -> Assigner:
@@ -101,13 +101,13 @@ def read_yaml(text: str, name: str) -> Manifest:
     return found
 
 
-def read_passport(text: str, name: str) -> dict[str, TestbedFacts]:
+def read_passport(text: str, name: str) -> dict[str, Described]:
     """A description of testbeds: ``testbed: {fact: value}``. Raises ImportRefused."""
     problems: list[Problem] = []
     root = parse(text, name, problems)
     if problems or not isinstance(root, Entries):
         raise _wrong(problems or [Problem(name, 1, 1, "", "is not a mapping of testbeds to facts")])
-    found: dict[str, TestbedFacts] = {}
+    found: dict[str, Described] = {}
     for testbed, node in root.entries.items():
         if not isinstance(node, Entries):
             problems.append(Problem.at(node.place, testbed, "is not a mapping of facts", "such as {kernel: 4.9.0, nic: mlx5}"))
@@ -115,7 +115,7 @@ def read_passport(text: str, name: str) -> dict[str, TestbedFacts]:
         facts = plain(node)
         bad = [fact for fact, value in facts.items() if not _is_fact(value)]
         problems += [Problem.at(node.keys[fact], f"{testbed}.{fact}", "is no text, number or mapping of such") for fact in bad]
-        found[testbed] = TestbedFacts(facts=facts)
+        found[testbed] = Described(facts=facts)
     if problems:
         raise _wrong(problems)
     return found
@@ -132,7 +132,10 @@ def validated(model: type[Manifest], root: Node, name: str) -> Manifest:
         return model.model_validate(plain(root))
     except ValidationError as error:
         problems = []
-        for each in error.errors():
+        wrong = error.errors()
+        for each in wrong:
+            if any(len(other["loc"]) > len(each["loc"]) and other["loc"][: len(each["loc"])] == each["loc"] for other in wrong):
+                continue  # what is wrong inside is the reason
             steps = [step for step in each["loc"] if isinstance(step, str | int)]
             place = place_of(root, steps) if steps else Place(name, 1, 1)
             problems.append(Problem.at(place, ".".join(str(step) for step in steps), each["msg"]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import twinbed
-from twinbed.importing.manifest import LinkFacts, TestbedFacts
+from twinbed.importing.manifest import LinkFacts, Described
 from twinbed.importing.names import level_key, shown
 from twinbed.importing.plan import Made
 from twinbed.model.caution import Caution, Kind
@@ -38,7 +38,7 @@ class About:
     margin: float = 0.1
     confidence: float = 0.95
     link: LinkFacts = field(default_factory=LinkFacts)
-    described: Mapping[str, TestbedFacts] = field(default_factory=dict)
+    described: Mapping[str, Described] = field(default_factory=dict)
     command: str = ""
     source: str = ""
     """The manifest's text; empty where a pattern says all."""
