@@ -18,7 +18,7 @@ from twinbed.importing.study import About
 from twinbed.importing.survey import Survey
 from twinbed.model.run import Level, level_text
 
-MOST_LINES = 20
+MOST_LINES = 10
 MOST_KEPT = 1000
 """Files that study.json names with what was wrong; of more it has the number."""
 

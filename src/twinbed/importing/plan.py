@@ -159,7 +159,7 @@ def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[Any, ...]:
 def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], found: Plan) -> Iterator[Candidate]:
     """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
     seen: dict[tuple[str, ...], Candidate] = {}
-    for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), natural(one.looked.path))):
+    for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), *_nearest(one.looked.path))):
         kind = formats.get(each.looked.format)
         measures = kind is not None and bool(kind.rate or kind.work)
         place = () if measures else (each.assigned.replicate or "",)
@@ -171,6 +171,11 @@ def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format],
         else:
             seen[key] = each
             yield each
+
+
+def _nearest(path: str) -> tuple[int, Any]:
+    """What lies deeper, as in ``backup/``, is the copy."""
+    return (path.count("/"), natural(path))
 
 
 def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan) -> Iterator[Made]:
