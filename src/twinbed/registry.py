@@ -9,17 +9,17 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.capture import capture
+from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.owping import owping
 from twinbed.formats.perf_data import perf_data
 from twinbed.formats.perf_script import perf_script
+from twinbed.formats.ping import ping
+from twinbed.formats.powstream import powstream
 from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.trace_cmd import trace_cmd
-from twinbed.formats.iperf3 import iperf3_json, iperf3_text
-from twinbed.formats.irtt_json import irtt_json
-from twinbed.formats.owping import owping
-from twinbed.formats.ping import ping
-from twinbed.formats.powstream import powstream
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets

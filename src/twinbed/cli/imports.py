@@ -82,7 +82,7 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
             raise _conflicts(found.plan.conflicts)
         assert output is not None
         _known_testbeds(about, found.plan.testbeds(), study)
-        kept = {"files": data["files"], "not_read": data["not_read"]}
+        kept = {key: data[key] for key in ("files", "formats", "not_read")}
         written = build(
             folder, output, found.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
         )

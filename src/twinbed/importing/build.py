@@ -119,20 +119,21 @@ def _batch(
     link: bool,
 ) -> list[Record]:
     """Some runs, kept by the disk before any of them has its name."""
-    unfinished: list[tuple[Path, Record]] = []
+    unfinished: list[Path] = []
+    made: list[Record] = []
     try:
         with disk_full_is_clear(target.path):
             for run in runs:
-                below = target.begin(run.id)
-                unfinished.append((below, _run(folder, below, run, about, places[run.id], link)))
+                unfinished.append(target.begin(run.id))
+                made.append(_run(folder, unfinished[-1], run, about, places[run.id], link))
             os.sync()
-            for below, made in unfinished:
-                below.rename(target.runs / made.id)
+            for below, record_of in zip(unfinished, made, strict=True):
+                below.rename(target.runs / record_of.id)
     except BaseException:
-        for below, _ in unfinished:
+        for below in unfinished:
             target.discard(below)
         raise
-    return [made for _, made in unfinished]
+    return made
 
 
 def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, int], link: bool) -> Record:

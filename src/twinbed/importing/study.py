@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import twinbed
-from twinbed.importing.manifest import LinkFacts, Described
+from twinbed.importing.manifest import Described, LinkFacts
 from twinbed.importing.names import level_key, shown
 from twinbed.importing.plan import Made
 from twinbed.model.caution import Caution, Kind
@@ -158,7 +158,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
     testbeds = list(dict.fromkeys([*(name for name in given if name in named), *named]))
     kept = before.get("reference") if about.reference is None and not about.testbeds else None
     reference, reason = (kept, before["reference_reason"]) if kept in testbeds else about.reference_of(testbeds)
-    levels: dict[str, dict[str, Level]] = {"testbed": {name: name for name in testbeds}}
+    levels: dict[str, dict[str, Level]] = {"testbed": {json.dumps(name): name for name in testbeds}}
     for each in records:
         for name, level in each.levels.items():
             levels.setdefault(name, {})[json.dumps(level)] = level
@@ -171,7 +171,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
         "reference": reference,
         "reference_reason": reason,
         "factors": {
-            name: list(found) if name == "testbed" else sorted(found.values(), key=level_key) for name, found in levels.items()
+            name: testbeds if name == "testbed" else sorted(found.values(), key=level_key) for name, found in levels.items()
         },
         "exclude": [],
         "replicates": max(Counter(each.cell for each in records).values()),

@@ -17,6 +17,11 @@ def commands(outline: Outline) -> Sequence[str]:
     return [str(each) for each in _import(outline).get("commands", ())]
 
 
+def measured_by(outline: Outline) -> Sequence[str]:
+    """The formats of the files; none of a study that was run."""
+    return [str(each) for each in _import(outline).get("formats", {}) if each != "unknown"]
+
+
 def imported(outline: Outline) -> Iterator[str]:
     """A section of the page; nothing for a study that was run."""
     about = _import(outline)
