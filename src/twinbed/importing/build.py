@@ -16,13 +16,15 @@ from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.look import Looked, opened
 from twinbed.importing.names import shown
 from twinbed.importing.plan import Made
-from twinbed.importing.study import About, artifact, order, passport, record, study
+from twinbed.importing.study import KIND, About, artifact, order, passport, record, study
 from twinbed.lab.folder import Folder, disk_full_is_clear
 from twinbed.model.record import Record
 
 BATCH = 1000
 """Runs that are written before the disk is told to keep them."""
 _BLOCK = 2**27
+_INTERRUPTED = {".lock", "runs", ".study.json.partial"}
+"""What an import that was ended before it wrote its study has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +43,19 @@ def before(results: Path) -> tuple[dict[str, Any], list[Record]]:
 
     Raises ImportRefused where it holds what no import made, or what cannot be read.
     """
-    file = results / "study.json"
-    if not file.is_file():
-        if results.is_dir() and any(results.iterdir()):
-            raise ImportRefused(f"{results} is not empty, and no results", advice="name a new folder with -o")
+    if not results.is_dir():
         return {}, []
+    file = results / "study.json"
+    if not file.is_file() and not {path.name for path in results.iterdir()} <= _INTERRUPTED:
+        raise ImportRefused(f"{results} is not empty, and no results", advice="name a new folder with -o")
     try:
-        data = json.loads(file.read_bytes())
-        if not isinstance(data, dict) or "import" not in data:
-            raise ImportRefused(f"{results} holds a study that was run here", advice="name another folder with -o")
+        data = json.loads(file.read_bytes()) if file.is_file() else {}
         records = [Record.from_json(json.loads(run.read_bytes())) for run in sorted((results / "runs").glob("[!.]*/run.json"))]
+        ours = (not data or "import" in data) and all(each.settings["testbed"]["kind"] == KIND for each in records)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ImportRefused(f"{results} cannot be read: {error}", advice="name a new folder with -o") from error
+    if not ours:
+        raise ImportRefused(f"{results} holds a study that was run here", advice="name another folder with -o")
     return data, records
 
 
