@@ -103,7 +103,7 @@ def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: di
     from twinbed.importing.manifest import LinkFacts, read_passport
     from twinbed.importing.study import About
     from twinbed.importing.survey import Request
-    from twinbed.model.units import QuantityError, parse_rate, parse_share
+    from twinbed.model.units import parse_rate, parse_share
 
     manifest = options["manifest"]
     given = [bool(options["patterns"] or options["regexes"]), manifest is not None, options["layout"] is not None]
@@ -117,11 +117,9 @@ def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: di
         passport = read_passport(_text(options["passport"], "--passport"), str(options["passport"]))
         for name, each in passport.items():
             facts[name] = facts[name].model_copy(update={"facts": each.facts}) if name in facts else each
-    try:
-        rate = parse_rate(options["link_rate"]) if options["link_rate"] is not None else None
-        margin, confidence = parse_share(options["margin"]), parse_share(options["confidence"])
-    except QuantityError as error:
-        raise ImportRefused(str(error)) from error
+    rate = _quantity("--link-rate", options["link_rate"], parse_rate) if options["link_rate"] is not None else None
+    margin = _quantity("--margin", options["margin"], parse_share)
+    confidence = _quantity("--confidence", options["confidence"], parse_share)
     if not 0 < margin < 1 or not 0.5 <= confidence < 1:
         raise ImportRefused("--margin is between 0 and 100 %, --confidence from 50 % to below 100 %")
     names = [name.strip() for name in options["testbeds"].split(",") if name.strip()] or list(described)
@@ -138,6 +136,16 @@ def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: di
     )
     without = [path for path in (output, manifest, options["passport"]) if path is not None]
     return Request(folder, assigner, limited, options["number_replicates"], options["most_files"], without), about
+
+
+def _quantity(option: str, text: str, parsed: Callable[[object], Any]) -> Any:
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.model.units import QuantityError
+
+    try:
+        return parsed(text)
+    except QuantityError as error:
+        raise ImportRefused(f"{option}: {error}") from error
 
 
 def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequence[str]], Any] | None, bool, Manifest | None]:
