@@ -120,6 +120,8 @@ def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: di
     rate = _quantity("--link-rate", options["link_rate"], parse_rate) if options["link_rate"] is not None else None
     margin = _quantity("--margin", options["margin"], parse_share)
     confidence = _quantity("--confidence", options["confidence"], parse_share)
+    if rate == 0:
+        raise ImportRefused("--link-rate is above 0", advice="leave it out where it is not known")
     if not 0 < margin < 1 or not 0.5 <= confidence < 1:
         raise ImportRefused("--margin is between 0 and 100 %, --confidence from 50 % to below 100 %")
     names = [name.strip() for name in options["testbeds"].split(",") if name.strip()] or list(described)
