@@ -1,9 +1,9 @@
 """Was a run contended?  A detector that is told only what its machine measured, trained and tested on separate runs.
 
-A run is contended where its own rate, and the mean rate at its N made monotone over N, are both at least ``drop`` below the mean
-at the least N; it is free of contention where neither is.  Where they disagree it is the noise of one rate that decides, or it
-cannot be told: such runs are neither, are counted as ``unclear``, and are not trained on. ``drop`` is less than matters
-(``fallen``), so that a run may be told before.
+A run is contended where its own rate, and the mean rate at its N made monotone over N, are both at least ``drop`` below the
+mean at the least N; it is free of contention where neither is.  Where they disagree the noise of one rate would decide: such
+runs are neither, are counted as ``unclear``, and are not trained on. ``drop`` is less than matters (``fallen``), so that a run
+may be told before.
 
 Runs are split by replicate, so that no test run was made beside a training run of its replicate.  Means that kinds of training
 runs follow from are of training runs alone; those of test runs, and what the rate has lost at an N, of all.
@@ -104,9 +104,11 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
     trained, judged = kinds(runs, drop, first), kinds(runs, drop)
     for name, part, found in (("training", first, trained), ("test", second, judged)):
         if not found.contended[part].any():
-            raise ValueError(f"no {name} run is contended: none has lost {drop * 100:g} % of its rate")
+            raise ValueError(
+                f"no {name} run is contended: none of an N whose mean rate has lost {drop * 100:g} % has lost it too"
+            )
         if not found.free[part].any():
-            raise ValueError(f"every {name} run is contended: there is nothing to tell apart")
+            raise ValueError(f"no {name} run is free of contention: there is nothing to tell apart")
     nearest = min(n[first & trained.contended])
     detector = train(
         Training(

@@ -2,7 +2,7 @@
 
 Columns are divided by their spread among runs of one N, so that what stands out of that spread counts, whatever its unit.  The
 ridge, and whether metrics are taken as they are or as logarithms, are those under which runs left out, a replicate at a time,
-are told apart best: the runs of the other kind from those of the hardest (the nearest to them), by the area under the ROC curve.
+are told apart best: runs of the other kind from the hardest (those to be told first), by the area under the ROC curve.
 
 It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed: the conformal quantile of such runs'
 scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer

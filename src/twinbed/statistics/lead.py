@@ -1,7 +1,8 @@
 """How early a detector alarms: the share of runs that alarm at each N, beside what their rate has lost there.
 
 Shares have Clopper and Pearson's intervals (Biometrika 26, 1934): runs of one N are of different replicates, and taken as
-independent.  Runs of several N together are no more spread than runs of one, so that their interval is not too narrow.
+independent.  Runs of several N together are no more spread than runs of one, so that their interval is not too narrow.  More
+contention is taken never to make alarms rarer, so the N that most runs alarm from is read off shares made monotone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from scipy.special import betaincinv
 
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.isotonic import isotonic
 
 MOST = 0.5
 
@@ -48,7 +50,7 @@ class AtN:
 class Lead:
     steps: tuple[AtN, ...]
     alarmed: int | None
-    """The least N from which on more than half of the test runs at each N alarm; None where none is."""
+    """The least N at which more than half of the test runs alarm, shares made monotone over N; None where none is."""
     fallen: int | None
     """The least N at which the rate has fallen by what matters; None where none is."""
     before: Share | None
@@ -58,13 +60,9 @@ class Lead:
 
 def lead(steps: Sequence[AtN], drop: float, fallen: float) -> Lead:
     """Of tested N, in their order."""
-    alarmed = None
-    for step in reversed(steps):
-        if step.alarms is None:
-            continue
-        if step.alarms.value <= MOST:
-            break
-        alarmed = step.n
+    tested = [(step.n, step.alarms) for step in steps if step.alarms is not None]
+    monotone = isotonic([alarms.value for _, alarms in tested], [float(alarms.of) for _, alarms in tested])
+    alarmed = next((n for (n, _), share in zip(tested, monotone, strict=True) if share > MOST), None)
     there = [step.alarms for step in steps if drop <= step.lost < fallen and step.alarms is not None]
     before = Share(sum(each.count for each in there), sum(each.of for each in there)) if there else None
     return Lead(tuple(steps), alarmed, next((step.n for step in steps if step.lost >= fallen), None), before)

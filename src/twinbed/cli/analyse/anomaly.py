@@ -30,7 +30,7 @@ def command(
     per_pair: bool,
     host: str | None,
     direction: str | None,
-    style: str,
+    style: str | None,
     table: str,
     output: Path | None,
 ) -> int:
