@@ -32,7 +32,7 @@ def sentences(found: Contention) -> Iterator[str]:
 def quality(found: Contention, told: Told) -> str:
     """How well they are told."""
     interval = "" if told.interval is None else f" ({told.interval.low:.3f} to {told.interval.high:.3f})"
-    unclear = f"; {told.unclear} more are neither for sure" if told.unclear else ""
+    unclear = f"; {told.unclear} more {'is' if told.unclear == 1 else 'are'} neither for sure" if told.unclear else ""
     return (
         f"told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in"
         f" {rough(told.detected)} of contended runs (at least {share(found.drop)} slower) and in {rough(told.false_alarms)} of"
@@ -53,7 +53,7 @@ def _from(found: Contention, told: Told) -> str:
         else f"the rate has fallen by {fell} from {told.fallen_from} on"
     )
     if told.alarms_from is None:
-        return f"at no number of {one}s do most runs alarm from there on" + ("" if told.fallen_from is None else f"; {fallen}")
+        return f"at no number of {one}s do most runs alarm" + ("" if told.fallen_from is None else f"; {fallen}")
     alarms = f"most runs alarm from {told.alarms_from} {one}{'' if told.alarms_from == 1 else 's'} on"
     if told.fallen_from is None:
         return f"{alarms}; nowhere has the rate fallen by {fell}"

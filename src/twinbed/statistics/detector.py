@@ -63,7 +63,7 @@ class Training:
 
 
 def train(runs: Training, false_alarms: float) -> Detector:
-    """Raises ValueError where all runs of one kind are of one replicate, or only one run is of the other kind."""
+    """Raises ValueError where all runs of one kind are of one replicate, or fewer than two are not to alarm in."""
     bare = np.full(runs.machine.shape[1], math.nan)
     least = runs.machine.min(axis=0)
     floors = [bare, np.where(least > 0, least, math.nan)] if (least > 0).any() else [bare]
@@ -79,7 +79,7 @@ def train(runs: Training, false_alarms: float) -> Detector:
         if found > best:
             best, chosen = found, (floor, rows, ridge, spread, np.sort(scores[told & runs.no]))
     if chosen is None:
-        raise ValueError("the training runs of a kind are all of one replicate: nothing can be set aside for the threshold")
+        raise ValueError("too few training runs of one kind, or all of one replicate: none can be set aside for the threshold")
     floor, rows, ridge, spread, kept = chosen
     return Detector(_fitted(runs, rows, runs.yes | runs.no, ridge, spread), floor, _threshold(kept, false_alarms))
 
