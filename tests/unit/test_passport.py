@@ -63,7 +63,9 @@ def test_two_results_and_what_their_runs_were_told(tmp_path: Path, capsys: pytes
     assert (row["kind"], row["fact"], row["left"], row["right"]) == ("measurement", "workload.seconds", ["0.0"], ["9.0"])
     assert run(["passport", one, f"{other}:physical"]) == 0
     text = capsys.readouterr().out
-    assert "physical: 1 differ, " in text and "the workload itself was not the same" in text
+    assert f"B: {other}:physical\nA and B: 1 differ, " in text
+    assert "the workload itself was not the same" in text
+    assert text.rstrip().endswith("settings: workload.seconds  0.0  9.0")
     assert run(["passport", one, other, "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith("between,and,kind,place,fact,left,right,varies,why\n")
 

@@ -100,10 +100,11 @@ def _text(found: Result) -> Iterator[str]:
     from twinbed.cli.output import as_text
 
     summary = found.tables["summary"][0]
-    left, right = _short(summary["left"]), _short(summary["right"])
-    yield (
-        f"{left} and {right}: {summary['differ']} differ, {summary['same']} the same, {summary['unknown']} known of one alone"
-    )
+    left, right = summary["left"], summary["right"]
+    title = f"{left} and {right}"
+    if left == right or max(len(left), len(right)) > _LONGEST // 2:
+        title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
+    yield (f"{title}: {summary['differ']} differ, {summary['same']} the same, {summary['unknown']} known of one alone")
     rows = found.tables["differences"]
     for kind in dict.fromkeys(row["kind"] for row in rows):
         of_kind = [row for row in rows if row["kind"] == kind]
