@@ -135,6 +135,7 @@ def test_a_value_below_all_trained_on_is_taken_as_the_least() -> None:
     [
         (study(1, contention=False), "no training run is contended"),
         (study(1, contention=True, replicates=3), "3 replicates"),
+        (Runs([1, 2] * 4, [0, 0, 1, 1, 2, 2, 3, 3], [0.0, 1.0] * 4, np.zeros((8, 1))), "the mean rate at N = 1 is 0"),
     ],
 )
 def test_what_cannot_be_trained_is_an_error(runs: Runs, message: str) -> None:

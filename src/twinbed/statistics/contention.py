@@ -74,12 +74,16 @@ class Detection:
 
 
 def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
-    """``of`` are the runs that means are taken over, by default all: of every N that has one, the least too. A run whose N has
-    none is neither."""
+    """``of`` are the runs that means are taken over, by default all. A run whose N has none of them is neither.
+
+    Raises ValueError where the mean at the least N is not above 0.
+    """
     n, rate = np.asarray(runs.n), np.asarray(runs.rate, dtype=np.float64)
     of = np.ones(len(n), dtype=np.bool_) if of is None else of
     tested = np.unique(n[of]).tolist()
     means = [float(rate[of & (n == each)].mean()) for each in tested]
+    if means[0] <= 0:
+        raise ValueError(f"the mean rate at N = {tested[0]} is {means[0]:g}: no share of it can be lost")
     weights = [float((of & (n == each)).sum()) for each in tested]
     lost = {each: 1 - mean / means[0] for each, mean in zip(tested, isotonic(means, weights, increasing=False), strict=True)}
     own = 1 - rate / means[0] >= drop
