@@ -58,7 +58,9 @@ likelihood ratio, which knows how the metrics were planted, tells at exactly {10
 no detector can exceed it.
 - *Studies that lead*: most test runs alarm at a smaller number than the rate has fallen by 10 % at. Where the \
 machine turns with the rate, three metrics that are each 1.33 standard deviations away are all there is at 14 pairs. \
-With half of four replicates as test runs, most of them are two of two. *No detector*: too few runs of one kind.
+With half of four replicates as test runs, most of them are two of two. *No detector*: too few runs of one kind. Where \
+the rate itself varies by 5 %, the means of few replicates put 14 pairs on the wrong side of 5 or 10 % in some \
+studies, and no detector mends that.
 
 {table}
 """

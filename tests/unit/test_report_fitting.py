@@ -258,8 +258,8 @@ def test_what_a_detector_is_worth_in_words() -> None:
     quality, timely = sentences(contention(TOLD))
     assert quality == (
         "Told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in 75 % of"
-        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area under its"
-        " ROC curve is 0.940 (0.800 to 0.980)."
+        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area under"
+        " its ROC curve is 0.940 (0.800 to 0.980)."
     )
     assert timely == (
         "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. Where the rate has"
@@ -267,7 +267,7 @@ def test_what_a_detector_is_worth_in_words() -> None:
     )
     too_coarse = replace(TOLD, alarms_from=16, before=None, steps=[TOLD.steps[0], TOLD.steps[2]])
     assert list(sentences(contention(too_coarse)))[1] == (
-        "Most runs alarm from 16 pairs on; the rate has fallen by 10 % from 16 on: not shown to alarm before. At no tested"
+        "Most runs alarm from 16 pairs on; the rate has fallen by 10 % from 16 on: most do not alarm before. At no tested"
         " number has the rate lost 5 % to 10 %: it goes from 0 % at 1 to 20 % at 16, so how early it alarms needs numbers"
         " between them."
     )

@@ -15,9 +15,9 @@ from twinbed.report.plots import MUTED, WIDTH, Spec, panels
 from twinbed.report.words import metric_name
 
 WIDE = WIDTH + 60
-NEAR = 0.06
+NEAR = 0.05
 """Of the axis: how far apart numbers of turns must be to be written at one height."""
-LEVELS = (1.16, 1.34, 1.52)
+LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
 """Above the curves, whose greatest is 1."""
 
 
@@ -55,7 +55,7 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
     upper = {**y, "scale": {"domain": [0, 1]}, "axis": {"title": "smoothed, scaled", "values": [0, 0.5, 1], "titlePadding": 8}}
     lower = {
         **y,
-        "scale": {"domain": [-1.05, 1.6], "nice": False},
+        "scale": {"domain": [-1.05, 1.92], "nice": False},
         "axis": {"title": "second difference, scaled", "values": [-1, 0, 1], "titlePadding": 8},
     }
     shape: Spec = {
@@ -89,7 +89,7 @@ def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
     ]
     size = {"width": WIDE}
     first = {**size, "height": HEIGHT - 40, "layer": _drawn(smoothed, above, upper, colour, dash)}
-    return panels([first, {**size, "height": HEIGHT, "layer": second}])
+    return panels([first, {**size, "height": HEIGHT + 30, "layer": second}])
 
 
 def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, dash: Spec) -> list[Spec]:

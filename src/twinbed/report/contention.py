@@ -60,7 +60,7 @@ def _from(found: Contention, told: Told) -> str:
     steps = sum(told.alarms_from <= step.n < told.fallen_from for step in told.steps)
     if steps:
         return f"{alarms}; {fallen}, {steps} tested number{'' if steps == 1 else 's'} later"
-    return f"{alarms}; {fallen}: not shown to alarm before"
+    return f"{alarms}; {fallen}: most do not alarm before"
 
 
 def _before(found: Contention, told: Told) -> str:
