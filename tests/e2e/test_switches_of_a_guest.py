@@ -87,7 +87,7 @@ def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
         found = {(item.subject, item.setting): item.found for item in applied}
         assert found["p.server", "vlan"] == [trunk.vlan(topology)]
 
-        capture = machines[MACHINE].start(["tcpdump", "-i", trunk.CABLE, "-n", "-e", "-l", "-Z", "root"])
+        capture = machines[MACHINE].start(["tcpdump", "-i", trunk.cable_of(0), "-n", "-e", "-l", "-Z", "root"])
         capture.says(b"listening on", 10.0)
         server = hosts["server"].start(["iperf3", "-s", "-1", "-p", "5000", "--forceflush"])
         server.says(b"listening", 10.0)

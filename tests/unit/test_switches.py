@@ -102,18 +102,18 @@ def test_a_bridge_with_vlans_has_none_by_default() -> None:
 def test_what_a_trunk_is(how: dict[str, Any], vlan: int | None, mtu: int, port: Port) -> None:
     """VXLAN over IPv4 adds 50 bytes to an IP packet of a host (RFC 7348, section 5); GRE with a key 42."""
     topology = Topology.model_validate(how)
-    assert (trunk.vlan(topology), trunk.mtu(topology), trunk.port(topology)) == (vlan, mtu, port)
-    first, second = trunk.tunnel(topology, MACHINE), trunk.tunnel(topology, MACHINE2)
+    assert (trunk.vlan(topology), trunk.mtu(topology), trunk.port(topology, 0, MACHINE)) == (vlan, mtu, port)
+    first, second = trunk.tunnel(topology, 0, MACHINE), trunk.tunnel(topology, 0, MACHINE2)
     assert (first is None) == (second is None) == (topology.trunk in ("plain", "vlan"))
     if first and second:
         assert (first.local, first.remote, first.local_mac) == (second.remote, second.local, second.remote_mac)
 
 
 def test_the_cable_and_a_tunnel_of_the_kernel() -> None:
-    assert trunk.cable(1550, 4711) == (
+    assert trunk.cable(0, 1550, 4711) == (
         "link add trunk0 mtu 1550 type veth peer name trunk0 mtu 1550 netns 4711\nlink set trunk0 up\n"
     )
-    end = trunk.Tunnel("vxlan", 2)
+    end = trunk.Tunnel("vxlan", 2, 0)
     assert trunk.address("trunk0", end, 1550) == (
         "link set trunk0 mtu 1550\naddr add 10.79.0.2/30 dev trunk0\nlink set trunk0 up\n"
     )
@@ -121,7 +121,7 @@ def test_the_cable_and_a_tunnel_of_the_kernel() -> None:
         "link add tunnel0 mtu 1500 type vxlan id 79 local 10.79.0.2 remote 10.79.0.1 dev trunk0 dstport 4789\n"
         "link set tunnel0 up\n"
     )
-    assert trunk.tunnel_device(trunk.Tunnel("gre", 1), 1500) == (
+    assert trunk.tunnel_device(trunk.Tunnel("gre", 1, 0), 1500) == (
         "link add tunnel0 mtu 1500 type gretap local 10.79.0.1 remote 10.79.0.2 dev trunk0 key 79\nlink set tunnel0 up\n"
     )
 
@@ -210,9 +210,9 @@ def test_a_switch_that_is_not_as_asked_disagrees() -> None:
 
 
 def test_options_of_a_tunnel_that_are_not_as_asked_disagree() -> None:
-    port, asked = Port("tunnel0", "switch0"), trunk.options(trunk.Tunnel("gre", 1))
+    port, asked = Port("tunnel0", "switch0"), trunk.options(trunk.Tunnel("gre", 1, 0))
     assert all(item.agrees for item in openvswitch.applied_options(port, asked, found_with()))
-    other = trunk.options(trunk.Tunnel("gre", 2))
+    other = trunk.options(trunk.Tunnel("gre", 2, 0))
     wrong = openvswitch.applied_options(port, other, found_with())
     assert {item.setting for item in wrong if not item.agrees} == {"local_ip", "remote_ip"}
 
@@ -236,7 +236,7 @@ def test_vlans_of_a_bridge() -> None:
 def test_a_gre_device_of_the_kernel() -> None:
     details = {"remote": "10.79.0.2", "local": "10.79.0.1", "ikey": "0.0.0.79", "okey": "0.0.0.79"}
     device = Device("tunnel0", "gretap", "switch0", 1500, True, True, "", (), details)
-    end = trunk.Tunnel("gre", 1)
+    end = trunk.Tunnel("gre", 1, 0)
     assert all(item.agrees for item in trunk.applied_tunnel_device(end, 1500, [device]))
     assert not any(item.agrees for item in trunk.applied_tunnel_device(end, 1500, []))
 
