@@ -66,7 +66,7 @@ def test_every_client_goes_by_its_own_machines_trunk(
     topology = Topology(pairs=4, switch=switch, trunk=kind, vlan=vlan, client_machines=3)
     with bed_of(site(), topology) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
-        assert MACHINES == set(bed.hosts) - {name for pair in topology.names() for name in pair}
+        assert set(bed.hosts) - {name for pair in topology.names() for name in pair} == MACHINES
         (caution,) = [each for each in bed.cautions if each.kind == Kind.STAND_IN]
         assert caution.detail == "machine, machine2, machine3 and machine4 are network namespaces of one machine"
         ports = {target.name: set(target.interfaces) for target in bed.targets if target.captures}
@@ -174,7 +174,12 @@ SABOTAGED: Mapping[str, tuple[str, str, Callable[[pytest.MonkeyPatch], None], st
         altered(trunk, "cable", "trunk1 mtu 1500 type", "trunk1 mtu 1400 type"),
         "machine3.trunk1: mtu should be 1500 ",
     ),
-    "tag": (NETDEV, "vlan", altered(openvswitch, "join", "trunks=77", "trunks=78"), "machine4.trunk2: tagged_vlan should be 77 "),
+    "tag": (
+        NETDEV,
+        "vlan",
+        altered(openvswitch, "join", "trunks=77", "trunks=78"),
+        "machine4.trunk2: tagged_vlan should be 77 ",
+    ),
 }
 
 

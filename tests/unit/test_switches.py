@@ -17,6 +17,7 @@ from twinbed.links import abilities as able
 from twinbed.links import bridge, openvswitch, trunk
 from twinbed.links.abilities import Ability, abilities, every, needed
 from twinbed.links.device import Device
+from twinbed.links.layout import layout
 from twinbed.links.openvswitch import Carried, Found, OpenVSwitch, Unfit
 from twinbed.links.ports import Port
 from twinbed.model.hostsettings import HostSettings
@@ -124,6 +125,26 @@ def test_the_cable_and_a_tunnel_of_the_kernel() -> None:
     assert trunk.tunnel_device(trunk.Tunnel("gre", 1, 0), 1500) == (
         "link add tunnel0 mtu 1500 type gretap local 10.79.0.1 remote 10.79.0.2 dev trunk0 key 79\nlink set tunnel0 up\n"
     )
+
+
+@pytest.mark.parametrize("kind", ["gre", "vxlan"])
+def test_trunks_are_told_apart_by_all_that_they_have(kind: str) -> None:
+    """A kernel refuses a second VXLAN of one identifier and port ("A VXLAN device with the specified VNI already exists")."""
+    plan = layout(Topology(pairs=80, trunk=kind, client_machines=80))
+    ends = [
+        end
+        for number, machines in enumerate(plan.trunks)
+        for machine in machines
+        if (end := trunk.tunnel(Topology(trunk=kind), number, machine)) is not None
+    ]
+    assert len(ends) == 160
+    assert len({end.local for end in ends}) == len({end.local_mac for end in ends}) == 160
+    for what in ("key", "device", "cable"):
+        assert len({getattr(end, what) for end in ends}) == 80, what
+    assert all(len(name) < 16 for end in ends for name in (end.device, end.cable)), "IFNAMSIZ of linux/if.h"
+    assert all(first.remote == second.local for first, second in zip(ends[::2], ends[1::2], strict=True))
+    last = ends[-1]
+    assert (last.local, last.local_mac, last.key) == ("10.79.79.2", "02:00:0a:4f:4f:02", 158)
 
 
 # ---- answers

@@ -96,7 +96,8 @@ class Fabric:
         """A NIC of this machine, at the other end of whose link the host is."""
         if nic.machine != MACHINE:
             raise HostError(
-                f"{nic.host}: with a trunk its switch is on {nic.machine}, which has no NICs: give clients of {MACHINE} the uplink"
+                f"{nic.host}: with a trunk its switch is on {nic.machine}, which has no NICs: give the uplink to clients of"
+                f" {MACHINE}"
             )
         lend(lab, uplink, nic.port)
         self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", KIND)

@@ -1,8 +1,8 @@
 """What joins the switches of two machines: a cable between them, and on it plain frames, tagged ones, or a tunnel.  Pure.
 
-The cable of trunk t is a veth pair, trunk<t> at either end.  A tunnel's ends are 10.79.t.1 at the clients' machine and 10.79.t.2
-at the servers'; the cable then carries packets that are longer by the
-tunnel's headers, so that what hosts send need not be shorter.  Only ``trunk: vlan`` tags what is on the cable; elsewhere frames
+The cable of trunk t is a veth pair, trunk<t> at either end.  A tunnel's ends are 10.79.t.1 at the clients' machine and
+10.79.t.2 at the servers'; the cable then carries packets that are longer by the tunnel's headers, so that what hosts send need
+not be shorter.  Only ``trunk: vlan`` tags what is on the cable; elsewhere frames
 of the hosts' VLAN go without a tag.
 
 Headers: RFC 7348 (VXLAN), RFC 2784 and RFC 2890 (GRE with a key), IEEE 802.1Q.
@@ -20,7 +20,7 @@ from twinbed.model.plugin import MACHINE2, Applied
 from twinbed.model.topology import Topology
 
 KEY = 79
-"""GRE's key, and VXLAN's network identifier, of the first trunk; each has its own, as a kernel takes one VXLAN of an identifier."""
+"""GRE's key, and VXLAN's network identifier, of the first trunk. Each has its own: a kernel refuses a second VXLAN of one."""
 VXLAN_PORT = 4789
 DEFAULT_VLAN = 77
 _IPV4, _UDP, _VXLAN, _GRE_WITH_KEY, _ETHERNET = 20, 8, 8, 8, 14

@@ -80,7 +80,7 @@ class Link(BaseModel):
 
 
 class Topology(BaseModel):
-    """``pairs`` client/server pairs: on one switch, on two that share an uplink, on several machines, or with routers between."""
+    """``pairs`` client/server pairs: on one switch, two that share an uplink, several machines, or with routers between."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -44,9 +44,7 @@ def wanted(settings: MinimegaSettings, topology: Topology) -> list[Wanted]:
     for client, server in topology.names():
         for name, card in ((client, settings.card("client")), (server, settings.card("server"))):
             (nic,) = plan.nics[name]
-            guests.append(
-                Wanted(name, nic.address, nic.mac, card if settings.type == "kvm" else None, nodes.get(nic.machine))
-            )
+            guests.append(Wanted(name, nic.address, nic.mac, card if settings.type == "kvm" else None, nodes.get(nic.machine)))
     return guests
 
 

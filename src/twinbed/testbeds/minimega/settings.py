@@ -41,8 +41,8 @@ class MinimegaSettings(HostSettings):
     bridge: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,14}$", description="bridge; null: minimega's own")
     nodes: Sequence[str] = Field(
         (),
-        description="nodes of the cluster: clients run on the first and, with a trunk, servers on the second; further clients on"
-        " the third and on, where they are spread over several machines",
+        description="nodes of the cluster: clients run on the first and, with a trunk, servers on the second; with"
+        " client_machines, clients on the third and on too",
     )
     control: Literal["auto", "virtio-serial", "cc"] = Field(
         "auto",

@@ -45,8 +45,8 @@ def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
         found.append(f"trunk: {topology.trunk}: joins {several} nodes: name them in the testbed's nodes")
     if topology.trunk in ("gre", "vxlan") and topology.client_machines > 1:
         found.append(
-            f"client_machines: {topology.client_machines} with trunk: {topology.trunk}: minimega tunnels between every two nodes,"
-            " and spanning tree decides which carry frames; use trunk: plain or vlan, with the nodes' bridges joined"
+            f"client_machines: {topology.client_machines} with trunk: {topology.trunk}: minimega tunnels between every two"
+            " nodes, and spanning tree decides which carry frames; use trunk: plain or vlan, with the nodes' bridges joined"
         )
     return found
 
