@@ -29,9 +29,10 @@ MACHINES = {MACHINE, MACHINE2, "machine3", "machine4"}
 
 
 @contextlib.contextmanager
-def bed_of(site: Site, topology: Topology) -> Iterator[Bed]:
-    driver = PLUGINS.drivers["container"]
-    with driver.up(driver.params(), topology, site) as bed:
+def bed_of(site: Site, topology: Topology, driver: str = "container", **settings: object) -> Iterator[Bed]:
+    plugin = PLUGINS.drivers[driver]
+    with plugin.up(plugin.params(**settings), topology, site) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
         yield bed
 
 
@@ -65,7 +66,6 @@ def test_every_client_goes_by_its_own_machines_trunk(
 ) -> None:
     topology = Topology(pairs=4, switch=switch, trunk=kind, vlan=vlan, client_machines=3)
     with bed_of(site(), topology) as bed:
-        assert [item for item in bed.applied if not item.agrees] == []
         assert set(bed.hosts) - {name for pair in topology.names() for name in pair} == MACHINES
         (caution,) = [each for each in bed.cautions if each.kind == Kind.STAND_IN]
         assert caution.detail == "machine, machine2, machine3 and machine4 are network namespaces of one machine"
@@ -98,10 +98,21 @@ def test_every_client_goes_by_its_own_machines_trunk(
 def test_a_machine_for_every_client(kind: str, site: Callable[..., Site], leaves_nothing: None) -> None:
     topology = Topology(pairs=8, trunk=kind, client_machines=8)
     with bed_of(site(), topology) as bed:
-        assert [item for item in bed.applied if not item.agrees] == []
         assert len(layout(topology).machines) == len(set(bed.hosts)) - 16 == 9
         for client, server in topology.names():
             assert sent(bed, client, server) > 0
+
+
+def test_guests_on_the_servers_machine_and_containers_on_the_others(site: Callable[..., Site], leaves_nothing: None) -> None:
+    topology = Topology(pairs=2, trunk="vxlan", client_machines=2)
+    kinds = {"client": {"driver": "container"}, "server": {"driver": "qemu", "nic": "virtio-net-pci"}}
+    with bed_of(site(), topology, "mixed", **kinds) as bed:
+        said = {(item.subject, item.setting): item.found for item in bed.applied}
+        assert (said["p.client2", "kind"], said["p.server2", "kind"]) == ("veth", "tun")
+        for number, (client, server) in enumerate(topology.names()):
+            before = carried(bed)[f"trunk{number}"]
+            received = sent(bed, client, server)
+            assert carried(bed)[f"trunk{number}"] - before > received > 0
 
 
 def one_run(switch: str, kind: str, more: str = "", workload: str = "kind: http, duration: 1s, max_requests: 50") -> Run:
