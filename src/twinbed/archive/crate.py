@@ -33,6 +33,7 @@ _ABOUT = {
     CITATION: "How to cite these results",
     FROZEN: "Says that the tables are to be taken as they are, since the artifacts were left out",
 }
+Facts = Mapping[tuple[str, str], Sequence[str]]
 _PACKAGES = "image"
 """The place of passports that has the versions of the image's packages."""
 
@@ -54,9 +55,7 @@ class About:
     title: str | None = None
 
 
-def crate(
-    store: Store, facts: Mapping[tuple[str, str], Sequence[str]], found: Sequence[Member], about: About, version: str
-) -> str:
+def crate(store: Store, facts: Facts, found: Sequence[Member], about: About, version: str) -> str:
     """``ro-crate-metadata.json``. ``facts`` maps (place, fact) to its values over all runs."""
     programs = _programs(facts, version)
     times = [record.started_s for record in store.records]
@@ -102,7 +101,7 @@ def _description(store: Store) -> str:
     return f"{len(store.records)} runs of the testbeds {testbeds}, held against {outline.reference}; made by twinbed."
 
 
-def _programs(facts: Mapping[tuple[str, str], Sequence[str]], version: str) -> list[dict[str, Any]]:
+def _programs(facts: Facts, version: str) -> list[dict[str, Any]]:
     """twinbed, kernels, QEMU, and the packages that were measured with."""
     found = {"twinbed": {version}}
     for (place, fact), values in sorted(facts.items()):
@@ -116,10 +115,9 @@ def _programs(facts: Mapping[tuple[str, str], Sequence[str]], version: str) -> l
             "@id": f"#software-{name.replace(' ', '-')}",
             "@type": "SoftwareApplication",
             "name": name,
-            "version": " | ".join(sorted(versions)),
+            "version": versions,
         }
-        for name, versions in found.items()
-        if versions
+        for name, versions in ((name, " | ".join(sorted(known))) for name, known in found.items() if known)
     ]
 
 

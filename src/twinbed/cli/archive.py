@@ -13,9 +13,7 @@ from twinbed.cli import exit as codes
 @click.command(name="archive")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file. Default: RESULTS.zip beside them.")
-@click.option(
-    "--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts, from which all else can be rebuilt."
-)
+@click.option("--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts: all else can be made of them.")
 @click.option("--author", "authors", multiple=True, metavar="NAME", help="Who made them; may be given more than once.")
 @click.option("--title", metavar="TEXT", help="Of the results. Default: the study's name.")
 @click.option("--license", "licence", metavar="SPDX", help="Under which they may be used, such as CC-BY-4.0.")
