@@ -258,8 +258,8 @@ def test_what_a_detector_is_worth_in_words() -> None:
     quality, timely = sentences(contention(TOLD))
     assert quality == (
         "Told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in 75 % of"
-        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area under"
-        " its ROC curve is 0.940 (0.800 to 0.980)."
+        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area"
+        " under its ROC curve is 0.940 (0.800 to 0.980)."
     )
     assert timely == (
         "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. Where the rate has"
