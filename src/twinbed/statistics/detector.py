@@ -7,6 +7,8 @@ are told apart best: runs of the other kind from the hardest (those to be told f
 It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed: the conformal quantile of such runs'
 scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer
 than 1/false_alarms - 1 runs have no such quantile: then it is Student's prediction bound for one more, or the greatest if more.
+Models that score them have seen a replicate less, and the ridge is chosen on the same runs: benchmarks/contention.py has what
+that comes to.
 """
 
 from __future__ import annotations
