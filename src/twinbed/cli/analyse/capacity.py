@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import options, table_text, write
 from twinbed.model.capacity import Capacities, tables
@@ -65,7 +66,7 @@ def command(
         per_pair=per_pair,
         confidence=confidence,
     )
-    columns = None if source.is_dir() else [over, *by]
+    columns = None if is_results(source) else [over, *by]
     found = capacity.analyse(read_frame(source, response, columns, host=host, direction=direction), params)
     result = Result(analysis="capacity", cautions=tuple(found.cautions), tables=tables(found))
     write(result, source, style, table, _text(found, result), output, lambda: _page(found))

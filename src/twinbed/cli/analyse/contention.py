@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import options, table_text, write
 from twinbed.model.contention import Contention, tables
@@ -56,7 +57,7 @@ def command(
     from twinbed import registry
     from twinbed.cli.extraction import extracted
 
-    if not source.is_dir():
+    if not is_results(source):
         raise TwinbedError(f"{source} is no results folder", advice="contention needs the machine's metrics of every run")
     contention = registry.analysis("contention")
     params = contention.params(
