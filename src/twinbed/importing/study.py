@@ -162,7 +162,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
     for each in records:
         for name, level in each.levels.items():
             levels.setdefault(name, {})[json.dumps(level)] = level
-    commands = list(dict.fromkeys([*before.get("import", {}).get("commands", []), about.command]))
+    commands = list(dict.fromkeys([*before.get("commands", []), about.command]))
     return {
         "format": FORMAT,
         "study": about.name,
@@ -183,7 +183,8 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
         "filename": "",
         "overrides": [],
         "source": "\n".join(filter(None, ["\n".join(commands), about.source])),
-        "import": {"commands": commands, **files},
+        "commands": commands,
+        "import": dict(files),
         "runs": [
             {
                 "id": each.id,

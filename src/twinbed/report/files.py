@@ -12,11 +12,6 @@ MOST_FILES = 50
 """Files that are named; the rest is a number."""
 
 
-def commands(outline: Outline) -> Sequence[str]:
-    """The commands that imported it; none of a study that was run."""
-    return [str(each) for each in _import(outline).get("commands", ())]
-
-
 def measured_by(outline: Outline) -> Sequence[str]:
     """The formats of the files; none of a study that was run."""
     return [str(each) for each in _import(outline).get("formats", {}) if each != "unknown"]

@@ -15,7 +15,7 @@ from twinbed.model.result import Result
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline, Tables
 from twinbed.report.facts import Fact, applied, passports, shown
-from twinbed.report.files import commands, imported
+from twinbed.report.files import imported
 from twinbed.report.links import links
 from twinbed.report.quantities import duration, share
 from twinbed.report.words import cell_title
@@ -169,9 +169,10 @@ def _run(record: Record) -> str:
 def _repeat(tables: Tables) -> Iterator[str]:
     outline = tables.outline
     yield '<section id="repeat"><h2>Repeat it</h2>'
-    made = commands(outline) or [_run_command(outline)]
-    text = "\n".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
-    yield f"<pre><code>{escape(text)}</code></pre>"
+    made = outline.data.get("commands") or [_run_command(outline)]
+    commands = "
+".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
+    yield f"<pre><code>{escape(commands)}</code></pre>"
     items = (
         f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>"
         for name, value in _conditions(tables)
@@ -179,7 +180,7 @@ def _repeat(tables: Tables) -> Iterator[str]:
     )
     yield f"<dl>{''.join(items)}</dl>"
     if outline.source:
-        title = "What was imported" if commands(outline) else "The study file"
+        title = "What was imported" if "import" in outline.data else "The study file"
         yield f"<h3>{title}</h3><pre><code>{escape(outline.source)}</code></pre>"
     yield "</section>"
 
@@ -200,6 +201,9 @@ def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:
     yield "replicates", f"{until.least} to {until.most}, until decided" if until else outline.data.get("replicates")
     yield "reference", f"{outline.reference} ({reason})" if reason else outline.reference
     yield "margin, confidence", f"{share(outline.margin)}, {share(outline.confidence)}"
+    for source in outline.data.get("sources") or ():
+        names = ", ".join(old if old == new else f"{old} as {new}" for old, new in source["testbeds"].items())
+        yield f"from {source['name']}", f"{source['runs']} runs of {names}"
     yield "twinbed", ", ".join(sorted({record.twinbed for record in tables.records}))
     if times:
         first, last = (f"{datetime.fromtimestamp(time, UTC):%F %H:%M}" for time in (min(times), max(times)))
