@@ -8,7 +8,9 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.wrk import wrk, wrk2
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -54,6 +56,11 @@ class Plugins:
 FORMATS: Sequence[Format] = (
     iperf3_json,
     iperf3_text,
+    ab_text,
+    ab_csv,
+    ab_tsv,
+    wrk,
+    wrk2,
 )
 
 PLUGINS = Plugins(
