@@ -20,6 +20,9 @@ from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
+from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.wrk import wrk, wrk2
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -76,6 +79,11 @@ FORMATS: Sequence[Format] = (
     irtt_json,
     owping,
     powstream,
+    ab_text,
+    ab_csv,
+    ab_tsv,
+    wrk,
+    wrk2,
 )
 
 PLUGINS = Plugins(

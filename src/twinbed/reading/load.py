@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from twinbed.model.format import Flaw
+from twinbed.model.format import Flaw, FormatError, Reading
 from twinbed.model.metric import Value
 
 MOST = 1e18
@@ -15,7 +17,12 @@ SHOWN = 80
 """Characters of a line in a message."""
 DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
 """A plain decimal number, as C's own locale prints it."""
+MOST_FLAWS = 20
+"""Lines that may be left out of a report before it is none."""
+_LINE = re.compile(r"\bline ([0-9]+): ")
 _DECIMAL = re.compile(rf"{DECIMAL}(?:[eE][+-]?[0-9]{{1,3}})?")
+
+Report = TypeVar("Report")
 
 
 def number(value: object) -> float | None:
@@ -66,3 +73,53 @@ def whole_lines(text: str) -> tuple[list[str], list[Flaw]]:
     if last.rstrip()[-1:] in "0123456789.,-":
         return lines, [Flaw(f"the last line is cut: {last.strip()[:SHOWN]!r}", len(lines) + 1)]
     return [*lines, last], []
+
+
+def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 1) -> tuple[Report, list[Flaw]]:
+    """What a reader of whole reports makes of lines, without those that it cannot read. ``first``: the first one's number.
+
+    Raises FormatError where it makes nothing of them."""
+    left = [(first + index, line) for index, line in enumerate(lines)]
+    flaws: list[Flaw] = []
+    while True:
+        try:
+            return parse("".join(f"{line}\n" for _, line in left).encode()), flaws
+        except ValueError as error:
+            found = _LINE.search(str(error))
+            at = int(found[1]) - 1 if found is not None else -1
+            if found is None or not 0 <= at < len(left) or len(flaws) >= MOST_FLAWS:
+                raise FormatError(str(error)) from None
+            line, text = left.pop(at)
+            flaws.append(Flaw(f"{str(error)[found.end() :]}: {text.strip()[:SHOWN]!r}", line))
+
+
+def runs(lines: Sequence[str], begins: re.Pattern[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """The number of the first line, and the lines, of each run in a text; what is before the first one is of it."""
+    starts = [index for index, line in enumerate(lines) if begins.match(line)][1:]
+    for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
+        yield start + 1, lines[start:end]
+
+
+def each_read(
+    parts: Iterator[tuple[int, Sequence[str]]],
+    read: Callable[[int, Sequence[str], Sequence[Flaw]], Reading],
+    cut: Sequence[Flaw],
+) -> Sequence[Reading]:
+    """The measurements of a text's runs; of one that cannot be read, the reason is a flaw of the one before or after it.
+    ``cut``: what is wrong with the last one's end. Raises FormatError where none can be read."""
+    found: list[Reading] = []
+    waiting: list[Flaw] = []
+    listed = list(parts)
+    for index, (first, lines) in enumerate(listed):
+        try:
+            one = read(first, lines, cut if index == len(listed) - 1 else ())
+        except FormatError as error:
+            waiting.append(Flaw(error.reason, error.line or first))
+            if index == len(listed) - 1 and not found:
+                raise
+            continue
+        found.append(replace(one, flaws=[*waiting, *one.flaws]))
+        waiting = []
+    if waiting:
+        found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *waiting])
+    return found

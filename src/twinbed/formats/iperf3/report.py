@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from twinbed.formats.iperf3.documents import Document, documents
 from twinbed.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
 from twinbed.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, reading
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.load import head_text, number, plain
 
 _MARKS = (
@@ -23,7 +25,7 @@ _KERNEL = re.compile(r"(\S+) \S+ (\S+)")
 class Iperf3Json:
     name = "iperf3-json"
     summary = "iperf3's JSON (-J, --json-stream), of a client or a server"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = "received_bytes"
     rate = "goodput"
 
@@ -43,12 +45,8 @@ class Iperf3Json:
         if not found:
             raise FormatError("holds no measurement of iperf3: " + ("; ".join(map(str, idle)) or "there is no document of its"))
         if idle:
-            found[-1] = Reading(**{**_fields(found[-1]), "flaws": [*found[-1].flaws, *idle]})
+            found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *idle])
         return found
-
-
-def _fields(one: Reading) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in Reading.__slots__}
 
 
 def _nothing(document: Document) -> Iterator[Flaw]:

@@ -1,4 +1,4 @@
-"""Format ``iperf3-text``: what iperf3 prints for people, of clients and servers, with -V, -f, --timestamps, --get-server-output."""
+"""Format ``iperf3-text``: what iperf3 prints for people, with -V, -f, --timestamps and --get-server-output."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from twinbed.formats.iperf3.rows import PART, row
 from twinbed.formats.iperf3.run import Run
 from twinbed.formats.iperf3.way import METRICS
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.load import DECIMAL, SHOWN, head_text, number, whole_lines
 
 _HEADING = re.compile(r"\[ ID\](?:\[Role\])? Interval {2,}Transfer {2,}(?:Bitrate|Bandwidth)")
@@ -22,8 +23,8 @@ _NOTHING = re.compile(
         (
             r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams)",
             r"- - - - |-{10}|\s*Cookie: |\s+TCP MSS: |Control connection MSS |(?:snd|rcv)_tcp_congestion |CPU Utilization: ",
-            r"iperf 3\.[0-9]|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) \S+ \S+ |Time: |Starting Test: |Test Complete\. |Target Bitrate: ",
-            r"Reverse mode, |\w{3} \w{3} +[0-9]+ [0-9:]{8} [0-9]{4} *$",
+            r"iperf 3\.[0-9]|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) \S+ \S+ |Time: |Starting Test: |Test Complete\. ",
+            r"Target Bitrate: |Reverse mode, |\w{3} \w{3} +[0-9]+ [0-9:]{8} [0-9]{4} *$",
         )
     )
 )
@@ -43,7 +44,7 @@ _TIME = re.compile(r"Time: (.*)")
 class Iperf3Text:
     name = "iperf3-text"
     summary = "iperf3's output for people, of a client or a server"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = "received_bytes"
     rate = "goodput"
 
