@@ -9,6 +9,7 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.netperf import netperf
 from twinbed.formats.owping import owping
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
@@ -54,7 +55,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream)
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf)
 
 PLUGINS = Plugins(
     drivers={
