@@ -13,6 +13,7 @@ from twinbed.formats.netperf import netperf
 from twinbed.formats.owping import owping
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
+from twinbed.formats.sockperf import sockperf
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -55,7 +56,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf)
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf)
 
 PLUGINS = Plugins(
     drivers={
