@@ -8,6 +8,7 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.flent import flent
 from twinbed.formats.irtt_json import irtt_json
 from twinbed.formats.netperf import netperf
 from twinbed.formats.owping import owping
@@ -56,7 +57,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf)
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf, flent)
 
 PLUGINS = Plugins(
     drivers={

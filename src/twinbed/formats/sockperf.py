@@ -2,8 +2,8 @@
 
 Ping-pong and under-load tests give round-trip times.  What sockperf calls latency is half a round trip and is doubled here;
 with ``--full-rtt`` it prints round trips.  Times are in seconds, of messages that were answered, within the valid duration.
-Throughput tests give what was sent, not what arrived; sockperf's MBps and Mbps have a mega of 2^20, so the rate in bit/s is from messages
-and their size where it is printed.
+Throughput tests give what was sent, not what arrived; sockperf's MBps and Mbps have a mega of 2^20, so the rate in bit/s is
+from messages and their size where it is printed.
 
 Several servers in one test have each a host of its own, ``server0`` and on; the run as a whole then has no value.
 """
