@@ -10,7 +10,9 @@ from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.capture import capture
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.flent import flent
 from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.netperf import netperf
 from twinbed.formats.owping import owping
 from twinbed.formats.perf_data import perf_data
 from twinbed.formats.perf_script import perf_script
@@ -23,6 +25,7 @@ from twinbed.formats.trace_cmd import trace_cmd
 from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
 from twinbed.formats.wrk import wrk, wrk2
+from twinbed.formats.sockperf import sockperf
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -85,6 +88,7 @@ FORMATS: Sequence[Format] = (
     wrk,
     wrk2,
 )
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf, flent)
 
 PLUGINS = Plugins(
     drivers={

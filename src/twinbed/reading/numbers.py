@@ -1,9 +1,9 @@
-"""Numbers as tools print them: read if they are plain and finite, else None; nothing is guessed."""
+"""Numbers as tools print them: read if they are plain, else None; nothing is guessed."""
 
 from __future__ import annotations
 
+import csv
 import json
-import math
 import re
 from typing import Any
 
@@ -12,14 +12,16 @@ from twinbed.model.format import FormatError
 _REAL = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 """What a column of 64 bits holds."""
+_MOST = 1e30
+"""Beyond this nothing is measured; and products with a unit's factor stay finite."""
 
 
 def real(text: str) -> float | None:
-    """With a decimal point, never a comma. None for words, infinities, and what no binary64 is."""
+    """With a decimal point, never a comma. None for words, infinities and numbers that nothing measures."""
     if not _REAL.fullmatch(text):
         return None
     number = float(text)
-    return number if math.isfinite(number) else None
+    return number if abs(number) < _MOST else None
 
 
 def whole(text: str) -> int | None:
@@ -28,14 +30,10 @@ def whole(text: str) -> int | None:
 
 
 def plain(value: object) -> float | None:
-    """A number of a JSON document; None for anything else, and for what no binary64 is."""
+    """A number of a JSON document; None for anything else, and as ``real``."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    return float(value) if abs(value) < _MOST else None
 
 
 def count(value: object) -> int | None:
@@ -52,3 +50,11 @@ def document(text: str | bytes) -> Any:
         raise FormatError(f"is not JSON: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"is not JSON: {error}") from None
+
+
+def cells(line: str, delimiter: str = ",") -> list[str]:
+    """A line of CSV, taken apart; empty where it cannot be."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
