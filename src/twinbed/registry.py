@@ -9,12 +9,14 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.capture import capture
+from twinbed.formats.mpstat_json import mpstat_json
 from twinbed.formats.perf_data import perf_data
 from twinbed.formats.perf_script import perf_script
 from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.vmstat import vmstat
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -65,6 +67,8 @@ FORMATS: Sequence[Format] = (
     perf_script,
     trace_cmd,
     sysdig,
+    vmstat,
+    mpstat_json,
 )
 
 PLUGINS = Plugins(
