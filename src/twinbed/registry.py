@@ -18,14 +18,24 @@ from twinbed.formats.perf_data import perf_data
 from twinbed.formats.perf_script import perf_script
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
+from twinbed.formats.dmesg import dmesg
+from twinbed.formats.ethtool_features import ethtool_features
+from twinbed.formats.ethtool_statistics import ethtool_statistics
+from twinbed.formats.mpstat_json import mpstat_json
+from twinbed.formats.nstat import nstat
+from twinbed.formats.perf_data import perf_data
+from twinbed.formats.perf_script import perf_script
+from twinbed.formats.proc_snapshot import proc_snapshot
 from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
+from twinbed.formats.tc_statistics import tc_statistics
 from twinbed.formats.trace_cmd import trace_cmd
 from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
 from twinbed.formats.wrk import wrk, wrk2
 from twinbed.formats.sockperf import sockperf
+from twinbed.formats.vmstat import vmstat
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -87,6 +97,14 @@ FORMATS: Sequence[Format] = (
     ab_tsv,
     wrk,
     wrk2,
+    vmstat,
+    mpstat_json,
+    proc_snapshot,
+    ethtool_statistics,
+    ethtool_features,
+    nstat,
+    tc_statistics,
+    dmesg,
 )
 FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf, flent)
 

@@ -20,7 +20,7 @@ from twinbed.instruments.packets.metrics import COUNTED, EXCHANGES, MEASURED, ME
 from twinbed.instruments.packets.path import stream_values
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.model.metric import Value
+from twinbed.model.metric import Metric, Value
 
 _PCAP = tuple(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"))
 _PCAPNG = bytes.fromhex("0a0d0d0a")
@@ -35,7 +35,7 @@ class Capture:
 
     name = "capture"
     summary = "packets: pcap or pcapng of tcpdump, dumpcap and their like"
-    metrics = tuple(metric for metric in METRICS if metric.name in _GIVEN)
+    metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric.name in _GIVEN)
     work = ""
     rate = ""
 

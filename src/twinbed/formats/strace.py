@@ -1,7 +1,7 @@
-"""Format ``strace``: what strace prints call by call (``-f``, ``-t``, ``-tt``, ``-ttt``, ``-T``, ``-Y``), or a file of ``-ff``.
+"""Format ``strace``: calls one by one as strace prints them, with ``-f``, ``-ff``, ``-t`` to ``-ttt``, ``-T``, ``-Y``.
 
-Time in calls is there with ``-T``; without it it is null.  A file of ``-ff`` is one process; ``strace-log-merge`` makes one trace
-of several.  Of errors strace prints -1 and a name.  The summary below a trace (``-C``) is left out: it counts the same calls.
+Time in calls is there with ``-T``; without it, it is null.  A file of ``-ff`` is one process; ``strace-log-merge`` makes one
+trace of several.  Of errors strace prints -1 and a name.  The summary below a trace (``-C``) is left out: it counts the same.
 
 Source: strace(1).
 """

@@ -1,8 +1,8 @@
 """Format ``strace-summary``: the table that ``strace -c`` prints at the end, with the columns that it has (``-U``).
 
-Gives calls by kind and errors, and the table ``strace_summary`` (call, calls, errors, seconds, share_percent).  What its seconds
-are is not in it: CPU time in the kernel, or with ``-w`` time that passed; so they are no metric.  Several summaries in a file are
-several measurements.  A total that the rows contradict is a caution.
+Gives calls by kind and errors, and the table ``strace_summary`` (call, calls, errors, seconds, share_percent).  What its
+seconds are is not in the file: CPU time in the kernel, or with ``-w`` time that passed.  So they are no metric.  Several
+summaries in a file are several measurements.  A total that the rows contradict is a caution.
 
 Source: strace(1).
 """
@@ -18,7 +18,7 @@ from typing import Any
 from twinbed.instruments.syscalls.metrics import KINDS, METRICS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.model.metric import Value
+from twinbed.model.metric import Metric, Value
 from twinbed.reading.figures import count, real
 from twinbed.reading.system_calls import STRACE_LINE, most_lines
 
@@ -45,7 +45,7 @@ class StraceSummary:
 
     name = "strace-summary"
     summary = "system calls counted by strace -c"
-    metrics = tuple(
+    metrics: Sequence[Metric] = tuple(
         metric for metric in METRICS if metric.name.endswith("_calls") or metric.name in ("system_call_errors", "system_calls")
     )
     work = ""

@@ -1,16 +1,16 @@
-"""Numbers in tools' texts: read in full or not at all, and never a NaN, an infinity or more digits than a counter has."""
+"""Numbers in tools' texts: read in full or not at all, and never a NaN, an infinity or a number of hundreds of digits."""
 
 from __future__ import annotations
 
 import math
 import re
 
-_COUNT = re.compile(r"[0-9]{1,19}")
+_COUNT = re.compile(r"[0-9]{1,18}")
 _REAL = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{1,19})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def count(text: str) -> int | None:
-    """A whole number from 0 up, in ASCII digits; None where it is none."""
+    """A whole number from 0 up, in ASCII digits, of at most 64 bits with a sign; None where it is none."""
     return int(text) if _COUNT.fullmatch(text) else None
 
 

@@ -15,6 +15,7 @@ from twinbed.instruments.syscalls.metrics import METRICS
 from twinbed.instruments.syscalls.place import Place, Program
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +49,7 @@ _AS_SHOULD_BE = frozenset(
 """Why a line or record is no call, where nothing is wrong with it, or where it is counted as lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TraceFormat:
     """A format whose files the core reads. ``kind`` is the core's name for it."""
 
@@ -58,9 +59,9 @@ class TraceFormat:
     recognised: Callable[[bytes], bool]
     timed: Callable[[bytes], bool] = lambda head: True
     """Whether a file that begins so has the time of every call; where it has that of a few, their sum means nothing."""
-    metrics = METRICS
-    work = ""
-    rate = ""
+    metrics: Sequence[Metric] = METRICS
+    work: str = ""
+    rate: str = ""
 
     def recognises(self, head: bytes) -> bool:
         return self.recognised(head)
