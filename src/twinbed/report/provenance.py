@@ -170,8 +170,7 @@ def _repeat(tables: Tables) -> Iterator[str]:
     outline = tables.outline
     yield '<section id="repeat"><h2>Repeat it</h2>'
     made = outline.data.get("commands") or [_run_command(outline)]
-    commands = "
-".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
+    commands = "\n".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
     yield f"<pre><code>{escape(commands)}</code></pre>"
     items = (
         f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>"
