@@ -97,6 +97,8 @@ def look_at(
     return found
 
 
+_usual: list[str] = []
+"""The kind of the last file that was recognised."""
 _ground: list[tuple[str, Mapping[str, Format]]] = []
 """Of a reader process: the folder and the formats."""
 
@@ -166,10 +168,14 @@ def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, s
         return "", shown(str(error))
     if not head:
         return "", "is empty" if not file.path.stat().st_size else "cannot be decompressed"
-    found = [name for name, each in formats.items() if each.recognises(head)]
-    if len(found) > 1:
-        return "", f"is of several kinds by its content, {', '.join(found)}: say which in a manifest"
-    return (found[0], "") if found else ("", "is of no kind that is known")
+    # Files of a folder are mostly of one kind, and no two formats recognise the same file.
+    usual = _usual[0] if _usual and _usual[0] in formats else ""
+    if usual and formats[usual].recognises(head):
+        return usual, ""
+    found = next((name for name, each in formats.items() if name != usual and each.recognises(head)), "")
+    if found:
+        _usual[:] = [found]
+    return (found, "") if found else ("", "is of no kind that is known")
 
 
 def _piece(reading: Reading) -> Piece:
