@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.importing.assigned import ImportRefused
+from twinbed.importing.inflated import inflated
 from twinbed.importing.names import shown
 from twinbed.model.caution import Kind
 from twinbed.model.format import Format, FormatError, Reading
@@ -124,8 +125,9 @@ def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
                 return Looked(wish.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
             kind, reason = _kind(file, wish, formats)
-            if not kind:
-                return Looked(wish.path, digest, size, mtime, reason=reason)
+            reason = reason or inflated(file.path)
+            if reason:
+                return Looked(wish.path, digest, size, mtime, kind, reason=reason)
             try:
                 pieces = tuple(_piece(reading) for reading in formats[kind].read(file, wish.options))
             except FormatError as error:
