@@ -133,6 +133,8 @@ def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for one, piece in run.files:
         found[one.assigned.host or KIND].update(one.looked.pieces[piece].facts)
+        if one.assigned.facts:
+            found["layout"] = dict(one.assigned.facts)
     described = about.described.get(run.testbed)
     if described is not None and described.facts:
         found["described"] = dict(described.facts)

@@ -60,13 +60,16 @@ def survey(
         for path in paths
     ]
     looked = look_at(request.folder, wishes, formats, _sizes(entries), on_progress)
+    candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
+    passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
     found = plan(
-        [Candidate(assigned[each.path], each) for each in looked if each.path in assigned],
+        [each for each in candidates if each.looked.path not in passed],
         formats,
         number=request.number,
         have=request.have,
     )
     found.outcomes += [_ignored(each, unknown[each.path]) for each in looked if each.path in unknown]
+    found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in looked if each.path in passed]
     if isinstance(assigner, Listed):
         reasons = {each.path: each.reason for each in left}
         lacking = [path for path in assigner.rows if path not in assigned]
