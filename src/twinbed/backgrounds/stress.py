@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.model.metric import Layer, Metric, Value
 from twinbed.model.plugin import Command, Extracted, Ready
+from twinbed.model.room import PROGRAM_BYTES, ProgramNeed
 from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"
@@ -71,6 +72,11 @@ class StressParams(BaseModel):
 
     def estimate_seconds(self) -> float:
         return 0.2 if self.workers() else 0.0
+
+    def program_need(self) -> ProgramNeed:
+        """Memory workers are two processes each: one that works, and one that starts it again."""
+        processes = 1 + sum(self.workers().values()) + self.memory
+        return ProgramNeed(self.memory * self.memory_size + processes * PROGRAM_BYTES, processes + 1)
 
 
 class Stress:

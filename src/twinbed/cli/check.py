@@ -61,7 +61,8 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.lab import matrix, preflight
+    from twinbed.hosts.room import room
+    from twinbed.lab import fits, matrix, preflight
 
     if study_file:
         study = read_study(study_file, (), profile)
@@ -83,6 +84,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *preflight.network(beds),
             *preflight.programs(list(beside)),
             *preflight.backgrounds(loads),
+            *fits.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room()),
         ]
     elif profile is not None:
         raise click.UsageError("--profile is of a study: give STUDY too")
