@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "compare": Lazy("twinbed.cli.compare", "command", "The verdict on each testbed against the reference."),
     "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
     "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
+    "passport": Lazy("twinbed.cli.passport", "command", "What differs between two testbeds or results."),
     "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
     "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),
     "match": Lazy("twinbed.cli.match", "command", "Two captures of one path: loss, delay, splits, joins."),
