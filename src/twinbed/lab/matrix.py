@@ -248,8 +248,7 @@ def _run(plan: Any, bed: Bed, site: Site) -> None:
         servers = stage.start(plan.servers)
         for command in plan.warm_up:
             to_its_end(command, bed, site)
-        all_at_once(plan.clients, bed, site)
-        still_there(servers)
+        all_at_once(plan.clients, bed, site, servers)
         stage.stop(servers)
 
 
