@@ -1,4 +1,4 @@
-"""One pair of four loses its server: the others carry on to their end and keep what they made, and the run says which it was."""
+"""One pair of four loses its server: the others carry on to their end and keep what they made; the run says which it was."""
 
 from __future__ import annotations
 

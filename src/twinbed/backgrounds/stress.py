@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -86,6 +87,10 @@ class Stress:
     params = StressParams
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
     metrics = METRICS
+    # Without ``io``: sync(2) would have the whole machine write its caches.
+    trials: Mapping[str, StressParams] = MappingProxyType(
+        {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
+    )
 
     def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
         workers = params.workers()

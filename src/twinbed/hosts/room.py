@@ -1,7 +1,7 @@
 """What this machine has left for hosts: memory, processes, file descriptors, address space.
 
-Memory is what the kernel says can be had without swapping (proc(5), MemAvailable), or less where a control group of this process
-has a limit.  Of a group's use what the kernel would give up at once (inactive files) does not count.
+Memory is what the kernel says can be had without swapping (proc(5), MemAvailable), or less where a control group of this
+process has a limit.  Of a group's use, what the kernel would give up at once (inactive files) does not count.
 Processes and threads count alike.
 Source: proc(5), getrlimit(2), cgroups(7), the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
@@ -16,7 +16,10 @@ from pathlib import Path
 
 from twinbed.model.room import Room
 
-_MEMORY = (("memory.max", "memory.current", "inactive_file"), ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
+_MEMORY = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 """Limit, use, and what of the use can be given up: version 2, version 1."""
 
 
@@ -25,9 +28,9 @@ def room(system: Path = Path("/")) -> Room | None:
     a machine that could not carry it out."""
     if not (system / "proc/meminfo").exists():
         return None
-    memory = min(_memory(system), key=lambda found: found[0])
-    tasks = min(_tasks(system), key=lambda found: found[0], default=(None, ""))
-    return Room(*memory, *tasks, _limit(resource.RLIMIT_NOFILE, 1), _limit(resource.RLIMIT_AS, 0))
+    memory, memory_source = min(_memory(system))
+    tasks, tasks_source = min(_tasks(system), default=(None, ""))
+    return Room(memory, memory_source, tasks, tasks_source, _limit(resource.RLIMIT_NOFILE, 1), _limit(resource.RLIMIT_AS, 0))
 
 
 def allow_descriptors(needed: int) -> None:

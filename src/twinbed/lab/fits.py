@@ -12,7 +12,7 @@ from typing import Any
 
 from twinbed.design.room import Demand, Shortage, shortages
 from twinbed.links.layout import layout
-from twinbed.model.plugin import MACHINE, Check, Command, Target
+from twinbed.model.plugin import Check, Command, Target
 from twinbed.model.room import HostNeed, Need, ProgramNeed, Room
 from twinbed.model.run import Run, level_text
 
@@ -95,10 +95,7 @@ def checks(runs: Iterable[Run], plugins: Any, room: Room | None) -> list[Check]:
         for shortage in shortages(demand, run.topology.pairs, room):
             said = _said(run, shortage, demand.at(run.topology.pairs), room)
             found.setdefault((shortage.what, said, _mend(shortage)), []).append(_name(run))
-    return [
-        Check(f"{what}, {_cells(cells)}", False, said, mend)
-        for (what, said, mend), cells in found.items()
-    ]
+    return [Check(f"{what}, {_cells(cells)}", False, said, mend) for (what, said, mend), cells in found.items()]
 
 
 def descriptors(runs: Iterable[Run], plugins: Any) -> int:
