@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
     "compare": Lazy("twinbed.cli.compare", "command", "The verdict on each testbed against the reference."),
     "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
+    "merge": Lazy("twinbed.cli.merge", "command", "Several results as one study, testbeds side by side."),
     "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
     "passport": Lazy("twinbed.cli.passport", "command", "What differs between two testbeds or results."),
     "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
