@@ -52,7 +52,9 @@ def carry(
         reach = deciding.reach() if study.until else len(runs)
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
-        installed = _ready(study, runs, to_do, results) if to_do else None
+        installed = _ready(study, to_do, results) if to_do else None
+        # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
+        allow_descriptors(fits.descriptors(runs, registry.PLUGINS))
         with watcher(console, to_do, at_most=study.until is not None) as listener:
             ending = carry_out(
                 study,
@@ -72,7 +74,7 @@ def carry(
     return codes.SOME_FAILED if ending.failed or ending.left else codes.DONE
 
 
-def _ready(study: Study, runs: Sequence[Run], to_do: Sequence[Run], results: Path) -> Installed:
+def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     """Preflight, then the image, built where it is not there yet. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
     instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
@@ -100,8 +102,6 @@ def _ready(study: Study, runs: Sequence[Run], to_do: Sequence[Run], results: Pat
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
-    # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
-    allow_descriptors(fits.descriptors(runs, registry.PLUGINS))
     return Installed(probe_path(), find() or build())
 
 
