@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A results folder: of ``twinbed run``, ``twinbed import`` or ``twinbed merge``."""
+    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, or an archive of one."""
 
     def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Raises ``twinbed.TwinbedError`` where ``path`` is no results folder. ``on_progress`` is called with runs read and
         runs to read, when artifacts have to be: the first time, and after runs were added."""
+        from twinbed.archive.unpack import is_archive, opened
         from twinbed.store import Store
 
-        self.path = Path(path)
+        self.path = opened(Path(path)) if is_archive(Path(path)) else Path(path)
         self._on_progress = on_progress
         Store.open(self.path)
 
