@@ -86,7 +86,9 @@ def test_what_guests_run_is_within_their_memory() -> None:
     assert demand(with_it) == demand(without)
 
 
-@pytest.mark.parametrize("topology", ["kind: pairs", "kind: star", "trunk: vxlan", "routers: 3"])
+@pytest.mark.parametrize(
+    "topology", ["kind: pairs", "kind: star", "trunk: vxlan", "routers: 3", "trunk: plain, client_machines: 4"]
+)
 def test_what_a_run_takes_grows_by_the_same_with_every_pair(topology: str) -> None:
     """Counted for 80 pairs, and from one pair and two."""
     beside = "background: {kind: stress, cpu: 2, where: hosts}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from twinbed.design.room import Demand, Shortage, shortages
 from twinbed.links.layout import layout
-from twinbed.model.plugin import Check, Command, Target
+from twinbed.model.plugin import MACHINE, Check, Command, Target
 from twinbed.model.room import HostNeed, Need, ProgramNeed, Room
 from twinbed.model.run import Run, level_text
 
@@ -20,7 +20,7 @@ OWN_BYTES = 128 * 2**20
 """The controller, beyond what it has when it only plans, and the lab: 110 to 150 MB."""
 OWN_TASKS = 40
 CONTROLLER_DESCRIPTORS = 24
-"""Beside one for every host: 6, and up to 10 while hosts come up."""
+"""Beside one for every host and machine: 5, and up to 10 while hosts come up."""
 AGENT_DESCRIPTORS = 40
 """Beside three for every program on the machine, of which each host is one: 7, and up to 27 while hosts come up."""
 DESCRIPTORS_OF_A_PROGRAM = 3
@@ -52,6 +52,8 @@ class _Counting:
         plan = layout(topology)
         roles = {name: role for role, names in _names(topology).items() for name in names}
         programs: dict[str, list[ProgramNeed]] = {place: [] for place in (*plan.machines, *plan.nics)}
+        # An agent each.
+        programs[MACHINE] += [ProgramNeed()] * (len(plan.machines) - 1)
         servers, clients = self._workload(run)
         for name, role in roles.items():
             one = {"server": (servers, "server_need"), "client": (clients, "client_need")}.get(role)
@@ -152,7 +154,7 @@ def _sum(hosts: Mapping[str, HostNeed | None], programs: Mapping[str, list[Progr
         + sum(need.tasks for need in here.values())
         + sum(each.tasks for each in machines)
         + sum(each.tasks for name, need in here.items() if not need.own_memory for each in programs[name]),
-        controller_descriptors=CONTROLLER_DESCRIPTORS + len(hosts),
+        controller_descriptors=CONTROLLER_DESCRIPTORS + len(programs),
         agent_descriptors=AGENT_DESCRIPTORS + DESCRIPTORS_OF_A_PROGRAM * (len(here) + len(machines)),
         address_space_bytes=max((need.address_space_bytes for need in here.values()), default=0),
     )
