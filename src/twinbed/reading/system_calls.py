@@ -115,7 +115,7 @@ def _flaws(summary: _core.TraceSummary) -> Iterator[Flaw]:
 
 def some_line(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
     """Whether one of the first lines is a tracer's."""
-    return lambda head: any(pattern.match(line) for line in head.split(b"\n", _LINES)[:_LINES])
+    return lambda head: any(pattern.search(line) for line in head.split(b"\n", _LINES)[:_LINES])
 
 
 def most_lines(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
