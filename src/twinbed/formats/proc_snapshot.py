@@ -36,6 +36,8 @@ _BEGINS = re.compile(
 )
 _FIRST_LINES = 5
 """A word or the date may stand before the first source."""
+_PROBE = b"@ "
+"""What ``twinbed-probe counters`` writes has the same texts in it."""
 
 
 class ProcSnapshot:
@@ -48,7 +50,8 @@ class ProcSnapshot:
     rate = ""
 
     def recognises(self, head: bytes) -> bool:
-        return _BEGINS.search(b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])) is not None
+        first = b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])
+        return _BEGINS.search(first) is not None and not head.startswith(_PROBE)
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         found, flaws = sections(source.text())
