@@ -9,7 +9,10 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
+from twinbed.formats.h2load import h2load
+from twinbed.formats.hey import hey
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.siege import siege
 from twinbed.formats.wrk import wrk, wrk2
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
@@ -61,6 +64,9 @@ FORMATS: Sequence[Format] = (
     ab_tsv,
     wrk,
     wrk2,
+    hey,
+    siege,
+    h2load,
 )
 
 PLUGINS = Plugins(
