@@ -47,9 +47,8 @@ METRICS = (
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}
 _SCALES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_SIZES = {"B": 1.0, "KB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30, "TB": 2.0**40}
 _BEGINS = re.compile(r"starting benchmark\.\.\.")
-_FINISHED = re.compile(rf"finished in ({DECIMAL})(us|ms|s|m|h), ({DECIMAL}) req/s, ({DECIMAL})([KMGT]?B)/s\s*")
+_FINISHED = re.compile(rf"finished in ({DECIMAL})(us|ms|s|m|h), ({DECIMAL}) req/s, {DECIMAL}[KMGT]?B/s\s*")
 _RECOGNISED = re.compile(r"^(?:finished in \S+, \S+ req/s, |spawning thread #[0-9]+: [0-9]+ total client\(s\))", re.MULTILINE)
 _REQUESTS = re.compile(
     r"requests: ([0-9]+) total, ([0-9]+) started, ([0-9]+) done, ([0-9]+) succeeded, ([0-9]+) failed, ([0-9]+) errored,"
@@ -88,8 +87,8 @@ class H2load:
 
 class _Report:
     def __init__(self) -> None:
-        self.finished: tuple[float, float, float] | None = None
-        """Seconds, requests and bytes per second."""
+        self.finished: tuple[float, float] | None = None
+        """Seconds, and requests per second."""
         self.requests: Mapping[str, float] = {}
         self.statuses: Sequence[float] = ()
         self.traffic: tuple[float, float] | None = None
@@ -106,7 +105,7 @@ class _Report:
         """By the time taken or the rate, whichever has more digits."""
         if self.finished is None:
             return None
-        taken, rate, _ = self.finished
+        taken, rate = self.finished
         return finer_seconds(taken, self.resolution["time_taken"], self.requests["done"], rate, self._rate_step)
 
     def take(self, line: str, at: int) -> None:
@@ -115,10 +114,10 @@ class _Report:
 
     def _known(self, line: str) -> bool:
         if (found := _FINISHED.fullmatch(line)) is not None:
-            seconds, rate, size = number(found[1]), number(found[3]), number(found[4])
-            if seconds is None or rate is None or size is None:
+            seconds, rate = number(found[1]), number(found[3])
+            if seconds is None or rate is None:
                 return False
-            self.finished = seconds * _SCALES[found[2]], rate, size * _SIZES[found[5]]
+            self.finished = seconds * _SCALES[found[2]], rate
             self._rate_step = rounding(found[3])
             self.resolution["time_taken"] = rounding(found[1]) * _SCALES[found[2]]
         elif (found := _REQUESTS.fullmatch(line)) is not None:
@@ -148,17 +147,19 @@ class _Report:
         return True
 
     def _moments(self, stem: str, words: Sequence[str]) -> bool:
+        """All of a line or, where one is no time, none."""
         if len(words) != len(self._columns):
             return False
+        found: dict[str, tuple[float, float]] = {}
         for column, word in zip(self._columns, words, strict=True):
-            if stem + column not in UNITS:
-                continue
-            found = _TIME.fullmatch(word)
-            one = number(found[1]) if found is not None else None
-            if found is None or one is None:
-                return False
-            self.times[stem + column] = one * _SCALES[found[2]]
-            self.resolution[stem + column] = rounding(found[1]) * _SCALES[found[2]]
+            if stem + column in UNITS:
+                parts = _TIME.fullmatch(word)
+                one = number(parts[1]) if parts is not None else None
+                if parts is None or one is None:
+                    return False
+                found[stem + column] = one * _SCALES[parts[2]], rounding(parts[1]) * _SCALES[parts[2]]
+        self.times |= {name: time for name, (time, _) in found.items()}
+        self.resolution |= {name: step for name, (_, step) in found.items()}
         return True
 
 
@@ -196,7 +197,7 @@ def _contradictions(report: _Report) -> Iterator[Caution]:
 def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     told = report.requests
     answered = told["succeeded"] + told["failed"] - told["errored"]
-    taken, rate, speed = report.finished if report.finished is not None else (None, None, None)
+    taken, rate = report.finished if report.finished is not None else (None, None)
     seconds = report.seconds
     total, data = report.traffic if report.traffic is not None else (None, None)
     yield "requests", answered if answered >= 0 else None
@@ -204,7 +205,7 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     yield "goodput", 8 * data / seconds if data is not None and seconds and answered > 0 else None
     yield (
         "transfer_rate",
-        total / seconds if total is not None and seconds and answered > 0 else speed if answered > 0 else None,
+        total / seconds if total is not None and seconds and answered > 0 else None,
     )
     yield "time_taken", taken
     yield "transferred_bytes", total

@@ -45,7 +45,9 @@ _VERSION = re.compile(r"\*\* SIEGE ([0-9]\S*)")
 _ERROR = re.compile(r"\[(?:error|alert|warning|fatal)\] (.*)")
 _NOTHING = re.compile(r"\*\* Preparing |The server is now under siege|Lifting the server siege|[{}\s]*$|done\.$")
 _RECOGNISED = re.compile(
-    r'^(?:Transactions:\s+[0-9]+ hits\s*$|\{?\s*"transactions":\s+[0-9]+,\s*\n\s*"availability":)', re.MULTILINE
+    r"HTTP/[0-9.]+ [0-9]{3}\s+[0-9.]+ secs:\s+[0-9]+ bytes ==> |^(?:\*\* SIEGE [0-9]|Transactions:\s+[0-9]+ hits\s*$"
+    r'|\{?\s*"transactions":\s+[0-9]+,\s*\n\s*"availability":)',
+    re.MULTILINE,
 )
 
 
