@@ -14,6 +14,8 @@ from twinbed.formats.dmesg import dmesg
 from twinbed.formats.ethtool_features import ethtool_features
 from twinbed.formats.ethtool_statistics import ethtool_statistics
 from twinbed.formats.flent import flent
+from twinbed.formats.h2load import h2load
+from twinbed.formats.hey import hey
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
 from twinbed.formats.irtt_json import irtt_json
 from twinbed.formats.mpstat_json import mpstat_json
@@ -25,6 +27,7 @@ from twinbed.formats.perf_script import perf_script
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
 from twinbed.formats.proc_snapshot import proc_snapshot
+from twinbed.formats.siege import siege
 from twinbed.formats.sockperf import sockperf
 from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
@@ -105,6 +108,9 @@ FORMATS: Sequence[Format] = (
     netperf,
     sockperf,
     flent,
+    hey,
+    siege,
+    h2load,
 )
 
 PLUGINS = Plugins(
