@@ -15,6 +15,8 @@ from twinbed.formats.owping import owping
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
 from twinbed.formats.sockperf import sockperf
+from twinbed.formats.tcptrace_csv import tcptrace_csv
+from twinbed.formats.tcptrace_text import tcptrace_text
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -57,7 +59,7 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf, flent)
+FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf, flent, tcptrace_text, tcptrace_csv)
 
 PLUGINS = Plugins(
     drivers={
