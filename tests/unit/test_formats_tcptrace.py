@@ -1,4 +1,4 @@
-"""tcptrace's text and CSV of captures give the table ``flows`` that twinbed makes of the same captures, as far as they print."""
+"""tcptrace's text and CSV give the table ``flows`` that twinbed makes of the same captures, as far as they print."""
 
 from __future__ import annotations
 

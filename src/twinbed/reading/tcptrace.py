@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Cell = str | int | float | bool | None
 Row = dict[str, Cell]
 
-_SPELLINGS = {"sack_blks/ack": "sack_blks_per_ack", "#_": "", "(last)": "last", "-": "_", " ": "_"}
+_SPELLINGS = {" ": "_", "-": "_", "sack_blks/ack": "sack_blks_per_ack", "#_": "", "(last)": "last"}
 """tcptrace's -> ours, where lower case and underscores are not enough."""
 _DIRECTION = re.compile(r"_(?:a2b|b2a)$")
 _MILLISECONDS = re.compile(r"idletime_max|rtt_(?!samples|full_sz_smpls)\w+|\w+_retr_time")
