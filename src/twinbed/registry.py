@@ -17,6 +17,8 @@ from twinbed.formats.powstream import powstream
 from twinbed.formats.sockperf import sockperf
 from twinbed.formats.tcptrace_csv import tcptrace_csv
 from twinbed.formats.tcptrace_text import tcptrace_text
+from twinbed.formats.zeek_conn_json import zeek_conn_json
+from twinbed.formats.zeek_conn_tsv import zeek_conn_tsv
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -59,7 +61,19 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = (ping, irtt_json, owping, powstream, netperf, sockperf, flent, tcptrace_text, tcptrace_csv)
+FORMATS: Sequence[Format] = (
+    ping,
+    irtt_json,
+    owping,
+    powstream,
+    netperf,
+    sockperf,
+    flent,
+    tcptrace_text,
+    tcptrace_csv,
+    zeek_conn_tsv,
+    zeek_conn_json,
+)
 
 PLUGINS = Plugins(
     drivers={
