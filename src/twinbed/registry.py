@@ -9,6 +9,8 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.flent import flent
+from twinbed.formats.generic_csv import generic_csv
+from twinbed.formats.generic_json import generic_json
 from twinbed.formats.irtt_json import irtt_json
 from twinbed.formats.netperf import netperf
 from twinbed.formats.owping import owping
@@ -73,6 +75,8 @@ FORMATS: Sequence[Format] = (
     tcptrace_csv,
     zeek_conn_tsv,
     zeek_conn_json,
+    generic_csv,
+    generic_json,
 )
 
 PLUGINS = Plugins(

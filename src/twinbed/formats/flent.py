@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.model.metric import Value
+from twinbed.model.metric import Metric, Value
 from twinbed.reading.numbers import count, document, plain
 from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
@@ -87,7 +87,7 @@ class Flent:
 
     name = "flent"
     summary = "flent's data files (.flent.gz)"
-    metrics = (
+    metrics: Sequence[Metric] = (
         GOODPUT,
         *ROUND_TRIP,
         *(metric for metric in COUNTS if metric.name in ("probes_sent", "probes_received", "probe_loss")),

@@ -18,6 +18,7 @@ from twinbed.instruments.latency.metrics import METRICS
 from twinbed.instruments.latency.windows import LEAST
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.numbers import count, document, plain
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class IrttJson:
 
     name = "irtt-json"
     summary = "irtt's JSON, with every probe"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

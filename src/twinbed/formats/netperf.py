@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from twinbed.instruments.counters.metrics import METRICS as COUNTERS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.model.metric import Value
+from twinbed.model.metric import Metric, Value
 from twinbed.reading.numbers import cells, real
 from twinbed.workloads.http.metrics import METRICS as HTTP
 from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
@@ -100,7 +100,7 @@ class Netperf:
 
     name = "netperf"
     summary = "netperf's tables (TCP and UDP streams, request/response) and omni's -k and -o"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = "goodput"
 

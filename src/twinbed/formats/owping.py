@@ -21,6 +21,7 @@ from twinbed.instruments.latency import owamp
 from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.numbers import real, whole
 from twinbed.reading.oneway import METRICS, OneWay, direction, said
 
@@ -61,7 +62,7 @@ class Owping:
 
     name = "owping"
     summary = "owping's summary, packets (-v) or records (-R), one direction or both"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

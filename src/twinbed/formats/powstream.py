@@ -17,6 +17,7 @@ from typing import Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.numbers import real, whole
 from twinbed.reading.oneway import METRICS, OneWay, direction, said
 
@@ -54,7 +55,7 @@ class Powstream:
 
     name = "powstream"
     summary = "powstream's summaries, and owping -M: counts and a histogram of one-way delays"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

@@ -79,7 +79,7 @@ class Sockperf:
 
     name = "sockperf"
     summary = "sockperf's ping-pong, under-load and throughput tests"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

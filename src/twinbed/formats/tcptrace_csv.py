@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.numbers import whole
 from twinbed.reading.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 
@@ -23,7 +24,7 @@ class TcptraceCsv:
 
     name = "tcptrace-csv"
     summary = "tcptrace -l --csv"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

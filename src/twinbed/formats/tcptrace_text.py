@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.numbers import whole
 from twinbed.reading.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
 
@@ -43,7 +44,7 @@ class TcptraceText:
 
     name = "tcptrace-text"
     summary = "tcptrace -l"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

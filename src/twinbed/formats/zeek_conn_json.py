@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
 from twinbed.reading.numbers import count, document, plain
 
@@ -23,7 +24,7 @@ class ZeekConnJson:
 
     name = "zeek-conn-json"
     summary = "Zeek's conn.log, an object a line"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

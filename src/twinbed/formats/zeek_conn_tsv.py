@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
 from twinbed.reading.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
 from twinbed.reading.numbers import whole
 
@@ -32,7 +33,7 @@ class ZeekConnTsv:
 
     name = "zeek-conn-tsv"
     summary = "Zeek's conn.log, tab-separated"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 
