@@ -1,8 +1,8 @@
 """Tables of anybody's own making: CSV whose columns a manifest names. Never recognised by content.
 
 Options: ``columns`` (column -> metric), ``units``, ``facts``, ``rows`` (each, mean), ``delimiter``, ``decimal``, ``header``,
-``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns are numbered from 1.  An empty cell, NA,
-nan, null or - is missing; any other that is no number is a flaw with its line; means are over what there is.
+``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns are numbered from 1.  An empty cell,
+NA, nan, null or - is missing; any other that is no number is a flaw with its line; means are over what there is.
 """
 
 from __future__ import annotations
