@@ -8,17 +8,32 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.capture import capture
+from twinbed.formats.dmesg import dmesg
+from twinbed.formats.ethtool_features import ethtool_features
+from twinbed.formats.ethtool_statistics import ethtool_statistics
 from twinbed.formats.flent import flent
 from twinbed.formats.generic_csv import generic_csv
 from twinbed.formats.generic_json import generic_json
 from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.mpstat_json import mpstat_json
 from twinbed.formats.netperf import netperf
+from twinbed.formats.nstat import nstat
 from twinbed.formats.owping import owping
+from twinbed.formats.perf_data import perf_data
+from twinbed.formats.perf_script import perf_script
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
+from twinbed.formats.proc_snapshot import proc_snapshot
 from twinbed.formats.sockperf import sockperf
+from twinbed.formats.strace import strace
+from twinbed.formats.strace_summary import strace_summary
+from twinbed.formats.sysdig import sysdig
+from twinbed.formats.tc_statistics import tc_statistics
 from twinbed.formats.tcptrace_csv import tcptrace_csv
 from twinbed.formats.tcptrace_text import tcptrace_text
+from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.vmstat import vmstat
 from twinbed.formats.zeek_conn_json import zeek_conn_json
 from twinbed.formats.zeek_conn_tsv import zeek_conn_tsv
 from twinbed.instruments.counters import counters
@@ -77,6 +92,21 @@ FORMATS: Sequence[Format] = (
     zeek_conn_json,
     generic_csv,
     generic_json,
+    capture,
+    strace,
+    strace_summary,
+    perf_data,
+    perf_script,
+    trace_cmd,
+    sysdig,
+    vmstat,
+    mpstat_json,
+    proc_snapshot,
+    ethtool_statistics,
+    ethtool_features,
+    nstat,
+    tc_statistics,
+    dmesg,
 )
 
 PLUGINS = Plugins(
@@ -100,14 +130,14 @@ PLUGINS = Plugins(
 
 def analysis(name: str) -> Any:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
-    from twinbed.analyses import anomaly, capacity, contention
+    from twinbed.analyses import anomaly, capacity, contention, passport
     from twinbed.analyses.anova import anova
     from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
     from twinbed.analyses.regression import regression
 
     of_n = (capacity.analysis, contention.analysis, anomaly.analysis)
-    return {each.name: each for each in (compare, chain, anova, regression, *of_n)}[name]
+    return {each.name: each for each in (compare, chain, anova, regression, *of_n, passport.analysis)}[name]
 
 
 def catalogue() -> Catalogue:

@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
+from twinbed.reading.figures import real
 from twinbed.reading.manifested import Named, checked, is_missing, readings
-from twinbed.reading.numbers import real
 
 
 class CsvOptions(Named):

@@ -16,8 +16,9 @@ from pydantic import Field, field_validator
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
+from twinbed.reading.documents import document
+from twinbed.reading.figures import of_json, real
 from twinbed.reading.manifested import Named, checked, is_missing, readings
-from twinbed.reading.numbers import document, plain, real
 
 _STEP = re.compile(r'(?:^|\.)([^.\[\]"]+)|\[(\d{1,9})\]|\["([^"]+)"\]')
 _NOWHERE = object()
@@ -128,7 +129,7 @@ def _number(item: Any, path: str, line: int | None, flaws: list[Flaw]) -> float 
     found = _at(item, path)
     if found is None or (isinstance(found, str) and is_missing(found)):
         return None
-    number = real(found.strip()) if isinstance(found, str) else plain(found)
+    number = real(found.strip()) if isinstance(found, str) else of_json(found)
     if number is None:
         said = "leads nowhere" if found is _NOWHERE else f"leads to no number: {str(found)[:40]}"
         flaws.append(Flaw(f"{path} {said}", line))
@@ -139,7 +140,7 @@ def _fact(item: Any, path: str) -> str | int | float | bool | None:
     found = _at(item, path)
     if isinstance(found, str):
         return found.encode(errors="replace").decode()[:200]
-    return found if isinstance(found, bool) else plain(found)
+    return found if isinstance(found, bool) else of_json(found)
 
 
 generic_json = GenericJson()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.numbers import real, whole
+from twinbed.reading.figures import count, real
 from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _line(run: _Run, number: int, line: str) -> None:
 
 
 def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
-    sequence = whole(found[3].rstrip(":"))
+    sequence = count(found[3].rstrip(":"))
     if sequence is None or sequence >= _WRAP:
         run.flaws.append(Flaw(f"no sequence number: {found[3][:40]}", number))
         return

@@ -18,7 +18,7 @@ from typing import Any
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.numbers import real, whole
+from twinbed.reading.figures import count, real
 from twinbed.reading.oneway import METRICS, OneWay, direction, said
 
 _START = re.compile(rb"^SUMMARY\t\d+\.\d+\s*$\s*^SID\t", re.MULTILINE)
@@ -44,7 +44,7 @@ class _Block:
 
     def count(self, name: str) -> int | None:
         text = self.said.get(name)
-        found = None if text is None else whole(text)
+        found = None if text is None else count(text)
         if text is not None and found is None:
             self.flaws.append(Flaw(f"{name} is no count: {text[:40]}", self.lines[name]))
         return found

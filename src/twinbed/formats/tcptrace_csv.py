@@ -12,7 +12,7 @@ from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.numbers import whole
+from twinbed.reading.figures import count
 from twinbed.reading.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 
 _START = re.compile(rb"^[ \t]*conn_#[ \t]*,[ \t]*host_a[ \t]*,", re.MULTILINE)
@@ -79,7 +79,7 @@ def _cells(name: str, text: str) -> Row:
     if name in ("host_a", "host_b"):
         return {name: address(text)}
     if name in ("port_a", "port_b"):
-        port = whole(text)
+        port = count(text)
         if port is None or port > 65535:
             raise ValueError(text)
         return {name: port}

@@ -17,7 +17,7 @@ from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.numbers import whole
+from twinbed.reading.figures import count
 from twinbed.reading.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
 
 _START = re.compile(rb"^Ostermann's tcptrace\b|^TCP connection \d+:\s*$", re.MULTILINE)
@@ -90,7 +90,7 @@ def _about(found: _Found, name: str, text: str) -> None:
         host, _, port = text.rpartition(":")
         row |= {f"host_{side}": address(host), f"port_{side}": None}
         if port.isdecimal():
-            number = whole(port)
+            number = count(port)
             if number is None or number > 65535:
                 raise ValueError(text)
             row[f"port_{side}"] = number
@@ -110,10 +110,10 @@ def _about(found: _Found, name: str, text: str) -> None:
         hours, minutes, seconds, microseconds = (int(part) for part in parts.groups())
         row["elapsed_time"] = hours * 3600 + minutes * 60 + seconds + microseconds / 1e6
     elif name == "total packets":
-        count = whole(text)
-        if count is None:
+        packets = count(text)
+        if packets is None:
             raise ValueError(text)
-        row["total_packets"] = count
+        row["total_packets"] = packets
 
 
 def _statistic(found: _Found, number: int, both: re.Match[str]) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
 from twinbed.reading.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
-from twinbed.reading.numbers import count, document, plain
+from twinbed.reading.documents import document
+from twinbed.reading.figures import count_of_json, of_json
 
 _START = re.compile(rb'\A\s*\{[^\n]*"id\.orig_h"\s*:[^\n]*"conn_state"\s*:')
 
@@ -71,14 +72,14 @@ def _time(value: object) -> int | None:
     """Zeek writes microseconds: a binary fraction is rounded to them."""
     if isinstance(value, str):
         return nanoseconds(value)
-    seconds = plain(value)
+    seconds = of_json(value)
     return int(round(Decimal(seconds), 6) * 10**9) if seconds is not None and 0 <= seconds < 1e10 else None
 
 
 def _cell(kind: str, value: object) -> Cell:
     if kind == "string":
         return value.encode(errors="replace").decode() if isinstance(value, str) else None
-    number = count(value)
+    number = count_of_json(value)
     return None if kind == "port" and number is not None and number > 65535 else number
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
 from twinbed.reading.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
-from twinbed.reading.numbers import whole
+from twinbed.reading.figures import count
 
 _START = re.compile(rb"\A(?:#.*\n)*?#(?:path.conn\s*$|fields.*\bid\.orig_h\b.*\bconn_state\b)", re.MULTILINE)
 _ESCAPE = re.compile(r"#separator \\x([0-9a-fA-F]{2})")
@@ -93,7 +93,7 @@ def _row(head: _Head, cells: Sequence[str], number: int, flaws: list[Flaw]) -> d
 def _cell(kind: str, text: str) -> Cell:
     if kind == "string":
         return text
-    number = whole(text)
+    number = count(text)
     return None if kind == "port" and number is not None and number > 65535 else number
 
 

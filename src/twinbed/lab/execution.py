@@ -16,11 +16,12 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
-from twinbed.lab.stage import Stage, Started, all_at_once, placed, still_there, to_its_end
+from twinbed.lab.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.watch import Watch
+from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.plugin import MACHINE, MACHINE2, Applied, Bed, Command, Target
+from twinbed.model.plugin import MACHINE, Applied, Bed, Command, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05
@@ -127,9 +128,8 @@ def execute(
                 watch.begin()
                 instruments = stage.start(measures)
             with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
-                outcome.start_skew_s = all_at_once(plan.clients, bed, site)
+                outcome.start_skew_s = all_at_once(plan.clients, bed, site, servers + instruments)
                 outcome.cautions += _apart(outcome.start_skew_s)
-                still_there(servers + instruments)
                 outcome.cautions += _ended(beside)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
@@ -160,7 +160,7 @@ def _load(run: Run, plugins: Any, bed: Bed) -> Sequence[Command]:
         return ()
     names = run.topology.names()
     hosts = {
-        "machine": [MACHINE, *([MACHINE2] if MACHINE2 in bed.hosts else [])],
+        "machine": [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)],
         "clients": list(dict.fromkeys(client for client, _ in names)),
         "servers": list(dict.fromkeys(server for _, server in names)),
     }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MACHINE = "machine"
 """The name of the place where a testbed's switches, taps and shapers are: the machine that carries the lab."""
 MACHINE2 = "machine2"
-"""The other machine, where a trunk joins two."""
+"""The servers' machine, where a trunk joins it to that of clients, or to each of several."""
 
 
 PROBE_PORT = 2112
@@ -235,6 +235,8 @@ class Background(Protocol):
     params: type
     summary: str
     metrics: Sequence[Metric]
+    trials: Mapping[str, Any]
+    """What of it can work or not by itself, such as ``where: machine`` -> the least settings that show it."""
 
     def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
         """``hosts``: the names by what they are: ``machine`` (none where the testbed has none), ``clients`` and ``servers``.

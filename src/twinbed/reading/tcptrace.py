@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.instruments.packets.metrics import METRICS as PACKETS
 from twinbed.model.metric import Value
-from twinbed.reading.numbers import real, whole
+from twinbed.reading.figures import count, real
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ def _parts(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
 
 
 def _whole(text: str) -> int:
-    found = whole(text)
+    found = count(text)
     if found is None:
         raise ValueError(text)
     return found
@@ -123,8 +123,8 @@ def measured(row: Row) -> Row:
             continue
         if base == "rtt_from_3whs":
             found[name] = None
-        for pattern, count, at_most in _UNMEASURED:
-            samples = row.get(count + name[len(base) :])
+        for pattern, counted, at_most in _UNMEASURED:
+            samples = row.get(counted + name[len(base) :])
             if pattern.fullmatch(base) and isinstance(samples, int) and samples <= at_most:
                 found[name] = None
     return found
