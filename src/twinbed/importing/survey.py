@@ -55,10 +55,7 @@ def survey(
         raise _how(paths)
     assigner = request.assigner(paths)
     assigned, unknown = _assigned(assigner, paths, request.limited)
-    wishes = [
-        Wish(path, assigned[path].format, assigned[path].options) if path in assigned else Wish(path, read=False)
-        for path in paths
-    ]
+    wishes = [_wish(path, assigned.get(path)) for path in paths]
     looked = look_at(request.folder, wishes, formats, _sizes(entries), on_progress)
     candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
     passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
@@ -77,6 +74,13 @@ def survey(
     if not found.runs and not found.conflicts:
         raise _nothing(found, paths)
     return Survey(found, left)
+
+
+def _wish(path: str, assigned: Assigned | None) -> Wish:
+    if assigned is None:
+        return Wish(path, read=False)
+    units = {metric.name: metric.unit for metric in assigned.metrics}
+    return Wish(path, assigned.format, assigned.options, units=units)
 
 
 def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, Assigned], dict[str, str]]:
