@@ -100,6 +100,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         for each in run.refused
         if run.files
     ]
+    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.doubts]
     return Record(
         id=run.id,
         cell=run.cell,
@@ -132,7 +133,10 @@ def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
     """What files say of each host, and what is known of the testbed."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for one, piece in run.files:
-        found[one.assigned.host or KIND].update(one.looked.pieces[piece].facts)
+        place = found[one.assigned.host or KIND]
+        for fact, value in one.looked.pieces[piece].facts.items():
+            # Two files of a host that do not agree are both heard.
+            place[fact if place.get(fact, value) == value else f"{fact} ({one.looked.format})"] = value
         if one.assigned.facts:
             found["layout"] = dict(one.assigned.facts)
     described = about.described.get(run.testbed)
