@@ -91,7 +91,7 @@ def backgrounds(loads: Sequence[tuple[Any, Any, Any]]) -> list[Check]:
     """Whether the machine has what the background loads of a study run on it: (driver, its params, the load's params)."""
     checks: list[Check] = []
     for driver, params, load in loads:
-        for program, package in load.machine_programs().items():
+        for program, package in load.machine_programs().items() if hasattr(load, "machine_programs") else ():
             if hasattr(params, "kinds") or hasattr(driver, "maker"):
                 path = shutil.which(program)
                 check = Check(f"{program}, for background", path is not None, path or "not installed", _install(package))

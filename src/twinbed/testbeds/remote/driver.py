@@ -82,6 +82,8 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
     if topology.kind != "pairs" or topology.routers:
         asked = f"routers: {topology.routers}" if topology.routers else f"kind: {topology.kind}"
         raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to make; leave it out for this testbed")
+    if topology.bystanders:
+        raise HostError(f"bystanders: {topology.bystanders}: hosts over SSH are those of the workload; leave it out here")
     names = [name for pair in topology.names() for name in pair]
     if missing := [name for name in names if name not in params.hosts]:
         raise HostError(
