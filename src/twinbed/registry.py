@@ -13,6 +13,7 @@ from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
+from twinbed.model.format import Format
 from twinbed.model.study import Catalogue
 from twinbed.published.printed import table_names
 from twinbed.testbeds.container import container
@@ -22,6 +23,7 @@ from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
+from twinbed.workloads.imported import Imported
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 
@@ -34,12 +36,22 @@ class Plugins:
     workloads: Mapping[str, Any]
     instruments: Mapping[str, Any]
     backgrounds: Mapping[str, Any]
+    formats: Mapping[str, Format]
+    """Of files that were made elsewhere."""
+
+    @property
+    def read(self) -> Mapping[str, Any]:
+        """All that a run's artifacts may be of: workloads, and what was imported."""
+        imported = Imported(self.formats)
+        return {**self.workloads, imported.name: imported}
 
     @property
     def beside(self) -> Mapping[str, Any]:
         """All that leaves metrics beside the workload's."""
         return {**self.instruments, **self.backgrounds}
 
+
+FORMATS: Sequence[Format] = ()
 
 PLUGINS = Plugins(
     drivers={
@@ -56,6 +68,7 @@ PLUGINS = Plugins(
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
     backgrounds={background.name: background for background in (stress, traffic)},
+    formats={each.name: each for each in FORMATS},
 )
 
 

@@ -15,13 +15,22 @@ COMMAND = (sys.executable, "-c", "from importlinter.cli import lint_imports_comm
 
 PLANTED = [
     ("model/planted.py", "from twinbed.hosts import process", "model imports nothing of ours"),
-    ("workloads/planted.py", "from twinbed import store", "workloads, backgrounds, instruments and analyses import model only"),
-    ("instruments/planted.py", "import twinbed.links", "workloads, backgrounds, instruments and analyses import model only"),
+    (
+        "workloads/planted.py",
+        "from twinbed import store",
+        "workloads, backgrounds, instruments, formats and analyses import model only",
+    ),
+    (
+        "instruments/planted.py",
+        "import twinbed.links",
+        "workloads, backgrounds, instruments, formats and analyses import model only",
+    ),
     ("testbeds/planted.py", "import twinbed.lab", "testbeds import model, hosts, links and image only"),
     ("testbeds/planted.py", "from twinbed.testbeds import planted_sibling", "testbeds do not import each other"),
     ("workloads/planted.py", "from twinbed.workloads import planted_sibling", "workloads do not import each other"),
     ("backgrounds/planted.py", "from twinbed.backgrounds import planted_sibling", "backgrounds do not import each other"),
     ("instruments/planted.py", "from twinbed.instruments import planted_sibling", "instruments do not import each other"),
+    ("formats/planted.py", "from twinbed.formats import planted_sibling", "formats do not import each other"),
     ("analyses/planted.py", "from twinbed.analyses import planted_sibling", "analyses do not import each other"),
     ("report/planted.py", "from twinbed import workloads", "only the registry knows the plugins"),
     ("report/planted.py", "import twinbed.lab", "analyses and report never import lab"),

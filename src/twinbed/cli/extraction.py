@@ -32,7 +32,7 @@ def extracted(results: Path) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    return extract(results, registry.PLUGINS.workloads, registry.PLUGINS.beside, progress)
+    return extract(results, registry.PLUGINS.read, registry.PLUGINS.beside, progress)
 
 
 def chains(tables: Tables) -> Result | None:

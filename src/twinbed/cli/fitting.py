@@ -8,6 +8,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from twinbed import registry
+from twinbed.extract.rows import described
 from twinbed.model.error import TwinbedError
 from twinbed.model.fitting import AtN, Fits, Group, Statement
 from twinbed.model.frame import Frame, of_tables
@@ -33,7 +34,9 @@ def fits(tables: Tables) -> Fits | None:
     over, kinds = _over(tables), {str(record.settings["workload"]["kind"]) for record in tables.records}
     if over is None or len(kinds) != 1:
         return None
-    workload = registry.PLUGINS.workloads[kinds.pop()]
+    workload = described(registry.PLUGINS.read[kinds.pop()], tables.records[0].settings["workload"])
+    if not workload.rate:
+        return None
     rates = _frame(tables, workload.rate)
     if rates is None or over not in rates.factors:
         return None

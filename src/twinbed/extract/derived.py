@@ -46,8 +46,8 @@ def declared(metrics: Iterable[Metric], work: str) -> dict[str, Metric]:
     was done, which differs between testbeds for that reason alone."""
     found: dict[str, Metric] = {}
     for metric in metrics:
-        found[metric.name] = replace(metric, headline=False) if metric.extensive else metric
-        if metric.extensive and metric.name != work:
+        found[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric
+        if work and metric.extensive and metric.name != work:
             derived = per_work(metric, work)
             found[derived.name] = derived
     return found
@@ -64,7 +64,7 @@ def work_done(values: Iterable[Value], work: str) -> float | None:
 
 def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, done: float | None) -> Iterator[Value]:
     """The derived values of ``values``."""
-    for value in values:
+    for value in values if work else ():
         metric = metrics[value.metric]
         if not metric.extensive or metric.name == work:
             continue

@@ -20,7 +20,7 @@ _PACKAGE = Path(twinbed.__file__).parent
 
 def code_key(plugins: Iterable[Any]) -> str:
     """Hash of twinbed's version, its extraction, model and core, and of the folders that the plugins' source is in."""
-    folders = {_PACKAGE / "extract", _PACKAGE / "model"}
+    folders = {_PACKAGE / name for name in ("extract", "model", "formats", "reading")}
     folders |= {Path(inspect.getfile(type(plugin))).parent for plugin in plugins}
     files = {file for folder in folders for file in folder.rglob("*.py")} | set(_PACKAGE.glob("_core*"))
     files |= {_PACKAGE / "statistics" / name for name in ("physics.py", "fairness.py")}

@@ -5,10 +5,11 @@ A plugin that cannot read its artifacts costs its own values only: they become n
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from twinbed.extract.doubts import above_link_rate
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Metric, Value
-from twinbed.model.plugin import Extracted
+from twinbed.model.plugin import Described, Extracted, Varying
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 
@@ -71,10 +72,11 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
         name = record.settings["workload"]["kind"]
         rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no workload {name}", record.id))
         return rows
-    done = _read(rows, workload, record.settings["workload"], workload.parse, artifacts, workload.work, None)
+    about = described(workload, record.settings["workload"])
+    done = _read(rows, workload, record.settings["workload"], workload.parse, artifacts, about, None)
     of_clients = [value for value, _ in rows.values]
     pairs = record.settings["topology"].get("pairs", 1)
-    rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, workload.rate, pairs))
+    rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
     beside = [("instrument", settings) for settings in record.settings["instruments"].values()]
     beside += [("background load", settings) for settings in record.settings.get("background", {}).values()]
     for what, settings in beside:
@@ -82,9 +84,21 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
         if plugin is None:
             rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))
             continue
-        _read(rows, plugin, settings, plugin.extract, artifacts, workload.work, done)
+        _read(rows, plugin, settings, plugin.extract, artifacts, replace(about, metrics=plugin.metrics), done)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
+
+
+def _params(plugin: Any, settings: Mapping[str, Any]) -> Any:
+    return plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
+
+
+def described(workload: Any, settings: Mapping[str, Any]) -> Described:
+    """Settings that cannot be read describe nothing: reading the artifacts then says so."""
+    if isinstance(workload, Varying):
+        with contextlib.suppress(*UNREADABLE):
+            return workload.described(_params(workload, settings))
+    return Described(workload.metrics, workload.work, workload.rate)
 
 
 def _read(
@@ -93,25 +107,24 @@ def _read(
     settings: Mapping[str, Any],
     reader: Callable[[Any, Path], Extracted],
     artifacts: Path,
-    work: str,
+    about: Described,
     done: float | None,
 ) -> float | None:
     """Adds what one plugin reads; returns the work done, which the workload itself tells."""
-    metrics = {metric.name: metric for metric in plugin.metrics}
+    metrics, work = {metric.name: metric for metric in about.metrics}, about.work
     try:
-        params = plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
-        extracted = reader(params, artifacts)
+        extracted = reader(_params(plugin, settings), artifacts)
     except UNREADABLE as error:
         # An absolute path would make the same results differ by where they lie.
         detail = f"{plugin.name}: {error}".replace(f"{artifacts.parent}/", "")
         rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
-        extracted = Extracted([Value(metric.name, None, metric.unit) for metric in plugin.metrics])
+        extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
     undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())
     if undeclared:
         raise TypeError(f"{plugin.name} gives {', '.join(undeclared)}, which its metrics do not declare")
     if done is None:
         done = work_done(extracted.values, work)
-    known = declared(plugin.metrics, work)
+    known = declared(about.metrics, work)
     seen: set[tuple[str, str, str]] = set()
     for value in (*extracted.values, *derive(extracted.values, metrics, work, done)):
         place = (value.metric, value.host, value.direction)

@@ -116,6 +116,10 @@ class Kind(Enum):
     )
     INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
     UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
+    CONTRADICTED = (
+        "a file contradicts itself, or another of its run",
+        "both values are in the detail; what is counted from intervals or rows is taken, not a tool's summary of them",
+    )
     SKEWED = ("values are far from normal or hold outliers", "look at the distribution; the interval may be wrong")
     FEW_COUNTS = (
         "some values occur too rarely for the test's approximation",

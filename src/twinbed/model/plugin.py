@@ -222,6 +222,22 @@ class Workload(Protocol):
     def parse(self, params: Any, artifacts: Path) -> Extracted: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a workload's numbers are, where that hangs on its settings."""
+
+    metrics: Sequence[Metric]
+    work: str
+    rate: str
+
+
+@runtime_checkable
+class Varying(Protocol):
+    """A workload whose metrics hang on its settings."""
+
+    def described(self, params: Any) -> Described: ...
+
+
 class Instrument(Protocol):
     """An instrument: what to run beside the workload, and how to read what it recorded."""
 

@@ -70,7 +70,7 @@ def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
 
 
 def read_train(said: bytes) -> Train:
-    """From irtt's JSON; empty where no packet came back. Raises ValueError, KeyError or TypeError where it is something else."""
+    """From irtt's JSON; empty where no packet came back. Raises ValueError, KeyError or TypeError where it is none."""
     data = json.loads(said)
     trips = data["round_trips"]
     answered = [trip for trip in trips if trip["lost"] == "false"]

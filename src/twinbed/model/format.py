@@ -1,0 +1,102 @@
+"""What a format of files made elsewhere is: how it is recognised, and how it is read.
+
+A format is an object with the attributes of ``Format``; ``registry.py`` lists them all.  It is told apart by content, never by
+a file's name, and reads honestly: a value that cannot be read is None and its line a ``Flaw``; what a tool itself says against
+its numbers is a caution; a text of another kind is a ``FormatError``, and nothing else is ever raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from twinbed.model.caution import Caution
+from twinbed.model.error import TwinbedError
+from twinbed.model.metric import Metric, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class FormatError(TwinbedError):
+    """A file is not what a format is, or nothing of it can be read. ``line`` counts from 1; None where there are no lines."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+        self.reason, self.line = reason, line
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A part of a file that could not be read. ``line`` counts from 1; None where there are no lines."""
+
+    text: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.line is None else f"line {self.line}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one measurement in a file says. A file may hold several, one after another."""
+
+    values: Sequence[Value] = ()
+    """In base units. ``host`` is empty unless the file itself tells several apart."""
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    """Deeper rows, by the names that twinbed's own instruments and workloads give to such tables."""
+    cautions: Sequence[Caution] = ()
+    flaws: Sequence[Flaw] = ()
+    facts: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """What it says of its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. What differs
+    between runs and is no factor is a doubt."""
+    started_s: float | None = None
+    """Seconds since the epoch."""
+
+
+class Source(Protocol):
+    """A file to be read. ``twinbed.reading.source.File`` is one."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def name(self) -> str:
+        """As its owner knows it: for messages."""
+        ...
+
+    def head(self) -> bytes:
+        """Its first 64 KiB, decompressed: all that recognising it may look at."""
+        ...
+
+    def content(self) -> bytes:
+        """All of it, decompressed. Raises FormatError where that is more than memory should hold, or damaged at its start."""
+        ...
+
+    def text(self) -> str:
+        """All of it as text: UTF-8 or UTF-16 by its mark, other bytes replaced, line ends as ``\\n``, no terminal colours."""
+        ...
+
+
+class Format(Protocol):
+    """A kind of file."""
+
+    name: str
+    """Of the tool and what it writes, such as ``iperf3-json``."""
+    summary: str
+    metrics: Sequence[Metric]
+    """All that its values may be of, declared as twinbed's own plugins declare them where they have the same."""
+    work: str
+    """The metric that counts the work done, for effects divided by it; empty for what only measures beside a workload."""
+    rate: str
+    """The metric that says how fast; empty likewise."""
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether a file that begins so is one; what two formats would recognise is a bug of one of them. Raises nothing."""
+        ...
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        """The measurements of a file, at least one. ``options`` is what a manifest says of such files; most take none.
+        Raises FormatError."""
+        ...

@@ -1,0 +1,88 @@
+"""A file made elsewhere, opened with care: decompressed by its first bytes, and never more of it than memory should hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinbed.model.format import FormatError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEAD_BYTES = 65536
+MOST_BYTES = 512 * 2**20
+"""Of a decompressed text: the largest results of load generators have tens of megabytes. Captures are read as streams."""
+_PART_BYTES = 4096
+"""Read at once: what of a compressed file that ends early is lost at most."""
+_KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class File:
+    """A ``twinbed.model.format.Source``."""
+
+    path: Path
+    name: str
+
+    def head(self) -> bytes:
+        """As the protocol says; empty where the file is damaged at its start. Raises FormatError where it cannot be opened."""
+        try:
+            return self._read(HEAD_BYTES)
+        except FormatError as error:
+            if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+                raise
+            return b""
+
+    def content(self) -> bytes:
+        return self._whole
+
+    def text(self) -> str:
+        whole = self._whole
+        if whole.startswith((b"\xff\xfe", b"\xfe\xff")):
+            text = whole.decode("utf-16", errors="replace")
+        else:
+            text = whole.decode("utf-8-sig", errors="replace")
+        return _COLOURS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    @cached_property
+    def _whole(self) -> bytes:
+        found = self._read(MOST_BYTES + 1)
+        if len(found) > MOST_BYTES:
+            raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
+        return found
+
+    def _read(self, most: int) -> bytes:
+        """Up to ``most`` bytes; of a compressed file that ends early, what there is."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            with self._opened() as stream:
+                while size < most:
+                    try:
+                        part = stream.read(min(_PART_BYTES, most - size))
+                    except OSError as error:
+                        if not parts:
+                            raise FormatError(f"cannot be decompressed: {error}") from error
+                        break
+                    if not part:
+                        break
+                    parts.append(part)
+                    size += len(part)
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror or error}") from error
+        return b"".join(parts)
+
+    def _opened(self) -> pa.NativeFile:
+        import pyarrow as pa
+
+        with self.path.open("rb") as file:
+            start = file.read(4)
+        for magic, kind in _KINDS:
+            if start.startswith(magic):
+                return pa.CompressedInputStream(pa.OSFile(str(self.path)), kind)
+        return pa.OSFile(str(self.path))

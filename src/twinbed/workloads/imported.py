@@ -1,0 +1,125 @@
+"""Workload ``imported``: what was measured elsewhere, in files of formats that are read as they are.
+
+It runs nothing, and no study file may name it: ``twinbed import`` writes runs of it.  A run has one or more files; each says
+its format and, where it holds several measurements, which.  Values of a file are the run's, or those of the host that the
+import was told it is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.format import Format, Reading
+from twinbed.model.metric import Layer, Metric, Scale, Value
+from twinbed.model.plugin import Described, Extracted
+from twinbed.reading.source import File
+
+
+class OwnMetric(BaseModel):
+    """A metric that a manifest declares, of a file of its own making."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="in lower case, words joined by underscores")
+    unit: str = Field("1", description="a base unit: s, bytes, bit/s, 1/s, 1")
+    layer: Layer = Field(Layer.APPLICATION, description="which layer it describes")
+    scale: Scale = Field(Scale.RATIO, description="nominal, ordinal, interval or ratio")
+    description: str = Field("", description="what it means")
+    extensive: bool = Field(False, description="whether it grows with the work done")
+    headline: bool = Field(True, description="whether the summary shows it")
+    margin: float | None = Field(None, description="of an interval scale: how far apart is still equivalent")
+
+    def metric(self) -> Metric:
+        return Metric(**self.model_dump())
+
+
+class ImportedFile(BaseModel):
+    """One file of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str = Field(description="below the run's artifacts")
+    format: str = Field(description="the format's name")
+    piece: int = Field(0, ge=0, description="which of its measurements, from 0")
+    host: str = Field("", description="the host that it is from; empty for the run as a whole")
+    options: dict[str, Any] = Field(default_factory=dict, description="what the manifest says of such files")
+
+
+class ImportedParams(BaseModel):
+    """What a run was made of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: tuple[ImportedFile, ...] = Field(description="its files")
+    metrics: tuple[OwnMetric, ...] = Field((), description="metrics that the manifest declares")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The workload, with the formats that there are."""
+
+    formats: Mapping[str, Format]
+    name = "imported"
+    params = ImportedParams
+    summary = "what was measured elsewhere"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def described(self, params: Any) -> Described:
+        """The metrics of the formats of a run's files; the work is that of the first that has any."""
+        found: dict[str, Metric] = {}
+        used = [self.formats[file.format] for file in params.files if file.format in self.formats]
+        for each in used:
+            found.update((metric.name, metric) for metric in each.metrics)
+        found.update((own.name, own.metric()) for own in params.metrics)
+        work = next((each.work for each in used if each.work), "")
+        rate = next((each.rate for each in used if each.rate), "")
+        return Described(tuple(found.values()), work, rate)
+
+    def parse(self, params: Any, artifacts: Path) -> Extracted:
+        """Raises FormatError or LookupError where a file cannot be read at all."""
+        values: dict[tuple[str, str, str], Value] = {}
+        tables: dict[str, list[Any]] = {}
+        cautions: list[Caution] = []
+        for file in params.files:
+            reading = self._reading(file, artifacts)
+            for value in _placed(reading, file.host):
+                place = (value.metric, value.host, value.direction)
+                if place in values and values[place].value != value.value:
+                    detail = (
+                        f"{file.path}: {value.metric} is {value.value}, but another file of the run says {values[place].value}"
+                    )
+                    cautions.append(Caution(Kind.CONTRADICTED, detail))
+                    continue
+                values[place] = value
+            for name, table in reading.tables.items():
+                tables.setdefault(name, []).append(table)
+            cautions += reading.cautions
+            cautions += [Caution(Kind.UNREADABLE, f"{file.path}: {flaw}") for flaw in reading.flaws]
+        return Extracted(list(values.values()), {name: _joined(parts) for name, parts in tables.items()}, cautions)
+
+    def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
+        if file.format not in self.formats:
+            raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
+        readings = self.formats[file.format].read(File(artifacts / file.path, file.path), file.options)
+        if file.piece >= len(readings):
+            raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
+        return readings[file.piece]
+
+
+def _placed(reading: Reading, host: str) -> Iterator[Value]:
+    for value in reading.values:
+        yield value if value.host or not host else replace(value, host=host)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
