@@ -1,9 +1,9 @@
 """Background load ``traffic``: HTTP requests, TCP streams and UDP beside the workload, between its own hosts or others.
 
-Runs ``nginx`` and ``wrk`` 4 for HTTP, ``iperf3`` 3.9 or newer for TCP and UDP, on ports of their own, as long as the workload and
-its instruments do.  ``on: pairs`` shares the workload's links; ``on: bystanders`` runs between further pairs of hosts
-(``topology.bystanders``), which share with the workload the machine, its switches and what joins them.  Every kind that is asked
-for runs on each pair; of a kind at level 0 nothing is started.
+Runs ``nginx`` and ``wrk`` 4 for HTTP, ``iperf3`` 3.9 or newer for TCP and UDP, on ports of their own, as long as the workload
+and its instruments do.  ``on: pairs`` shares the workload's links; ``on: bystanders`` runs between further pairs of hosts
+(``topology.bystanders``), which share with the workload the machine, its switches and what joins them.  Every kind that is
+asked for runs on each pair; of a kind at level 0 nothing is started.
 
 Gives what was really carried, by the tools' own counts: requests by wrk's on each client, goodput and loss by the intervals of
 the receiving iperf3 on each server, and all places together (host empty).  The numbers are of all the time that the load ran,

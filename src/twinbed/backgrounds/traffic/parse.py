@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,16 @@ UDP = Metric("background_udp_goodput", "bit/s", Layer.APPLICATION, "payload bits
 LOSS = Metric("background_udp_loss", "1", Layer.APPLICATION, "share of the background's UDP datagrams that did not arrive")
 METRICS = (HTTP, TCP, UDP, LOSS)
 
-Intervals = Sequence[Mapping[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What the receiving iperf3 counted in one interval, of all streams; datagrams of UDP only."""
+
+    seconds: float
+    bytes: float
+    datagrams: float = 0.0
+    """Those that arrived and those that were missed."""
+    lost: float = 0.0
 
 
 def read(params: TrafficParams, artifacts: Path) -> Extracted:
@@ -35,11 +45,10 @@ def read(params: TrafficParams, artifacts: Path) -> Extracted:
         goodputs = {file.parent.name: _goodput(_intervals(file)) for file in _files(artifacts, TCP_REPORT)}
         found += _values(TCP, goodputs, total)
     if params.udp:
-        read = {file.parent.name: _intervals(file) for file in _files(artifacts, UDP_REPORT)}
-        found += _values(UDP, {host: _goodput(each) for host, each in read.items()}, total)
-        together = [interval for each in read.values() for interval in each]
-        loss = _loss(together) if all(read.values()) else None
-        found += _values(LOSS, {host: _loss(each) for host, each in read.items()}, lambda _: loss)
+        counted = {file.parent.name: _intervals(file) for file in _files(artifacts, UDP_REPORT)}
+        found += _values(UDP, {host: _goodput(each) for host, each in counted.items()}, total)
+        loss = _loss([interval for each in counted.values() for interval in each]) if all(counted.values()) else None
+        found += _values(LOSS, {host: _loss(each) for host, each in counted.items()}, lambda _: loss)
     return Extracted(found)
 
 
@@ -67,26 +76,34 @@ def _requests_per_second(file: Path) -> float | None:
     return done / taken if done is not None and taken else None
 
 
-def _intervals(file: Path) -> Intervals:
-    """Sums over streams, of each interval that has a length."""
+def _intervals(file: Path) -> Sequence[Interval]:
+    """Each that has a length, once: iperf 3.12 repeats the last where its client ended first. None where it wrote nothing."""
     text = file.read_text(errors="replace")
     if not text.strip():
         return []
     try:
-        sums = [each["sum"] for each in json.loads(text)["intervals"]]
-        return [each for each in sums if each["seconds"] > 0]
+        counted = {each["sum"]["start"]: each["sum"] for each in json.loads(text)["intervals"]}
+        found = [_interval(each, file.name == UDP_REPORT) for each in counted.values()]
     except ValueError as error:
-        raise ValueError(f"{file.parent.name}/{file.name}: not JSON: {error}: {text[-200:]!r}") from None
+        raise ValueError(f"{file.parent.name}/{file.name}: {error}: {text[-200:]!r}") from None
     except (KeyError, TypeError) as error:
-        raise ValueError(f"{file.parent.name}/{file.name}: iperf3 gave no {error}: {text[:200]!r}") from None
+        raise ValueError(f"{file.parent.name}/{file.name}: not intervals of iperf3's: {error}: {text[:200]!r}") from None
+    return [each for each in found if each.seconds > 0]
 
 
-def _goodput(intervals: Intervals) -> float | None:
-    seconds = math.fsum(each["seconds"] for each in intervals)
-    return 8 * math.fsum(each["bytes"] for each in intervals) / seconds if seconds else None
+def _interval(counted: Mapping[str, Any], udp: bool) -> Interval:
+    keys = ("seconds", "bytes", *(("packets", "lost_packets") if udp else ()))
+    numbers = [float(counted[key]) for key in keys]
+    if not all(0 <= number < math.inf for number in numbers):
+        raise ValueError(f"an interval has {dict(zip(keys, numbers, strict=True))}")
+    return Interval(*numbers)
 
 
-def _loss(intervals: Intervals) -> float | None:
-    """The receiver's ``packets`` are those that arrived and those that were missed."""
-    went = math.fsum(each["packets"] for each in intervals)
-    return math.fsum(each["lost_packets"] for each in intervals) / went if went else None
+def _goodput(intervals: Sequence[Interval]) -> float | None:
+    seconds = math.fsum(each.seconds for each in intervals)
+    return 8 * math.fsum(each.bytes for each in intervals) / seconds if seconds else None
+
+
+def _loss(intervals: Sequence[Interval]) -> float | None:
+    datagrams = math.fsum(each.datagrams for each in intervals)
+    return math.fsum(each.lost for each in intervals) / datagrams if datagrams else None
