@@ -90,6 +90,17 @@ def test_a_quick_profile_of_many_at_once_needs_only_containers(name: str) -> Non
     assert len(study.factors["pairs"]) > 1 and study.tables
 
 
+def test_the_quick_comparison_of_loads_has_each_alone_and_none() -> None:
+    study = load((REPOSITORY / "studies/background.yaml").read_text(), "background.yaml", registry.catalogue(), profile="quick")
+    assert design.expense(design.runs(study)).seconds <= 2 * 60
+    loads = []
+    for cell in study.cells:
+        stress, traffic = (cell.backgrounds[kind].params for kind in ("stress", "traffic"))
+        loads.append((stress.cpu, traffic.http, traffic.tcp, traffic.udp))
+        assert (cell.testbed.kind, cell.topology.pairs, cell.topology.bystanders) == ("container", 4, 2)
+    assert sorted(loads) == [(0, 0, 0, 0), (0, 0, 0, 50_000_000), (0, 0, 1, 0), (0, 2, 0, 0), (2, 0, 0, 0)]
+
+
 def test_the_printed_fairness_stands_beside_every_cell() -> None:
     study = load((REPOSITORY / "studies/tcp-fairness.yaml").read_text(), "tcp-fairness.yaml", registry.catalogue())
     (table,) = (table for table in study.tables if table.published)

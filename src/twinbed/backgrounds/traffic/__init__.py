@@ -10,7 +10,7 @@ the receiving iperf3 on each server, and all places together (host empty).  The 
 which is a little longer than the workload.
 
 Limits: loss is by sequence numbers, so that what never arrived after the last datagram that did is not counted.
-Source: iperf3(1) and the JSON of iperf 3.12; wrk.c of wrk 4.1.
+Source: iperf3(1) and what iperf 3.12 says; wrk.c of wrk 4.1.
 """
 
 from __future__ import annotations

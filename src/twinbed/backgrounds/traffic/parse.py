@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from twinbed import _core
 from twinbed.backgrounds.traffic.params import TrafficParams
@@ -22,16 +21,31 @@ UDP = Metric("background_udp_goodput", "bit/s", Layer.APPLICATION, "payload bits
 LOSS = Metric("background_udp_loss", "1", Layer.APPLICATION, "share of the background's UDP datagrams that did not arrive")
 METRICS = (HTTP, TCP, UDP, LOSS)
 
+_INTERVAL = re.compile(
+    r"\[ *(?P<stream>\d+)\] +(?P<start>\d+\.\d+)-(?P<end>\d+\.\d+) +sec +\S+ \w+ +(?P<kbit_s>\S+) Kbits/sec"
+    r"( +\S+ ms +(?P<lost>-?\d+)/(?P<datagrams>\d+) \(\S+\))? *"
+)
+_OF_A_STREAM = re.compile(r"\[ *\d+\] +\d.*")
+_WHOLE = ("sender", "receiver")
+
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """What the receiving iperf3 counted in one interval, of all streams; datagrams of UDP only."""
+class Received:
+    """What a receiving iperf3 counted, of all intervals and streams."""
 
-    seconds: float
-    bytes: float
-    datagrams: float = 0.0
-    """Those that arrived and those that were missed."""
-    lost: float = 0.0
+    bits: float = 0.0
+    seconds: float = 0.0
+    datagrams: int = 0
+    """Those that arrived and those that were missed, by their numbers."""
+    lost: int = 0
+
+    @property
+    def goodput(self) -> float | None:
+        return self.bits / self.seconds if self.seconds else None
+
+    @property
+    def loss(self) -> float | None:
+        return self.lost / self.datagrams if self.datagrams else None
 
 
 def read(params: TrafficParams, artifacts: Path) -> Extracted:
@@ -42,13 +56,13 @@ def read(params: TrafficParams, artifacts: Path) -> Extracted:
         rates = {file.parent.name: _requests_per_second(file) for file in _files(artifacts, HTTP_REPORT)}
         found += _values(HTTP, rates, total)
     if params.tcp:
-        goodputs = {file.parent.name: _goodput(_intervals(file)) for file in _files(artifacts, TCP_REPORT)}
-        found += _values(TCP, goodputs, total)
+        found += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
-        counted = {file.parent.name: _intervals(file) for file in _files(artifacts, UDP_REPORT)}
-        found += _values(UDP, {host: _goodput(each) for host, each in counted.items()}, total)
-        loss = _loss([interval for each in counted.values() for interval in each]) if all(counted.values()) else None
-        found += _values(LOSS, {host: _loss(each) for host, each in counted.items()}, lambda _: loss)
+        counted = _received(artifacts, UDP_REPORT)
+        whole = Received(datagrams=sum(each.datagrams for each in counted.values()), lost=sum(e.lost for e in counted.values()))
+        losses = {host: each.loss for host, each in counted.items()}
+        found += _values(UDP, {host: each.goodput for host, each in counted.items()}, total)
+        found += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
     return Extracted(found)
 
 
@@ -76,34 +90,38 @@ def _requests_per_second(file: Path) -> float | None:
     return done / taken if done is not None and taken else None
 
 
-def _intervals(file: Path) -> Sequence[Interval]:
-    """Each that has a length, once: iperf 3.12 repeats the last where its client ended first. None where it wrote nothing."""
+def _received(artifacts: Path, name: str) -> Mapping[str, Received]:
+    return {file.parent.name: _of_server(file) for file in _files(artifacts, name)}
+
+
+def _bits(kbit_s: str) -> float:
+    rate = 1000 * float(kbit_s)
+    if not 0 <= rate < math.inf:
+        raise ValueError(f"{kbit_s} kbit/s")
+    return rate
+
+
+def _of_server(file: Path) -> Received:
+    """Each interval of each stream once: iperf 3.12 repeats the last where its client ended first. A line that was cut short
+    when iperf3 ended is left out."""
     text = file.read_text(errors="replace")
-    if not text.strip():
-        return []
-    try:
-        counted = {each["sum"]["start"]: each["sum"] for each in json.loads(text)["intervals"]}
-        found = [_interval(each, file.name == UDP_REPORT) for each in counted.values()]
-    except ValueError as error:
-        raise ValueError(f"{file.parent.name}/{file.name}: {error}: {text[-200:]!r}") from None
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{file.parent.name}/{file.name}: not intervals of iperf3's: {error}: {text[:200]!r}") from None
-    return [each for each in found if each.seconds > 0]
-
-
-def _interval(counted: Mapping[str, Any], udp: bool) -> Interval:
-    keys = ("seconds", "bytes", *(("packets", "lost_packets") if udp else ()))
-    numbers = [float(counted[key]) for key in keys]
-    if not all(0 <= number < math.inf for number in numbers):
-        raise ValueError(f"an interval has {dict(zip(keys, numbers, strict=True))}")
-    return Interval(*numbers)
-
-
-def _goodput(intervals: Sequence[Interval]) -> float | None:
-    seconds = math.fsum(each.seconds for each in intervals)
-    return 8 * math.fsum(each.bytes for each in intervals) / seconds if seconds else None
-
-
-def _loss(intervals: Sequence[Interval]) -> float | None:
-    datagrams = math.fsum(each.datagrams for each in intervals)
-    return math.fsum(each.lost for each in intervals) / datagrams if datagrams else None
+    if text and "Server listening on" not in text:
+        raise ValueError(f"{file.parent.name}/{file.name}: not what iperf3 -s says: {text[:200]!r}")
+    intervals: dict[tuple[str, str], tuple[float, float]] = {}
+    datagrams: dict[tuple[str, str], tuple[int, int]] = {}
+    for line in text.split("\n")[:-1]:
+        if (said := _INTERVAL.fullmatch(line)) is not None:
+            key = said["stream"], said["start"]
+            datagrams[key] = int(said["datagrams"] or 0), int(said["lost"] or 0)
+            # A last interval may have no length, and then no rate.
+            if (length := float(said["end"]) - float(said["start"])) > 0:
+                intervals[key] = length, _bits(said["kbit_s"])
+        elif _OF_A_STREAM.fullmatch(line) and not line.rstrip().endswith(_WHOLE):
+            raise ValueError(f"{file.parent.name}/{file.name}: not an interval: {line!r}")
+    lengths = {start: length for (_, start), (length, _) in intervals.items()}
+    return Received(
+        math.fsum(length * rate for length, rate in intervals.values()),
+        math.fsum(lengths.values()),
+        sum(count for count, _ in datagrams.values()),
+        sum(lost for _, lost in datagrams.values()),
+    )

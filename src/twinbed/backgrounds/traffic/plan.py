@@ -13,8 +13,8 @@ from twinbed.model.plugin import BACKGROUND_PORTS, BackgroundPlan, Command, Plac
 
 HTTP_PORT, TCP_PORT, UDP_PORT = BACKGROUND_PORTS
 HTTP_REPORT = "background-http.txt"
-TCP_REPORT = "background-tcp.json"
-UDP_REPORT = "background-udp.json"
+TCP_REPORT = "background-tcp-received.txt"
+UDP_REPORT = "background-udp-received.txt"
 
 ROOT = "/run/background-www"
 CONFIGURATION = "{artifacts}/background-nginx.conf"
@@ -83,10 +83,10 @@ def _of_pair(params: TrafficParams, client: str, server: str, address: str) -> I
 
 
 def _sink(server: str, port: int, report: str) -> Command:
-    """Ends with its client, or when it is told to; either way it writes all intervals."""
-    return Command(
-        server, ("iperf3", "-s", "-1", "-p", str(port), "-J", "-i", str(INTERVAL_S)), stdout=report, ready=Ready(listening=port)
-    )
+    """Ends with its client, or when it is told to. It says each interval at once: as JSON it would say all at its end, which
+    breaks where it is told to end while it does."""
+    argv = ("iperf3", "-s", "-1", "-p", str(port), "-i", str(INTERVAL_S), "-f", "k", "--forceflush")
+    return Command(server, argv, stdout=report, ready=Ready(listening=port))
 
 
 def _source(client: str, address: str, port: int, options: Sequence[str], output: str, number: int) -> Command:
