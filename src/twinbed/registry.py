@@ -74,14 +74,14 @@ PLUGINS = Plugins(
 
 def analysis(name: str) -> Any:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
-    from twinbed.analyses import anomaly, capacity, contention
+    from twinbed.analyses import anomaly, capacity, contention, passport
     from twinbed.analyses.anova import anova
     from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
     from twinbed.analyses.regression import regression
 
     of_n = (capacity.analysis, contention.analysis, anomaly.analysis)
-    return {each.name: each for each in (compare, chain, anova, regression, *of_n)}[name]
+    return {each.name: each for each in (compare, chain, anova, regression, *of_n, passport.analysis)}[name]
 
 
 def catalogue() -> Catalogue:

@@ -17,7 +17,23 @@ from twinbed.registry import PLUGINS
 CASES = list(cases())
 MOST_BYTES = 40_000
 """Of a text that is damaged: many small ones find more than few large ones."""
-ODD = (b"\x00", b"\xff\xfe", b"\r\n", b"nan", b"inf", b"-", b"1e999", b"9" * 400, b",", b"\t", b"{", b"[]", b"null", b"1,5", b"%")
+ODD = (
+    b"\x00",
+    b"\xff\xfe",
+    b"\r\n",
+    b"nan",
+    b"inf",
+    b"-",
+    b"1e999",
+    b"9" * 400,
+    b",",
+    b"\t",
+    b"{",
+    b"[]",
+    b"null",
+    b"1,5",
+    b"%",
+)
 
 
 @st.composite

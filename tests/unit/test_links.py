@@ -48,6 +48,8 @@ def test_the_hosts_own_end() -> None:
 TOPOLOGIES = [
     *(Topology(pairs=pairs) for pairs in (1, 2, 10, 80)),
     Topology(pairs=80, trunk="vxlan"),
+    Topology(pairs=80, trunk="vxlan", client_machines=80),
+    Topology(pairs=7, trunk="plain", client_machines=3),
     Topology(kind="star", pairs=80, uplink="1gbit"),
     *(Topology(pairs=pairs, routers=routers) for pairs in (1, 80) for routers in (1, 2, 16)),
     Topology(bystanders=1),
@@ -115,6 +117,23 @@ def test_two_machines_have_a_switch_each() -> None:
     plan = layout(Topology(trunk="plain"))
     assert plan.machines == ("machine", "machine2")
     assert [(host, nics[0].machine) for host, nics in plan.nics.items()] == [("client", "machine"), ("server", "machine2")]
+
+
+def test_clients_are_spread_in_turn_and_servers_stay_together() -> None:
+    plan = layout(Topology(pairs=5, trunk="plain", client_machines=3))
+    assert plan.machines == ("machine", "machine2", "machine3", "machine4")
+    assert {switch.name for switch in plan.switches} == {"switch0"} and len(plan.switches) == 4
+    where = {host: nic.machine for host, (nic,) in plan.nics.items()}
+    assert {where[f"server{number}"] for number in range(1, 6)} == {"machine2"}
+    clients = [where[f"client{number}"] for number in range(1, 6)]
+    assert clients == ["machine", "machine3", "machine4", "machine", "machine3"]
+    assert plan.trunks == (("machine", "machine2"), ("machine3", "machine2"), ("machine4", "machine2"))
+
+
+def test_addresses_do_not_hang_on_where_clients_are() -> None:
+    one, several = (layout(Topology(pairs=6, trunk="gre", client_machines=machines)) for machines in (1, 6))
+    assert one.addresses == several.addresses
+    assert len(layout(Topology(trunk="gre")).trunks) == 1 and layout(Topology()).trunks == ()
 
 
 def port_of(**changes: object) -> Device:

@@ -18,9 +18,10 @@ from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, Started, all_at_once, placed, still_there, to_its_end
 from twinbed.lab.watch import Watch
+from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.plugin import MACHINE, MACHINE2, Applied, BackgroundPlan, Bed, Command, Places, Target
+from twinbed.model.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05
@@ -158,7 +159,8 @@ def _apart(skew_s: float | None) -> list[Caution]:
 def _load(run: Run, plugins: Any, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
     """What the run's background loads do, together."""
     bystanders = [(client, server, bed.addresses[server]) for client, server in run.topology.bystander_names()]
-    places = Places([MACHINE, *([MACHINE2] if MACHINE2 in bed.hosts else [])], pairs, bystanders)
+    machines = [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)]
+    places = Places(machines, pairs, bystanders)
     plans = [plugins.backgrounds[choice.kind].plan(choice.params, places) for choice in run.backgrounds.values()]
     return BackgroundPlan([each for plan in plans for each in plan.files], [each for plan in plans for each in plan.commands])
 

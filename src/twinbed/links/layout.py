@@ -3,6 +3,9 @@
 Addresses are private to the lab.  Without routers pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server),
 /24.  With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
 has 10.78.(r - 1).2 towards the clients and 10.78.r.1 towards the servers.  Bystanders are numbered after the pairs.
+
+With a trunk the servers are on one machine, the clients in turn on one or several others: ``machine``, then, as the servers'
+is ``machine2``, ``machine3`` and on.  Trunk t joins the t-th machine of clients to the servers', from 0.
 """
 
 from __future__ import annotations
@@ -54,6 +57,8 @@ class Layout:
     routers: tuple[str, ...]
     bystanders: frozenset[str]
     """Hosts that take no part in the workload."""
+    trunks: tuple[tuple[str, str], ...] = ()
+    """(Machine of clients, machine of servers) of each trunk, by its number."""
     uplink: tuple[str, str] | None = None
     """The two ends of what joins the first switch to the second, on one machine."""
 
@@ -71,6 +76,11 @@ def layout(topology: Topology) -> Layout:
     return _routed(topology) if topology.routers else _switched(topology)
 
 
+def client_machine(number: int) -> str:
+    """The first is the lab's own; the servers' is always the second, however many there are."""
+    return MACHINE if number == 0 else f"{MACHINE}{number + 2}"
+
+
 def port(host: str, device: str = DEVICES[0]) -> str:
     """The name of the switch's end of a link: at most 15 bytes."""
     return f"p.{host}" if device == DEVICES[0] else f"p.{host}.{device[-1]}"
@@ -81,16 +91,17 @@ def _nic(host: str, switch: Switch, address: str, device: str = DEVICES[0]) -> N
 
 
 def _switched(topology: Topology) -> Layout:
-    clients = Switch(SWITCH, MACHINE)
-    servers = clients if topology.trunk == "none" else Switch(SWITCH, MACHINE2)
+    clients = [Switch(SWITCH, client_machine(number)) for number in range(topology.client_machines)]
+    servers = clients[0] if topology.trunk == "none" else Switch(SWITCH, MACHINE2)
     if topology.kind == "star":
         servers = Switch("switch1", MACHINE)
     nics: dict[str, tuple[Nic, ...]] = {}
     for pair, (client, server) in enumerate(_every_pair(topology)):
-        nics[client] = (_nic(client, clients, f"10.77.{pair}.1"),)
+        nics[client] = (_nic(client, clients[pair % len(clients)], f"10.77.{pair}.1"),)
         nics[server] = (_nic(server, servers, f"10.77.{pair}.2"),)
+    trunks = tuple((switch.machine, servers.machine) for switch in clients) if topology.trunk != "none" else ()
     uplink = UPLINK if topology.kind == "star" else None
-    return Layout(tuple(dict.fromkeys((clients, servers))), nics, {}, (), _bystanders(topology), uplink)
+    return Layout(tuple(dict.fromkeys((clients[0], servers, *clients[1:]))), nics, {}, (), _bystanders(topology), trunks, uplink)
 
 
 def _routed(topology: Topology) -> Layout:

@@ -85,8 +85,8 @@ class Kind(Enum):
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
     )
     STAND_IN = (
-        "one machine stands in for two",
-        "what two machines do not share (clocks, interrupts, memory bandwidth) is shared here: use two hosts",
+        "one machine stands in for several",
+        "what machines do not share (CPUs, clocks, interrupts, memory bandwidth) is shared here: use a host for each",
     )
     NOT_SET = (
         "what lies between the hosts is not twinbed's to set, and is as it was found",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MACHINE = "machine"
 """The name of the place where a testbed's switches, taps and shapers are: the machine that carries the lab."""
 MACHINE2 = "machine2"
-"""The other machine, where a trunk joins two."""
+"""The servers' machine, where a trunk joins it to that of clients, or to each of several."""
 
 
 PROBE_PORT = 2112

@@ -83,7 +83,7 @@ class Link(BaseModel):
 
 
 class Topology(BaseModel):
-    """``pairs`` client/server pairs: on one switch, on two that share an uplink, on two machines, or with routers between."""
+    """``pairs`` client/server pairs: on one switch, two that share an uplink, several machines, or with routers between."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -105,6 +105,9 @@ class Topology(BaseModel):
         "none",
         description="none: one switch; else clients and servers are on two machines, and this joins their switches",
     )
+    client_machines: int = Field(
+        1, ge=1, description="machines that clients are spread over, in turn, each joined by a trunk to the servers' machine"
+    )
     uplink: Rate | None = Field(
         None, gt=0, description="rate each way of what joins the two switches of a star; null: not shaped"
     )
@@ -122,6 +125,13 @@ class Topology(BaseModel):
             raise ValueError("uplink is the shared link of a star: say kind: star")
         if self.trunk != "none" and self.routers:
             raise ValueError("a trunk joins two switches of one network; with routers there are several: leave one of them out")
+        if self.client_machines > 1 and self.trunk == "none":
+            raise ValueError("client_machines: a trunk joins each to the servers' machine: say which, such as trunk: plain")
+        if self.client_machines > self.pairs:
+            raise ValueError(
+                f"client_machines: {self.client_machines} machines for {self.pairs} client{'s' if self.pairs > 1 else ''}:"
+                " each needs one at least, so ask for no more than pairs"
+            )
         if self.link.emulates and self.link.emulated_at == "routers" and not self.routers:
             raise ValueError("emulated_at: routers needs at least one router")
         return self
