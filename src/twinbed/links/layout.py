@@ -101,7 +101,9 @@ def _switched(topology: Topology) -> Layout:
         nics[server] = (_nic(server, servers, f"10.77.{pair}.2"),)
     trunks = tuple((switch.machine, servers.machine) for switch in clients) if topology.trunk != "none" else ()
     uplink = UPLINK if topology.kind == "star" else None
-    return Layout(tuple(dict.fromkeys((clients[0], servers, *clients[1:]))), nics, {}, (), _bystanders(topology), trunks, uplink)
+    return Layout(
+        tuple(dict.fromkeys((clients[0], servers, *clients[1:]))), nics, {}, (), _bystanders(topology), trunks, uplink
+    )
 
 
 def _routed(topology: Topology) -> Layout:
