@@ -70,9 +70,9 @@ replicates: 1
         if not row["direction"]:
             found[levels[row["run"]]][row["metric"], row["host"]] = row["value"]
     without, beside = found[0], found["20mbit"]
-    assert (without["goodput", ""] or 0) > 30e6
+    assert (without["goodput", ""] or 0) > 25e6
     assert 0 < (beside["goodput", ""] or 0) < 21e6
-    assert (beside["background_udp_goodput", "server"] or 0) > 15e6
+    assert (beside["background_udp_goodput", "server"] or 0) > 10e6
     assert without["connections", ""] == beside["connections", ""] == 2, "iperf3's own two, and none of the load's"
     assert ("background_udp_goodput", "") not in without
     assert {name for name, _ in beside if name.startswith("background_")} == {"background_udp_goodput", "background_udp_loss"}
@@ -98,8 +98,8 @@ instruments: [packets, counters]
         assert {path.parent.name for path in place.artifacts.rglob("counters.snap")} == {"machine", "client", "server"}
     narrow, wide = found["40mbit"], found["400mbit"]
     assert 0 < (narrow["goodput", ""] or 0) < 20e6
-    assert (wide["goodput", ""] or 0) > 30e6
-    assert (wide["background_udp_goodput", ""] or 0) > 25e6
+    assert (wide["goodput", ""] or 0) > 25e6
+    assert (wide["background_udp_goodput", ""] or 0) > 20e6
     assert narrow["connections", ""] == wide["connections", ""] == 2
 
 
@@ -115,7 +115,7 @@ def test_bystanders_are_shaped_and_read_back_as_pairs_are(site: Callable[..., Si
         host: {setting for setting, _ in settings[host]} for host in ("client", "otherclient1", "p.server", "p.otherserver1")
     }
     assert names["client"] == names["otherclient1"] and names["p.server"] == names["p.otherserver1"]
-    assert "shaper" in names["p.otherserver1"] or any("rate" in name for name in names["p.otherserver1"])
+    assert {"shaper", "rate"} <= names["p.otherserver1"]
     assert "otherserver1" in outcome.passport
 
 

@@ -50,6 +50,7 @@ TOPOLOGIES = [
     Topology(pairs=80, trunk="vxlan"),
     Topology(pairs=80, trunk="vxlan", client_machines=80),
     Topology(pairs=7, trunk="plain", client_machines=3),
+    Topology(pairs=3, trunk="plain", client_machines=2, bystanders=3),
     Topology(kind="star", pairs=80, uplink="1gbit"),
     *(Topology(pairs=pairs, routers=routers) for pairs in (1, 80) for routers in (1, 2, 16)),
     Topology(bystanders=1),
