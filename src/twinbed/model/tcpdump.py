@@ -3,9 +3,9 @@
 Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s, and what is still in one when it is
 interrupted would be lost.  So it is first asked with SIGUSR1 until it has captured what it had received when first asked.  A
 preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s.
-Packets that come between the opening of the interface and the setting of the filter count as received, and are left out
-later where the filter does not want them: on a busy link some never come, and tcpdump is asked until nothing has come for longer
-than the kernel holds a block.
+Packets that come between the opening of the interface and the setting of the filter count as received, and are left out later
+where the filter does not want them: on a busy link some never come, and tcpdump is asked until nothing has come for longer than
+the kernel holds a block.
 ``--immediate-mode`` needs no such wait but wakes tcpdump for every packet: in two noisy series on
 two shared CPUs ApacheBench then had 0.77 to 0.84 of the requests without a capture, and 0.85 to 1.00 with blocks.
 """
