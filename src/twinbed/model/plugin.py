@@ -254,15 +254,17 @@ class Instrument(Protocol):
 class Background(Protocol):
     """A load beside the workload: begun before the instruments, ended after them.
 
-    Its params may have ``programs()`` (what hosts must have installed), ``machine_programs()`` (what the machine must have:
-    program -> Debian's package) and ``unfit(topology)`` (the setting that this topology cannot fulfil, why, and what is
-    allowed; None where all can be done).
+    Its params have ``programs()`` (what hosts must have installed) and ``machine_programs()`` (what the machine must have:
+    program -> Debian's package), and may have ``unfit(topology)`` (the setting that this topology cannot fulfil, why, and what
+    is allowed; None where all can be done).
     """
 
     name: str
     params: type
     summary: str
     metrics: Sequence[Metric]
+    trials: Mapping[str, Any]
+    """What of it can work or not by itself, such as ``where: machine`` -> the least settings that show it."""
 
     def plan(self, params: Any, places: Places) -> BackgroundPlan:
         """Every command is one that stays until it is told to end."""

@@ -15,7 +15,9 @@ Source: iperf3(1) and what iperf 3.12 says; wrk.c of wrk 4.1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from twinbed.backgrounds.traffic.params import TrafficParams
@@ -31,6 +33,9 @@ class Traffic:
     params = TrafficParams
     summary = "HTTP requests, TCP streams and UDP beside the workload, on its own links or others (nginx and wrk, iperf3)"
     metrics = METRICS
+    trials: Mapping[str, TrafficParams] = MappingProxyType(
+        {"http": TrafficParams(http=1), "tcp": TrafficParams(tcp=1), "udp": TrafficParams(udp=10**6)}
+    )
 
     def plan(self, params: Any, places: Places) -> BackgroundPlan:
         return traffic_plan(params, places)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.model.room import PROGRAM_TASKS, ProgramNeed
 from twinbed.model.units import Rate, Size
 
 
@@ -27,6 +28,10 @@ class TrafficParams(BaseModel):
         """What hosts must have installed."""
         return (*(("nginx", "stdbuf", "wrk") if self.http else ()), *(("iperf3",) if self.tcp or self.udp else ()))
 
+    def machine_programs(self) -> Mapping[str, str]:
+        """What the machine must have installed: it carries the hosts alone."""
+        return {}
+
     def unfit(self, topology: Any) -> tuple[str, str, str] | None:
         """Traffic between bystanders where there are none."""
         if self.on == "bystanders" and self.programs() and not topology.bystanders:
@@ -35,3 +40,7 @@ class TrafficParams(BaseModel):
 
     def estimate_seconds(self) -> float:
         return 0.5 if self.programs() else 0.0
+
+    def program_need(self) -> ProgramNeed:
+        """wrk has a thread beside its first."""
+        return ProgramNeed(tasks=PROGRAM_TASKS + bool(self.http))
