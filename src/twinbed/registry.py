@@ -9,6 +9,21 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.capture import capture
+from twinbed.formats.dmesg import dmesg
+from twinbed.formats.ethtool_features import ethtool_features
+from twinbed.formats.ethtool_statistics import ethtool_statistics
+from twinbed.formats.mpstat_json import mpstat_json
+from twinbed.formats.nstat import nstat
+from twinbed.formats.perf_data import perf_data
+from twinbed.formats.perf_script import perf_script
+from twinbed.formats.proc_snapshot import proc_snapshot
+from twinbed.formats.strace import strace
+from twinbed.formats.strace_summary import strace_summary
+from twinbed.formats.sysdig import sysdig
+from twinbed.formats.tc_statistics import tc_statistics
+from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.vmstat import vmstat
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -51,7 +66,23 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = ()
+FORMATS: Sequence[Format] = (
+    capture,
+    strace,
+    strace_summary,
+    perf_data,
+    perf_script,
+    trace_cmd,
+    sysdig,
+    vmstat,
+    mpstat_json,
+    proc_snapshot,
+    ethtool_statistics,
+    ethtool_features,
+    nstat,
+    tc_statistics,
+    dmesg,
+)
 
 PLUGINS = Plugins(
     drivers={

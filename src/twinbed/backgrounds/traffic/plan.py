@@ -79,7 +79,7 @@ def _of_pair(params: TrafficParams, client: str, server: str, address: str) -> I
             *("stdbuf", "-oL", "wrk", "-t", "1", "-c", str(params.http), "-d", f"{UNTIL_STOPPED_S}s"),
             f"http://{host}:{HTTP_PORT}/payload",
         )
-        yield Command(client, wrk, stdout=HTTP_REPORT, ready=Ready(says=b"Running "), stop=SIGINT, round=2)
+        yield Command(client, wrk, stdout=HTTP_REPORT, ready=Ready(says=b" connections\n"), stop=SIGINT, round=2)
 
 
 def _sink(server: str, port: int, report: str) -> Command:
