@@ -101,7 +101,7 @@ def test_every_command_reads_what_was_imported(results: Path, capsys: pytest.Cap
     page = output(capsys, "report", results, "-o", "-")
     for text in (
         "Measured elsewhere and imported",
-        "What was imported",
+        "From the files, and what was said of them",
         "workload iperf3-json",
         "described: measured",
         "2019-03-01",
@@ -141,6 +141,7 @@ def test_a_manifest_says_what_paths_do_not(
     )
     data(capsys, "import", folder, "-o", tmp_path / "c", "--manifest", folder / "m.yaml")
     page = output(capsys, "report", tmp_path / "c", "-o", "-")
+    assert "The manifest" in page
     assert "4.9.0" in page and "goodput above what the link can carry" in page.lower()
 
 

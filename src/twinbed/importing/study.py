@@ -41,7 +41,7 @@ class About:
     described: Mapping[str, Described] = field(default_factory=dict)
     command: str = ""
     source: str = ""
-    """The manifest's text; empty where a pattern says all."""
+    """The manifest's text; empty where the command says all."""
 
     def reference_of(self, testbeds: Sequence[str]) -> tuple[str, str]:
         """The reference, and by which rule."""
@@ -188,7 +188,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
         "tables": [],
         "filename": "",
         "overrides": [],
-        "source": "\n".join(filter(None, ["\n".join(commands), about.source])),
+        "source": about.source or "\n".join(commands),
         "commands": commands,
         "import": dict(files),
         "runs": [
