@@ -74,8 +74,9 @@ def build(
     Raises ImportRefused where factors are not those of the runs that are there, or a file changed while it was read.
     """
     target = Folder(results)
-    known, there = before(results)
+    before(results)
     with target.locked():
+        known, there = before(results)
         have = {each.id: each for each in there}
         fresh = [run for run in runs if run.id not in have]
         _same_factors([*runs], there)
