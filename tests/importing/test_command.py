@@ -93,7 +93,7 @@ def test_what_became_of_each_file_is_said(
     again = output(capsys, "import", folder, "-o", results, "--pattern", PATTERN, code=1)
     assert f"0 runs added to {results}, {len(truth.cut)} of them failed, {truth.files} were there" in again
     rows = output(capsys, "import", folder, "--dry-run", "--pattern", PATTERN, "--format", "csv", code=1).splitlines()
-    assert rows[0].startswith("path,what,format,measurements,testbed,replicate,host,runs,reason,direction,parallel")
+    assert rows[0].startswith("path,what,format,measurements,testbed,replicate,host,runs,reason,factor:direction,factor:parallel")
     assert len(rows) == 1 + truth.files + len(truth.copies)
 
 
