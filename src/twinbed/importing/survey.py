@@ -111,8 +111,9 @@ def _how(paths: Sequence[str]) -> ImportRefused:
     proposal = propose(paths)
     advice = "name the parts of the paths: --pattern '{testbed}_{direction}_{replicate:int}.txt'"
     if proposal is not None:
+        whose = "" if "{testbed}" in proposal.pattern else " --testbed NAME"
         advice = (
-            f"{proposal.matches} of them look like\n    --pattern '{proposal.pattern}'\n"
+            f"{proposal.matches} of them look like\n    --pattern '{proposal.pattern}'{whose}\n"
             "  rename the fields after what they are, then look with --dry-run"
         )
     return ImportRefused(f"what are these {len(paths)} files? Their paths are such as\n{sample}", advice=advice)
