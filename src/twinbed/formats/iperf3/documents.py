@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.model.format import Flaw
+from twinbed.model.format import Flaw, FormatError
 from twinbed.reading.load import SHOWN, line_of
 
 _START = re.compile(
@@ -19,6 +19,10 @@ _NOT_A_NUMBER = re.compile(r"(?<=[:\[,\s])-?(?:nan|inf(?:inity)?)(?=\s*[,\]}])",
 _CLOSED = ("{", "{[", "{{", "{{[")
 """Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
+
+
+MOST_DAMAGED = 1000
+"""Documents, after which a text is none of iperf3's."""
 
 
 @dataclass(slots=True)
@@ -34,7 +38,7 @@ class Document:
 
 
 def documents(text: str) -> Sequence[Document]:
-    """All documents in order, each with the flaws before and in it; the last one's with those behind it."""
+    """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
     found: list[Document] = []
     waiting: list[Flaw] = []
     streamed: Document | None = None
@@ -88,7 +92,7 @@ def _take(streamed: Document, event: str, piece: Document) -> None:
 
 def _pieces(text: str) -> Iterator[Document | Flaw]:
     """Documents and events; and flaws for all text that is neither."""
-    at = counted = 0
+    at = counted = damaged = 0
     line = 1
     while at < len(text):
         start = _next(text, at)
@@ -103,6 +107,9 @@ def _pieces(text: str) -> Iterator[Document | Flaw]:
             after = _next(text, start + 1)
             part = text[start:after]
             saved = _salvaged(part)
+            damaged += 1
+            if damaged > MOST_DAMAGED:
+                raise FormatError(f"holds more than {MOST_DAMAGED} documents that are cut or damaged", line)
             if saved is None or (saved[0].cut and "event" in saved[0].content):
                 yield Flaw(f"is cut or damaged: {part[:SHOWN]!r}", line)
                 at = start + len(part)
