@@ -7,12 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed.backgrounds.stress import stress
+from twinbed.backgrounds.traffic import traffic
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
+from twinbed.formats.capture import capture
+from twinbed.formats.dmesg import dmesg
+from twinbed.formats.ethtool_features import ethtool_features
+from twinbed.formats.ethtool_statistics import ethtool_statistics
 from twinbed.formats.h2load import h2load
 from twinbed.formats.hey import hey
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.mpstat_json import mpstat_json
+from twinbed.formats.nstat import nstat
+from twinbed.formats.perf_data import perf_data
+from twinbed.formats.perf_script import perf_script
+from twinbed.formats.proc_snapshot import proc_snapshot
 from twinbed.formats.siege import siege
+from twinbed.formats.strace import strace
+from twinbed.formats.strace_summary import strace_summary
+from twinbed.formats.sysdig import sysdig
+from twinbed.formats.tc_statistics import tc_statistics
+from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.vmstat import vmstat
 from twinbed.formats.wrk import wrk, wrk2
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
@@ -67,6 +83,21 @@ FORMATS: Sequence[Format] = (
     hey,
     siege,
     h2load,
+    capture,
+    strace,
+    strace_summary,
+    perf_data,
+    perf_script,
+    trace_cmd,
+    sysdig,
+    vmstat,
+    mpstat_json,
+    proc_snapshot,
+    ethtool_statistics,
+    ethtool_features,
+    nstat,
+    tc_statistics,
+    dmesg,
 )
 
 PLUGINS = Plugins(
@@ -83,21 +114,21 @@ PLUGINS = Plugins(
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
-    backgrounds={background.name: background for background in (stress,)},
+    backgrounds={background.name: background for background in (stress, traffic)},
     formats={each.name: each for each in FORMATS},
 )
 
 
 def analysis(name: str) -> Any:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
-    from twinbed.analyses import anomaly, capacity, contention
+    from twinbed.analyses import anomaly, capacity, contention, passport
     from twinbed.analyses.anova import anova
     from twinbed.analyses.chain import chain
     from twinbed.analyses.compare import compare
     from twinbed.analyses.regression import regression
 
     of_n = (capacity.analysis, contention.analysis, anomaly.analysis)
-    return {each.name: each for each in (compare, chain, anova, regression, *of_n)}[name]
+    return {each.name: each for each in (compare, chain, anova, regression, *of_n, passport.analysis)}[name]
 
 
 def catalogue() -> Catalogue:
@@ -113,7 +144,7 @@ def catalogue() -> Catalogue:
 
 
 def metrics(workload: str, beside: Sequence[str]) -> Mapping[str, str]:
-    """The metrics of runs with these (instruments, a background load), those per unit of work too, and their units."""
+    """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in beside))
     found = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+FROZEN = "frozen.json"
+"""In results whose artifacts were left out of an archive: their tables are not to be made anew."""
+
+
 class StoreError(TwinbedError):
     """The folder cannot be read as results."""
 
@@ -67,6 +71,11 @@ class Store:
             cautions=tuple(cautions),
             link_checks=link_checks,
         )
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the tables are to be taken as they are, since what they were made from is not there."""
+        return (self.path / FROZEN).is_file()
 
     def parts(self) -> tuple[str, ...]:
         """File names of the committed parts."""

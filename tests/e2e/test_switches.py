@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from twinbed import design
-from twinbed.cli.carry import PreflightFailed
+from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.run import command
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
@@ -31,6 +31,7 @@ RATE = 20_000_000
 GOODPUT = RATE * 1448 / 1514
 """TCP with timestamps in frames of 1,514 bytes, as tc counts them."""
 NETDEV = "openvswitch-netdev"
+CABLE = "trunk0"
 TCP = r"10\.77\.\d+\.\d+\.\d+ > 10\.77\.\d+\.\d+\.\d+: Flags"
 
 # What tcpdump must say of the frames of a TCP connection on the trunk.
@@ -104,8 +105,8 @@ def test_a_trunk_carries_what_it_says(
     with bed_of(site(), topology) as bed:
         assert set(bed.hosts) == {MACHINE, MACHINE2, "client", "server"}
         assert Kind.STAND_IN in [caution.kind for caution in bed.cautions]
-        capture = bed.hosts[MACHINE].start(["tcpdump", "-i", trunk.CABLE, "-n", "-e", "-l", "-c", "2000", "tcp", "or", "vlan"])
-        tunnelled = ["tcpdump", "-i", trunk.CABLE, "-n", "-e", "-l", "-c", "2000", "ip", "net", "10.79.0.0/30"]
+        capture = bed.hosts[MACHINE].start(["tcpdump", "-i", CABLE, "-n", "-e", "-l", "-c", "2000", "tcp", "or", "vlan"])
+        tunnelled = ["tcpdump", "-i", CABLE, "-n", "-e", "-l", "-c", "2000", "ip", "net", "10.79.0.0/30"]
         outer = bed.hosts[MACHINE].start(tunnelled)
         for each in (capture, outer):
             each.says(b"listening on", 5.0)
@@ -272,7 +273,7 @@ def test_a_tunnel_of_the_kernel_that_is_on_no_switch_fails_the_run(
     site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
     original = bridge.join
-    monkeypatch.setattr(bridge, "join", lambda port, switch: "" if port == trunk.TUNNEL else original(port, switch))
+    monkeypatch.setattr(bridge, "join", lambda port, switch: "" if port == "tunnel0" else original(port, switch))
     assert "tunnel0: master should be 'switch0' " in reason(one_run("bridge", ", trunk: vxlan"), site()).reason
 
 

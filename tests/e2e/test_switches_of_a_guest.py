@@ -1,5 +1,5 @@
 """What the Linux bridge does where the kernel can filter VLANs and has GRE: in a guest, whose kernel can,
-whatever this machine's does.  The guest stands for the machine, namespaces of it for the second machine and for the hosts."""
+whatever this machine's does.  The guest stands for the machine, namespaces of it for the other machines and for the hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from twinbed.hosts.site import Site
 from twinbed.links import network, switches, trunk
 from twinbed.links.fabric import Fabric
 from twinbed.links.layout import SWITCH, layout
-from twinbed.model.plugin import MACHINE, MACHINE2
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 
@@ -61,6 +60,10 @@ CASES = {
     "access": ({"vlan": 5, "trunk": "plain"}, r"> \S+, ethertype IPv4 \(0x0800\), length \d+: 10\.77\."),
     "tagged": ({"trunk": "vlan"}, r"ethertype 802\.1Q \(0x8100\), length \d+: vlan 77, p 0, ethertype IPv4"),
     "gre": ({"vlan": 6, "trunk": "gre"}, r"10\.79\.0\.\d > 10\.79\.0\.\d: GREv0, key=0x4f, proto TEB"),
+    "gre twice over": (
+        {"vlan": 6, "trunk": "gre", "pairs": 2, "client_machines": 2},
+        r"10\.79\.1\.\d > 10\.79\.1\.\d: GREv0, key=0x50, proto TEB",
+    ),
 }
 
 
@@ -69,7 +72,8 @@ def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
     for how, wire in CASES.values():
         topology = Topology.model_validate(how)
         plan = layout(topology)
-        machines = {MACHINE: namespace(guest, MACHINE), MACHINE2: namespace(guest, MACHINE2)}
+        client, server = topology.names()[-1]
+        machines = {name: namespace(guest, name) for name in plan.machines}
         made = {name: switches.Bridges(machine, trunk.vlan(topology) is not None) for name, machine in machines.items()}
         fabric = Fabric(topology, plan, machines, made)
         for machine in machines.values():
@@ -85,13 +89,14 @@ def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
         applied = fabric.applied()
         assert [item for item in applied if not item.agrees] == []
         found = {(item.subject, item.setting): item.found for item in applied}
-        assert found["p.server", "vlan"] == [trunk.vlan(topology)]
+        assert found[f"p.{server}", "vlan"] == [trunk.vlan(topology)]
 
-        capture = machines[MACHINE].start(["tcpdump", "-i", trunk.CABLE, "-n", "-e", "-l", "-Z", "root"])
+        last = len(plan.trunks) - 1
+        capture = machines[plan.trunks[last][0]].start(["tcpdump", "-i", trunk.cable_of(last), "-n", "-e", "-l", "-Z", "root"])
         capture.says(b"listening on", 10.0)
-        server = hosts["server"].start(["iperf3", "-s", "-1", "-p", "5000", "--forceflush"])
-        server.says(b"listening", 10.0)
-        hosts["client"].run(["iperf3", "-c", plan.addresses["server"], "-p", "5000", "-n", "256K"])
+        listener = hosts[server].start(["iperf3", "-s", "-1", "-p", "5000", "--forceflush"])
+        listener.says(b"listening", 10.0)
+        hosts[client].run(["iperf3", "-c", plan.addresses[server], "-p", "5000", "-n", "256K"])
         capture.says(partial(shows, wire), 10.0)
         capture.signal(2)
         lines = [

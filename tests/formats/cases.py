@@ -1,4 +1,4 @@
-"""The cases of formats: ``tests/golden/formats/<format>/<case>/`` holds ``input*`` (one file), ``expected.json`` and ``how.md``,
+"""The cases of formats: ``tests/golden/formats/<format>/<case>/`` holds ``input*`` (one file), ``expected.json``, ``how.md``,
 which says how the expected values were got (from where the text is, and by what other means the numbers were read).
 
 ``expected.json``: a list, an object a measurement, each with any of ``values`` (metric, or metric@host, or metric>direction

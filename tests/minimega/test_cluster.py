@@ -10,7 +10,7 @@ from minimega.standin import StandIn
 from twinbed.hosts.error import HostError
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
-from twinbed.testbeds.minimega import driver, launch
+from twinbed.testbeds.minimega import driver, launch, shaping
 from twinbed.testbeds.minimega.capture import captured
 from twinbed.testbeds.minimega.control import Control, Guest
 from twinbed.testbeds.minimega.head import open_head
@@ -39,6 +39,39 @@ def test_the_nodes_of_a_cluster(server: StandIn, trunk: str, nodes: list[str]) -
         for name, machine in found.items():
             guest = Guest(name, machine.uuid, machine.node)
             assert Control(own.socket).run(guest, "echo", name, limit_s=5.0) == {"stdout": f"echo {name}\n"}
+
+
+def test_clients_are_spread_over_nodes_and_servers_stay_on_one(server: StandIn) -> None:
+    server.nodes = [f"node{number}" for number in range(1, 5)]
+    params = DRIVER.params(base=str(server.base), kernel="/opt/k", nodes=server.nodes)
+    topology = Topology(pairs=4, trunk="plain", client_machines=3)
+    assert shaping.refusals(topology, params.nodes) == []
+    with open_head(str(server.base), None) as head, own_space(head, "twinbed") as own:
+        guests = launch.wanted(params, topology)
+        launch.launch(own.socket, params, guests, None, 4)
+        found = machines(own.socket)
+        applied = [item for guest in guests for item in launch.applied(found[guest.name], params, guest, None)]
+        node = {item.subject: item.found for item in applied if item.setting == "node"}
+        assert node == {f"server{number}": "node2" for number in range(1, 5)} | {
+            "client1": "node1",
+            "client2": "node3",
+            "client3": "node4",
+            "client4": "node1",
+        }
+        assert [item for item in applied if item.setting == "node" and not item.agrees] == []
+
+
+@pytest.mark.parametrize(
+    ("trunk", "nodes", "says"),
+    [
+        ("plain", 3, "trunk: plain: joins 4 nodes: name them in the testbed's nodes"),
+        ("gre", 4, "client_machines: 3 with trunk: gre: minimega tunnels between every two nodes"),
+    ],
+)
+def test_clients_that_cannot_be_spread_so(trunk: str, nodes: int, says: str) -> None:
+    topology = Topology(pairs=4, trunk=trunk, client_machines=3)
+    (reason,) = shaping.refusals(topology, [f"node{number}" for number in range(1, nodes + 1)])
+    assert says in reason
 
 
 def test_guests_that_may_be_anywhere_are_put_on_one_node(server: StandIn) -> None:

@@ -48,8 +48,15 @@ def test_the_hosts_own_end() -> None:
 TOPOLOGIES = [
     *(Topology(pairs=pairs) for pairs in (1, 2, 10, 80)),
     Topology(pairs=80, trunk="vxlan"),
+    Topology(pairs=80, trunk="vxlan", client_machines=80),
+    Topology(pairs=7, trunk="plain", client_machines=3),
+    Topology(pairs=3, trunk="plain", client_machines=2, bystanders=3),
     Topology(kind="star", pairs=80, uplink="1gbit"),
     *(Topology(pairs=pairs, routers=routers) for pairs in (1, 80) for routers in (1, 2, 16)),
+    Topology(bystanders=1),
+    Topology(kind="star", pairs=80, bystanders=80),
+    Topology(trunk="plain", pairs=2, bystanders=3),
+    Topology(pairs=80, bystanders=80, routers=2),
 ]
 
 
@@ -57,7 +64,7 @@ TOPOLOGIES = [
 def test_names_and_addresses_are_distinct_and_fit(topology: Topology) -> None:
     plan = layout(topology)
     nics = [nic for each in plan.nics.values() for nic in each]
-    assert len(nics) == 2 * topology.pairs + 2 * topology.routers
+    assert len(nics) == 2 * (topology.pairs + topology.bystanders + topology.routers)
     names = [*(nic.port for nic in nics), *(switch.name for switch in plan.switches)]
     assert len({*names, *DEVICES}) == len(nics) + len({switch.name for switch in plan.switches}) + 2
     assert all(len(name.encode()) < IFNAMSIZ for name in names)
@@ -81,7 +88,7 @@ def test_every_client_finds_its_server_and_back(topology: Topology) -> None:
         assert any(gateway in ipaddress.ip_interface(nic.address).network for nic in plan.nics[host]), "on a link of its own"
         return gateway
 
-    for pair in topology.names():
+    for pair in (*topology.names(), *topology.bystander_names()):
         for here, there in (pair, pair[::-1]):
             path, to = [here], ipaddress.IPv4Address(plan.addresses[there])
             while path[-1] != there:
@@ -99,10 +106,35 @@ def test_a_star_has_a_switch_at_either_end_of_its_uplink() -> None:
     )
 
 
+def test_bystanders_leave_the_workloads_hosts_as_they_are() -> None:
+    alone, beside = layout(Topology(kind="star", pairs=2)), layout(Topology(kind="star", pairs=2, bystanders=2))
+    assert {host: nics for host, nics in beside.nics.items() if host not in beside.bystanders} == alone.nics
+    assert beside.bystanders == {"otherclient1", "otherclient2", "otherserver1", "otherserver2"}
+    assert [beside.nics[f"other{role}2"][0].switch for role in ("client", "server")] == ["switch0", "switch1"]
+    assert alone.bystanders == frozenset()
+
+
 def test_two_machines_have_a_switch_each() -> None:
     plan = layout(Topology(trunk="plain"))
     assert plan.machines == ("machine", "machine2")
     assert [(host, nics[0].machine) for host, nics in plan.nics.items()] == [("client", "machine"), ("server", "machine2")]
+
+
+def test_clients_are_spread_in_turn_and_servers_stay_together() -> None:
+    plan = layout(Topology(pairs=5, trunk="plain", client_machines=3))
+    assert plan.machines == ("machine", "machine2", "machine3", "machine4")
+    assert {switch.name for switch in plan.switches} == {"switch0"} and len(plan.switches) == 4
+    where = {host: nic.machine for host, (nic,) in plan.nics.items()}
+    assert {where[f"server{number}"] for number in range(1, 6)} == {"machine2"}
+    clients = [where[f"client{number}"] for number in range(1, 6)]
+    assert clients == ["machine", "machine3", "machine4", "machine", "machine3"]
+    assert plan.trunks == (("machine", "machine2"), ("machine3", "machine2"), ("machine4", "machine2"))
+
+
+def test_addresses_do_not_hang_on_where_clients_are() -> None:
+    one, several = (layout(Topology(pairs=6, trunk="gre", client_machines=machines)) for machines in (1, 6))
+    assert one.addresses == several.addresses
+    assert len(layout(Topology(trunk="gre")).trunks) == 1 and layout(Topology()).trunks == ()
 
 
 def port_of(**changes: object) -> Device:

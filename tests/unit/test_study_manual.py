@@ -82,12 +82,31 @@ def test_a_quick_profile_ends_in_minutes_without_physical_hosts(name: str) -> No
     assert study.tables
 
 
-@pytest.mark.parametrize("name", ["oversubscription", "anomaly", "tcp-fairness", "udp-capacity"])
+@pytest.mark.parametrize("name", ["oversubscription", "anomaly", "tcp-fairness", "udp-capacity", "isolated-contention"])
 def test_a_quick_profile_of_many_at_once_needs_only_containers(name: str) -> None:
     study = load((REPOSITORY / f"studies/{name}.yaml").read_text(), f"{name}.yaml", registry.catalogue(), profile="quick")
     assert design.expense(design.runs(study)).seconds <= 3 * 60
     assert {choice.kind for cell in study.cells for choice in [cell.testbed]} == {"container"}
-    assert len(study.factors["pairs"]) > 1 and study.tables
+    assert max(cell.topology.pairs for cell in study.cells) > 1 and study.tables
+
+
+@pytest.mark.parametrize("profile", [None, "quick"])
+def test_clients_are_spread_from_one_machine_to_one_each(profile: str | None) -> None:
+    path = REPOSITORY / "studies/isolated-contention.yaml"
+    study = load(path.read_text(), path.name, registry.catalogue(), profile=profile)
+    machines = {cell.topology.client_machines for cell in study.cells}
+    assert {1, *(cell.topology.pairs for cell in study.cells)} <= machines
+
+
+def test_the_quick_comparison_of_loads_has_each_alone_and_none() -> None:
+    study = load((REPOSITORY / "studies/background.yaml").read_text(), "background.yaml", registry.catalogue(), profile="quick")
+    assert design.expense(design.runs(study)).seconds <= 2 * 60
+    loads = []
+    for cell in study.cells:
+        stress, traffic = (cell.backgrounds[kind].params for kind in ("stress", "traffic"))
+        loads.append((stress.cpu, traffic.http, traffic.tcp, traffic.udp))
+        assert (cell.testbed.kind, cell.topology.pairs, cell.topology.bystanders) == ("container", 4, 2)
+    assert sorted(loads) == [(0, 0, 0, 0), (0, 0, 0, 50_000_000), (0, 0, 1, 0), (0, 2, 0, 0), (2, 0, 0, 0)]
 
 
 def test_the_printed_fairness_stands_beside_every_cell() -> None:

@@ -17,6 +17,7 @@ from twinbed.links import abilities as able
 from twinbed.links import bridge, openvswitch, trunk
 from twinbed.links.abilities import Ability, abilities, every, needed
 from twinbed.links.device import Device
+from twinbed.links.layout import layout
 from twinbed.links.openvswitch import Carried, Found, OpenVSwitch, Unfit
 from twinbed.links.ports import Port
 from twinbed.model.hostsettings import HostSettings
@@ -102,18 +103,18 @@ def test_a_bridge_with_vlans_has_none_by_default() -> None:
 def test_what_a_trunk_is(how: dict[str, Any], vlan: int | None, mtu: int, port: Port) -> None:
     """VXLAN over IPv4 adds 50 bytes to an IP packet of a host (RFC 7348, section 5); GRE with a key 42."""
     topology = Topology.model_validate(how)
-    assert (trunk.vlan(topology), trunk.mtu(topology), trunk.port(topology)) == (vlan, mtu, port)
-    first, second = trunk.tunnel(topology, MACHINE), trunk.tunnel(topology, MACHINE2)
+    assert (trunk.vlan(topology), trunk.mtu(topology), trunk.port(topology, 0, MACHINE)) == (vlan, mtu, port)
+    first, second = trunk.tunnel(topology, 0, MACHINE), trunk.tunnel(topology, 0, MACHINE2)
     assert (first is None) == (second is None) == (topology.trunk in ("plain", "vlan"))
     if first and second:
         assert (first.local, first.remote, first.local_mac) == (second.remote, second.local, second.remote_mac)
 
 
 def test_the_cable_and_a_tunnel_of_the_kernel() -> None:
-    assert trunk.cable(1550, 4711) == (
+    assert trunk.cable(0, 1550, 4711) == (
         "link add trunk0 mtu 1550 type veth peer name trunk0 mtu 1550 netns 4711\nlink set trunk0 up\n"
     )
-    end = trunk.Tunnel("vxlan", 2)
+    end = trunk.Tunnel("vxlan", 2, 0)
     assert trunk.address("trunk0", end, 1550) == (
         "link set trunk0 mtu 1550\naddr add 10.79.0.2/30 dev trunk0\nlink set trunk0 up\n"
     )
@@ -121,9 +122,29 @@ def test_the_cable_and_a_tunnel_of_the_kernel() -> None:
         "link add tunnel0 mtu 1500 type vxlan id 79 local 10.79.0.2 remote 10.79.0.1 dev trunk0 dstport 4789\n"
         "link set tunnel0 up\n"
     )
-    assert trunk.tunnel_device(trunk.Tunnel("gre", 1), 1500) == (
+    assert trunk.tunnel_device(trunk.Tunnel("gre", 1, 0), 1500) == (
         "link add tunnel0 mtu 1500 type gretap local 10.79.0.1 remote 10.79.0.2 dev trunk0 key 79\nlink set tunnel0 up\n"
     )
+
+
+@pytest.mark.parametrize("kind", ["gre", "vxlan"])
+def test_trunks_are_told_apart_by_all_that_they_have(kind: str) -> None:
+    """A kernel refuses a second VXLAN of one identifier and port ("A VXLAN device with the specified VNI already exists")."""
+    plan = layout(Topology(pairs=80, trunk=kind, client_machines=80))
+    ends = [
+        end
+        for number, machines in enumerate(plan.trunks)
+        for machine in machines
+        if (end := trunk.tunnel(Topology(trunk=kind), number, machine)) is not None
+    ]
+    assert len(ends) == 160
+    assert len({end.local for end in ends}) == len({end.local_mac for end in ends}) == 160
+    for what in ("key", "device", "cable"):
+        assert len({getattr(end, what) for end in ends}) == 80, what
+    assert all(len(name) < 16 for end in ends for name in (end.device, end.cable)), "IFNAMSIZ of linux/if.h"
+    assert all(first.remote == second.local for first, second in zip(ends[::2], ends[1::2], strict=True))
+    last = ends[-1]
+    assert (last.local, last.local_mac, last.key) == ("10.79.79.2", "02:00:0a:4f:4f:02", 158)
 
 
 # ---- answers
@@ -210,9 +231,9 @@ def test_a_switch_that_is_not_as_asked_disagrees() -> None:
 
 
 def test_options_of_a_tunnel_that_are_not_as_asked_disagree() -> None:
-    port, asked = Port("tunnel0", "switch0"), trunk.options(trunk.Tunnel("gre", 1))
+    port, asked = Port("tunnel0", "switch0"), trunk.options(trunk.Tunnel("gre", 1, 0))
     assert all(item.agrees for item in openvswitch.applied_options(port, asked, found_with()))
-    other = trunk.options(trunk.Tunnel("gre", 2))
+    other = trunk.options(trunk.Tunnel("gre", 2, 0))
     wrong = openvswitch.applied_options(port, other, found_with())
     assert {item.setting for item in wrong if not item.agrees} == {"local_ip", "remote_ip"}
 
@@ -236,7 +257,7 @@ def test_vlans_of_a_bridge() -> None:
 def test_a_gre_device_of_the_kernel() -> None:
     details = {"remote": "10.79.0.2", "local": "10.79.0.1", "ikey": "0.0.0.79", "okey": "0.0.0.79"}
     device = Device("tunnel0", "gretap", "switch0", 1500, True, True, "", (), details)
-    end = trunk.Tunnel("gre", 1)
+    end = trunk.Tunnel("gre", 1, 0)
     assert all(item.agrees for item in trunk.applied_tunnel_device(end, 1500, [device]))
     assert not any(item.agrees for item in trunk.applied_tunnel_device(end, 1500, []))
 

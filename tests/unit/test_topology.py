@@ -91,6 +91,11 @@ def message(topology: str) -> str:
         ("{link: {delay: 1ms, jitter: 2ms}}", "jitter is how far the delay varies both ways"),
         ("{link: {delay: 1ms, emulated_at: routers}}", "emulated_at: routers needs at least one router"),
         ("{trunk: vxlan, routers: 1}", "a trunk joins two switches of one network"),
+        ("{pairs: 2, client_machines: 2}", "a trunk joins each to the servers' machine: say which, such as trunk: plain"),
+        ("{kind: star, pairs: 2, client_machines: 2}", "a trunk joins each to the servers' machine"),
+        ("{pairs: 2, trunk: plain, client_machines: 3}", "3 machines for 2 clients: each needs one at least"),
+        ("{trunk: plain, client_machines: 2}", "2 machines for 1 client: each needs one at least"),
+        ("{trunk: plain, client_machines: 0}", "client_machines"),
         ("{link: {loss: 120%}}", "loss"),
         ("{link: {rate: fast}}", "rate"),
         ("{link: {emulated_at: swich}}", "switch"),
@@ -110,3 +115,11 @@ def test_settings_of_a_link_are_factors_and_null_is_a_level() -> None:
     found = {(run.topology.link.delay, run.topology.link.rate) for run in runs}
     assert found == {(delay, rate) for delay in (None, 0.0, 0.01) for rate in (None, 10**8)}
     assert len({run.cell for run in runs}) == 6
+
+
+def test_machines_of_clients_are_a_factor_of_every_driver() -> None:
+    text = STUDY.format(topology="{pairs: 4, trunk: vxlan}", factors="factors: {client_machines: [1, 2, 4]}")
+    for driver in ("container", "fake"):
+        study = text.replace("driver: container", f"driver: {driver}")
+        runs = design.runs(load(study, "links.yaml", catalogue()))
+        assert sorted(run.topology.client_machines for run in runs) == [1, 2, 4]

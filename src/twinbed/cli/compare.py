@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 @click.option(
     "--margin", metavar="SHARE", help="How far apart still counts as equivalent, such as 10% or 0.1. Default: the study's."
 )
+@click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
-def command(results: Path, margin: str | None, metrics: tuple[str, ...], everything: bool, style: str) -> int:
+def command(
+    results: Path, margin: str | None, reference: str | None, metrics: tuple[str, ...], everything: bool, style: str
+) -> int:
     """Compare the testbeds of RESULTS with its reference, metric by metric and cell by cell.
 
     Exit code 4: some headline metric is shown to differ by more than the margin; 5: none is, but some cannot be decided; 0: all
@@ -31,13 +34,14 @@ def command(results: Path, margin: str | None, metrics: tuple[str, ...], everyth
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
+    from twinbed.results import with_reference
 
     compare = registry.analysis("compare")
     try:
         params = compare.params(margin=parse_share(margin)) if margin is not None else compare.params()
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
-    result = compare.run(extracted(results), params)
+    result = compare.run(with_reference(extracted(results), reference), params)
     shown = chosen(result, metrics, everything)
     if style == "text":
         _print_text(result, shown, bool(metrics) or everything)

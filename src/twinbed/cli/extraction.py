@@ -22,8 +22,9 @@ MOST_EXPLAINED = 3
 
 
 def extracted(results: Path) -> Store:
-    """The opened results folder. Progress goes to standard error, if that is a terminal."""
+    """The opened results folder, or archive of one. Progress goes to standard error, if that is a terminal."""
     from twinbed import registry
+    from twinbed.archive.unpack import folder_of
     from twinbed.extract import extract
 
     def progress(done: int, total: int) -> None:
@@ -32,7 +33,7 @@ def extracted(results: Path) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    return extract(results, registry.PLUGINS.read, registry.PLUGINS.beside, progress)
+    return extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress)
 
 
 def chains(tables: Tables) -> Result | None:

@@ -17,7 +17,10 @@ SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv", 
 @click.command(name="report")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write; - is standard output. Default: RESULTS/report.*"
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write; - is standard output. Default: RESULTS/report.*, of an archive beside it.",
 )
 @click.option("--html", "style", flag_value="html", default="html", help="One self-contained page (default).")
 @click.option("--markdown", "style", flag_value="markdown", help="Markdown with GitHub's tables.")
@@ -39,7 +42,8 @@ def command(results: Path, output: Path | None, style: str) -> int:
     if output is not None and str(output) == "-":
         click.echo(text, nl=False)
         return 0
-    file = output or results / f"report{SUFFIXES[style]}"
+    beside = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
+    file = output or beside.with_name(beside.name + SUFFIXES[style])
     try:
         write(text, file)
     except OSError as error:

@@ -49,9 +49,12 @@ def extract(
     """Brings the tables of a results folder up to date and returns the folder, opened.
 
     ``workloads`` and ``beside`` (instruments, background loads) are the plugins by name.  ``on_progress`` is called with runs
-    read and runs to read.  Raises StoreError where ``results`` is not a results folder.
+    read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  Raises StoreError where
+    ``results`` is not a results folder.
     """
     store = Store.open(results)
+    if store.frozen:
+        return store
     tables = results / "tables"
     code = code_key([*workloads.values(), *beside.values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}

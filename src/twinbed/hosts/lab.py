@@ -92,7 +92,7 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
 
 @contextlib.contextmanager
 def another_machine(lab: Lab, name: str, artifacts: Path) -> Iterator[AgentHost]:
-    """A second machine beside the lab's own: a network namespace with an agent, which ends with the lab at the latest."""
+    """A machine beside the lab's own: a network namespace with an agent, which ends with the lab at the latest."""
     path = lab.scratch / f"{name}.sock"
     with listen(path) as server:
         command = ["unshare", "--net", f"{lab.machine.bin}/{PROBE}", "agent", "--connect", str(path)]

@@ -1,8 +1,8 @@
 """The switches of a lab, the machines that they are on, and what joins them.
 
 A fabric makes the ends of hosts' links (a veth pair, a tap), puts them on their switches and shapes them; everything is read
-back.  With a trunk the servers' switch is on a second machine: where there is one machine, a second network namespace of the
-lab stands for it.
+back.  With a trunk the servers' switch is on a machine of its own, and so is that of each group of clients: where there is one
+machine, other network namespaces of the lab stand for the rest.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def open_fabric(lab: Lab, topology: Topology, layout: Layout, place: Callable[[s
         fabric = Fabric(topology, layout, machines, dict(zip(machines, made, strict=True)))
         for switch in layout.switches:
             fabric.switches[switch.machine].add(switch.name)
-        if topology.trunk != "none":
-            fabric.join_machines()
+        fabric.join_machines()
         if layout.uplink:
             fabric.join_switches(*layout.uplink)
         yield fabric
@@ -60,17 +59,18 @@ class Fabric:
     """Port -> kind of device, as ``ip`` names it."""
 
     def join_machines(self) -> None:
-        """The trunk, from the cable up."""
-        first, second = self.machines.values()
-        pid = int(second.read("/proc/self/stat").split()[0])
-        first.run(["ip", "-batch", "-"], stdin=trunk.cable(trunk.mtu(self.topology), pid).encode())
-        second.run(["ip", "-batch", "-"], stdin=trunk.up(trunk.CABLE).encode())
-        port = trunk.port(self.topology)
-        for name, own in self.switches.items():
-            if end := trunk.tunnel(self.topology, name):
-                own.tunnel(end, port, self.topology.link.mtu)
-            else:
-                own.join(port)
+        """The trunks, each from the cable up."""
+        for number, (clients, servers) in enumerate(self.layout.trunks):
+            first, second = self.machines[clients], self.machines[servers]
+            pid = int(second.read("/proc/self/stat").split()[0])
+            first.run(["ip", "-batch", "-"], stdin=trunk.cable(number, trunk.mtu(self.topology), pid).encode())
+            second.run(["ip", "-batch", "-"], stdin=trunk.up(trunk.cable_of(number)).encode())
+            for name in (clients, servers):
+                port = trunk.port(self.topology, number, name)
+                if end := trunk.tunnel(self.topology, number, name):
+                    self.switches[name].tunnel(end, port, self.topology.link.mtu)
+                else:
+                    self.switches[name].join(port)
 
     def join_switches(self, first: str, second: str) -> None:
         """The shared link of a star: a veth pair from one switch to the other."""
@@ -95,7 +95,10 @@ class Fabric:
     def attach_uplink(self, lab: Lab, nic: Nic, uplink: str) -> None:
         """A NIC of this machine, at the other end of whose link the host is."""
         if nic.machine != MACHINE:
-            raise HostError(f"{nic.host}: with a trunk its switch is on a machine that has no NICs: give clients the uplink")
+            raise HostError(
+                f"{nic.host}: with a trunk its switch is on {nic.machine}, which has no NICs: give the uplink to clients of"
+                f" {MACHINE}"
+            )
         lend(lab, uplink, nic.port)
         self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", KIND)
 
@@ -123,7 +126,7 @@ class Fabric:
         return [self._told_apart(name, item) for name in self.machines for item in self._applied(name)]
 
     def _told_apart(self, machine: str, item: Applied) -> Applied:
-        """Two machines have a switch and a trunk of the same name; hosts' ports are each the only one of its name."""
+        """Machines have switches and ends of trunks of the same names; hosts' ports are each the only one of its name."""
         if machine == MACHINE or item.subject in self.kinds:
             return item
         return replace(item, subject=f"{machine}.{item.subject}")
@@ -134,12 +137,13 @@ class Fabric:
         nics = [nic for nics in self.layout.nics.values() for nic in nics if nic.machine == name]
         ports = [self._port(nic) for nic in nics]
         result: list[Applied] = []
-        if self.topology.trunk != "none":
-            result += trunk.applied_cable(trunk.mtu(self.topology), devices)
-            if end := trunk.tunnel(self.topology, name):
-                result += own.applied_tunnel(end, trunk.port(self.topology), link.mtu, devices)
+        for number in (number for number, ends in enumerate(self.layout.trunks) if name in ends):
+            port = trunk.port(self.topology, number, name)
+            result += trunk.applied_cable(number, trunk.mtu(self.topology), devices)
+            if end := trunk.tunnel(self.topology, number, name):
+                result += own.applied_tunnel(end, port, link.mtu, devices)
             else:
-                ports.append(trunk.port(self.topology))
+                ports.append(port)
         ports += self._uplink_ports()
         result += own.applied([switch.name for switch in self.layout.switches if switch.machine == name], ports, devices)
         for nic in nics:
@@ -151,12 +155,20 @@ class Fabric:
         return result
 
     def targets(self) -> list[Target]:
-        """Each machine, with the ports of clients and servers."""
-        return [Target(name, {nic.port: nic.host for nic in self._ends(name)}, captures=True) for name in self.machines]
+        """Each machine, with the ports of the workload's clients and servers."""
+        return [
+            Target(
+                name,
+                {nic.port: nic.host for nic in self._ends(name) if nic.host not in self.layout.bystanders},
+                captures=True,
+            )
+            for name in self.machines
+        ]
 
     def cautions(self) -> list[Caution]:
         if len(self.machines) > 1:
-            return [Caution(Kind.STAND_IN, f"{' and '.join(self.machines)} are two network namespaces of one machine")]
+            *others, last = self.machines
+            return [Caution(Kind.STAND_IN, f"{', '.join(others)} and {last} are network namespaces of one machine")]
         return []
 
     def _ends(self, machine: str) -> list[Nic]:

@@ -19,8 +19,6 @@ from twinbed.links.trunk import Tunnel
 from twinbed.model.plugin import Applied
 from twinbed.model.topology import Topology
 
-UNDERLAY = "underlay0"
-"""Where ovs-vswitchd makes tunnels itself: the bridge whose own port has the tunnel's address, with the cable as a port."""
 _ROUTE_LIMIT_S = 5.0
 
 
@@ -67,7 +65,7 @@ class Bridges:
 
     def tunnel(self, end: Tunnel, port: Port, mtu: int) -> None:
         outer = mtu + trunk.HEADERS[end.kind]
-        self._ip(trunk.address(trunk.CABLE, end, outer) + trunk.tunnel_device(end, mtu))
+        self._ip(trunk.address(end.cable, end, outer) + trunk.tunnel_device(end, mtu))
         self.join(port)
 
     def applied(self, names: Sequence[str], ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
@@ -86,7 +84,7 @@ class Bridges:
     def applied_tunnel(self, end: Tunnel, port: Port, mtu: int, devices: Sequence[Device]) -> list[Applied]:
         outer = mtu + trunk.HEADERS[end.kind]
         return [
-            *trunk.applied_end(trunk.CABLE, end, outer, devices),
+            *trunk.applied_end(end.cable, end, outer, devices),
             *trunk.applied_tunnel_device(end, mtu, devices),
             *self._joined([port], devices),
         ]
@@ -116,24 +114,25 @@ class OpenVSwitches:
     def tunnel(self, end: Tunnel, port: Port, mtu: int) -> None:
         outer = mtu + trunk.HEADERS[end.kind]
         if self._own_tunnels:
+            underlay = _underlay(end)
             self.servers.vsctl(
                 [
-                    *openvswitch.switch(UNDERLAY, self.servers.datapath, end.local_mac),
-                    *("--", *openvswitch.join(Port(trunk.CABLE, UNDERLAY))),
-                    *("--", "set", "interface", UNDERLAY, f"mtu_request={outer}"),
+                    *openvswitch.switch(underlay, self.servers.datapath, end.local_mac),
+                    *("--", *openvswitch.join(Port(end.cable, underlay))),
+                    *("--", "set", "interface", underlay, f"mtu_request={outer}"),
                 ]
             )
-        way_out = UNDERLAY if self._own_tunnels else trunk.CABLE
+        way_out = _underlay(end) if self._own_tunnels else end.cable
         self.machine.run(["ip", "-batch", "-"], stdin=trunk.address(way_out, end, outer).encode())
         if self._own_tunnels:
             self._until_routed(end)
-            self.servers.appctl(["tnl/neigh/set", UNDERLAY, end.remote, end.remote_mac])
+            self.servers.appctl(["tnl/neigh/set", _underlay(end), end.remote, end.remote_mac])
         self.servers.vsctl([*openvswitch.join(port), "--", *openvswitch.tunnel(port, end.kind, trunk.options(end))])
 
     def _until_routed(self, end: Tunnel) -> None:
         """ovs-vswitchd hears of the address from the kernel. Whether it did in time, is read back."""
         deadline = time.monotonic() + _ROUTE_LIMIT_S
-        while self._way_out(end) != UNDERLAY and time.monotonic() < deadline:
+        while self._way_out(end) != _underlay(end) and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def _way_out(self, end: Tunnel) -> str | None:
@@ -152,19 +151,24 @@ class OpenVSwitches:
     def applied_tunnel(self, end: Tunnel, port: Port, mtu: int, devices: Sequence[Device]) -> list[Applied]:
         outer, datapath = mtu + trunk.HEADERS[end.kind], self.servers.datapath
         found = self.servers.found()
-        way_out = UNDERLAY if self._own_tunnels else trunk.CABLE
+        way_out = _underlay(end) if self._own_tunnels else end.cable
         result = trunk.applied_end(way_out, end, outer, devices)
         result += openvswitch.applied_joined(port, datapath, found, kind=end.kind)
         result += openvswitch.applied_options(port, trunk.options(end), found)
         if self._own_tunnels:
-            result += openvswitch.applied_switch(UNDERLAY, datapath, found)
-            result += openvswitch.applied_joined(Port(trunk.CABLE, UNDERLAY), datapath, found)
+            result += openvswitch.applied_switch(way_out, datapath, found)
+            result += openvswitch.applied_joined(Port(end.cable, way_out), datapath, found)
             neighbours = openvswitch.neighbours(self.servers.appctl(["tnl/neigh/show"]))
             result += [
-                Applied(port.device, "way_out", UNDERLAY, self._way_out(end), "ovs-appctl ovs/route/lookup"),
+                Applied(port.device, "way_out", way_out, self._way_out(end), "ovs-appctl ovs/route/lookup"),
                 Applied(port.device, "neighbour", end.remote_mac, neighbours.get(end.remote), "ovs-appctl tnl/neigh/show"),
             ]
         return result
 
     def facts(self) -> dict[str, str | None]:
         return {"Open vSwitch": self.servers.version}
+
+
+def _underlay(end: Tunnel) -> str:
+    """Where ovs-vswitchd makes tunnels itself: the bridge whose own port has the tunnel's address, with the cable as a port."""
+    return f"underlay{end.trunk}"

@@ -1,7 +1,8 @@
 """What joins the switches of two machines: a cable between them, and on it plain frames, tagged ones, or a tunnel.  Pure.
 
-The cable is a veth pair.  A tunnel's ends are 10.79.0.1 and 10.79.0.2; the cable then carries packets that are longer by the
-tunnel's headers, so that what hosts send need not be shorter.  Only ``trunk: vlan`` tags what is on the cable; elsewhere frames
+The cable of trunk t is a veth pair, trunk<t> at either end.  A tunnel's ends are 10.79.t.1 at the clients' machine and
+10.79.t.2 at the servers'; the cable then carries packets that are longer by the tunnel's headers, so that what hosts send need
+not be shorter.  Only ``trunk: vlan`` tags what is on the cable; elsewhere frames
 of the hosts' VLAN go without a tag.
 
 Headers: RFC 7348 (VXLAN), RFC 2784 and RFC 2890 (GRE with a key), IEEE 802.1Q.
@@ -15,19 +16,16 @@ from dataclasses import dataclass
 from twinbed.links.device import Device
 from twinbed.links.layout import SWITCH
 from twinbed.links.ports import Port
-from twinbed.model.plugin import MACHINE, MACHINE2, Applied
+from twinbed.model.plugin import MACHINE2, Applied
 from twinbed.model.topology import Topology
 
-CABLE = "trunk0"
-TUNNEL = "tunnel0"
 KEY = 79
-"""GRE's key, and VXLAN's network identifier."""
+"""GRE's key, and VXLAN's network identifier, of the first trunk. Each has its own: a kernel refuses a second VXLAN of one."""
 VXLAN_PORT = 4789
 DEFAULT_VLAN = 77
 _IPV4, _UDP, _VXLAN, _GRE_WITH_KEY, _ETHERNET = 20, 8, 8, 8, 14
 HEADERS = {"gre": _IPV4 + _GRE_WITH_KEY + _ETHERNET, "vxlan": _IPV4 + _UDP + _VXLAN + _ETHERNET}
 """Bytes that a tunnel puts around an IP packet of a host, within the cable's own frame."""
-_ENDS = {MACHINE: 1, MACHINE2: 2}
 _PREFIX = 30
 
 
@@ -37,27 +35,47 @@ class Tunnel:
 
     kind: str
     number: int
+    """The end's: 1 at the clients' machine, 2 at the servers'."""
+    trunk: int
+    """The trunk's."""
+
+    @property
+    def device(self) -> str:
+        return f"tunnel{self.trunk}"
+
+    @property
+    def cable(self) -> str:
+        return cable_of(self.trunk)
+
+    @property
+    def key(self) -> int:
+        return KEY + self.trunk
 
     @property
     def local(self) -> str:
-        return f"10.79.0.{self.number}"
+        return f"10.79.{self.trunk}.{self.number}"
 
     @property
     def remote(self) -> str:
-        return f"10.79.0.{3 - self.number}"
+        return f"10.79.{self.trunk}.{3 - self.number}"
 
     @property
     def local_mac(self) -> str:
-        return f"02:00:0a:4f:00:0{self.number}"
+        return f"02:00:0a:4f:{self.trunk:02x}:0{self.number}"
 
     @property
     def remote_mac(self) -> str:
-        return f"02:00:0a:4f:00:0{3 - self.number}"
+        return f"02:00:0a:4f:{self.trunk:02x}:0{3 - self.number}"
 
 
-def tunnel(topology: Topology, machine: str) -> Tunnel | None:
-    """The machine's end, where the trunk is a tunnel."""
-    return Tunnel(topology.trunk, _ENDS[machine]) if topology.trunk in HEADERS else None
+def cable_of(trunk: int) -> str:
+    """The device at either end of its cable."""
+    return f"trunk{trunk}"
+
+
+def tunnel(topology: Topology, trunk: int, machine: str) -> Tunnel | None:
+    """The machine's end of a trunk, where it is a tunnel."""
+    return Tunnel(topology.trunk, 2 if machine == MACHINE2 else 1, trunk) if topology.trunk in HEADERS else None
 
 
 def vlan(topology: Topology) -> int | None:
@@ -66,20 +84,22 @@ def vlan(topology: Topology) -> int | None:
 
 
 def mtu(topology: Topology) -> int:
-    """The cable's."""
+    """A cable's."""
     return topology.link.mtu + HEADERS.get(topology.trunk, 0)
 
 
-def port(topology: Topology) -> Port:
-    """What of the trunk is a port of each machine's switch."""
+def port(topology: Topology, trunk: int, machine: str) -> Port:
+    """What of a trunk is a port of the machine's switch."""
     if topology.trunk == "vlan":
-        return Port(CABLE, SWITCH, tagged=vlan(topology))
-    return Port(TUNNEL if topology.trunk in HEADERS else CABLE, SWITCH, access=vlan(topology))
+        return Port(cable_of(trunk), SWITCH, tagged=vlan(topology))
+    end = tunnel(topology, trunk, machine)
+    return Port(end.device if end else cable_of(trunk), SWITCH, access=vlan(topology))
 
 
-def cable(mtu: int, other_machine_pid: int) -> str:
-    """Run on the first machine: the second is named by a process of it."""
-    return f"link add {CABLE} mtu {mtu} type veth peer name {CABLE} mtu {mtu} netns {other_machine_pid}\n{up(CABLE)}"
+def cable(trunk: int, mtu: int, other_machine_pid: int) -> str:
+    """Run on the one machine: the other is named by a process of it."""
+    name = cable_of(trunk)
+    return f"link add {name} mtu {mtu} type veth peer name {name} mtu {mtu} netns {other_machine_pid}\n{up(name)}"
 
 
 def up(device: str) -> str:
@@ -93,19 +113,20 @@ def address(device: str, end: Tunnel, mtu: int) -> str:
 
 def tunnel_device(end: Tunnel, mtu: int) -> str:
     """A tunnel that the kernel makes, whose packets have room for ``mtu``."""
-    ends = f"local {end.local} remote {end.remote} dev {CABLE}"
-    kind = f"vxlan id {KEY} {ends} dstport {VXLAN_PORT}" if end.kind == "vxlan" else f"gretap {ends} key {KEY}"
-    return f"link add {TUNNEL} mtu {mtu} type {kind}\n{up(TUNNEL)}"
+    ends = f"local {end.local} remote {end.remote} dev {end.cable}"
+    kind = f"vxlan id {end.key} {ends} dstport {VXLAN_PORT}" if end.kind == "vxlan" else f"gretap {ends} key {end.key}"
+    return f"link add {end.device} mtu {mtu} type {kind}\n{up(end.device)}"
 
 
-def applied_cable(mtu: int, devices: Sequence[Device]) -> list[Applied]:
+def applied_cable(trunk: int, mtu: int, devices: Sequence[Device]) -> list[Applied]:
     source = "ip -j -d link show"
-    found = _named(CABLE, devices)
+    name = cable_of(trunk)
+    found = _named(name, devices)
     return [
-        Applied(CABLE, "kind", "veth", found and found.kind, source),
-        Applied(CABLE, "mtu", mtu, found and found.mtu, source),
-        Applied(CABLE, "up", True, found and found.up, source),
-        Applied(CABLE, "carrier", True, found and found.carrier, source),
+        Applied(name, "kind", "veth", found and found.kind, source),
+        Applied(name, "mtu", mtu, found and found.mtu, source),
+        Applied(name, "up", True, found and found.up, source),
+        Applied(name, "carrier", True, found and found.carrier, source),
     ]
 
 
@@ -121,30 +142,30 @@ def applied_end(device: str, end: Tunnel, mtu: int, devices: Sequence[Device]) -
 
 
 def applied_tunnel_device(end: Tunnel, mtu: int, devices: Sequence[Device]) -> list[Applied]:
-    found = _named(TUNNEL, devices)
+    found = _named(end.device, devices)
     source = "ip -j -d link show"
     details = found.details if found else {}
     if end.kind == "vxlan":
         own = [
-            Applied(TUNNEL, "key", KEY, details.get("id"), source),
-            Applied(TUNNEL, "udp_port", VXLAN_PORT, details.get("port"), source),
+            Applied(end.device, "key", end.key, details.get("id"), source),
+            Applied(end.device, "udp_port", VXLAN_PORT, details.get("port"), source),
         ]
     else:
-        dotted = f"0.0.0.{KEY}"  # as iproute2 prints a key
-        own = [Applied(TUNNEL, name, dotted, details.get(name), source) for name in ("ikey", "okey")]
+        dotted = f"0.0.0.{end.key}"  # as iproute2 prints a key
+        own = [Applied(end.device, name, dotted, details.get(name), source) for name in ("ikey", "okey")]
     return [
-        Applied(TUNNEL, "kind", "vxlan" if end.kind == "vxlan" else "gretap", found and found.kind, source),
-        Applied(TUNNEL, "local", end.local, details.get("local"), source),
-        Applied(TUNNEL, "remote", end.remote, details.get("remote"), source),
-        Applied(TUNNEL, "mtu", mtu, found and found.mtu, source),
-        Applied(TUNNEL, "up", True, found and found.up, source),
+        Applied(end.device, "kind", "vxlan" if end.kind == "vxlan" else "gretap", found and found.kind, source),
+        Applied(end.device, "local", end.local, details.get("local"), source),
+        Applied(end.device, "remote", end.remote, details.get("remote"), source),
+        Applied(end.device, "mtu", mtu, found and found.mtu, source),
+        Applied(end.device, "up", True, found and found.up, source),
         *own,
     ]
 
 
 def options(end: Tunnel) -> Mapping[str, str]:
     """Of the tunnel as a port of Open vSwitch."""
-    return {"local_ip": end.local, "remote_ip": end.remote, "key": str(KEY)}
+    return {"local_ip": end.local, "remote_ip": end.remote, "key": str(end.key)}
 
 
 def _named(name: str, devices: Sequence[Device]) -> Device | None:

@@ -59,6 +59,10 @@ class Kind(Enum):
         "the kernel log shows a NIC reset or transmit timeout",
         "distrust this run; see the kernel log in its folder",
     )
+    OUT_OF_MEMORY = (
+        "the kernel log shows that memory ran out, and that a process was killed for it",
+        "distrust this run if it was then: see the log for which process, and give the host more memory",
+    )
     CLOCK_STEP = (
         "a clock was set while the run was on",
         "distrust times of the day and one-way delays of this run; stop what sets the clock (ntpd, chronyd, the hypervisor)",
@@ -85,8 +89,8 @@ class Kind(Enum):
         "ratios against hardware are about the emulator; use a machine where KVM boots a guest",
     )
     STAND_IN = (
-        "one machine stands in for two",
-        "what two machines do not share (clocks, interrupts, memory bandwidth) is shared here: use two hosts",
+        "one machine stands in for several",
+        "what machines do not share (CPUs, clocks, interrupts, memory bandwidth) is shared here: use a host for each",
     )
     NOT_SET = (
         "what lies between the hosts is not twinbed's to set, and is as it was found",
@@ -113,6 +117,10 @@ class Kind(Enum):
     FAILED_RUNS = (
         "some runs of this cell failed and are missing from it",
         "the report lists them with their reasons; failures are rarely random",
+    )
+    UNMATCHED = (
+        "some cells were not measured on the reference",
+        "their numbers stand alone, and no verdict is about them: measure them there, or name the level that its runs had",
     )
     INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
     UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")

@@ -12,6 +12,9 @@ from twinbed.model.units import Duration, Rate, Share, Size
 
 Place = Literal["switch", "hosts", "routers"]
 
+BYSTANDER = "other"
+"""What the names of hosts begin with that take no part in the workload."""
+
 _LEAST_BURST_BYTES = 65536 + 1024
 """A 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
 _LEAST_QUEUE_PACKETS = 1000
@@ -80,7 +83,7 @@ class Link(BaseModel):
 
 
 class Topology(BaseModel):
-    """``pairs`` client/server pairs: on one switch, on two that share an uplink, on two machines, or with routers between."""
+    """``pairs`` client/server pairs: on one switch, two that share an uplink, several machines, or with routers between."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -102,10 +105,16 @@ class Topology(BaseModel):
         "none",
         description="none: one switch; else clients and servers are on two machines, and this joins their switches",
     )
+    client_machines: int = Field(
+        1, ge=1, description="machines that clients are spread over, in turn, each joined by a trunk to the servers' machine"
+    )
     uplink: Rate | None = Field(
         None, gt=0, description="rate each way of what joins the two switches of a star; null: not shaped"
     )
     routers: int = Field(0, ge=0, le=16, description="routers in a chain between clients and servers")
+    bystanders: int = Field(
+        0, ge=0, le=80, description="further client/server pairs that take no part in the workload, for a background load"
+    )
     link: Link = Field(Link(), description="every host's link to the switch")
 
     @model_validator(mode="after")
@@ -116,6 +125,13 @@ class Topology(BaseModel):
             raise ValueError("uplink is the shared link of a star: say kind: star")
         if self.trunk != "none" and self.routers:
             raise ValueError("a trunk joins two switches of one network; with routers there are several: leave one of them out")
+        if self.client_machines > 1 and self.trunk == "none":
+            raise ValueError("client_machines: a trunk joins each to the servers' machine: say which, such as trunk: plain")
+        if self.client_machines > self.pairs:
+            raise ValueError(
+                f"client_machines: {self.client_machines} machines for {self.pairs} client{'s' if self.pairs > 1 else ''}:"
+                " each needs one at least, so ask for no more than pairs"
+            )
         if self.link.emulates and self.link.emulated_at == "routers" and not self.routers:
             raise ValueError("emulated_at: routers needs at least one router")
         return self
@@ -126,10 +142,14 @@ class Topology(BaseModel):
         return Link(rate=self.uplink, shaper=self.link.shaper, mtu=self.link.mtu)
 
     def names(self) -> Sequence[tuple[str, str]]:
-        """(client, server) of each pair; without a number where there is only one."""
+        """(client, server) of each pair of the workload; without a number where there is only one."""
         if self.pairs == 1:
             return (("client", "server"),)
         return tuple((f"client{i}", f"server{i}") for i in range(1, self.pairs + 1))
+
+    def bystander_names(self) -> Sequence[tuple[str, str]]:
+        """(client, server) of each pair of bystanders, always with a number."""
+        return tuple((f"{BYSTANDER}client{i}", f"{BYSTANDER}server{i}") for i in range(1, self.bystanders + 1))
 
     def router_names(self) -> Sequence[str]:
         """From the clients' side to the servers'."""

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from twinbed.model.format import Flaw, FormatError, Reading
 from twinbed.model.metric import Value
+from twinbed.reading.figures import of_json, real
 
 MOST = 1e18
 """No count of bytes or packets, and no rate, that a load generator prints is as large; what is larger is damaged."""
@@ -20,25 +21,14 @@ DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
 MOST_FLAWS = 20
 """Lines that may be left out of a report before it is none."""
 _LINE = re.compile(r"\bline ([0-9]+): ")
-_DECIMAL = re.compile(rf"{DECIMAL}(?:[eE][+-]?[0-9]{{1,3}})?")
 
 Report = TypeVar("Report")
 
 
 def number(value: object) -> float | None:
-    """A finite number of zero or more, of JSON or as text; None where it is none. Another locale's comma is none."""
-    if isinstance(value, str):
-        found = _DECIMAL.fullmatch(value.strip())
-        value = float(found[0]) if found and len(found[0]) < 40 else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= MOST else None
-
-
-def whole(value: object) -> int | None:
-    """A count; None where it is none."""
-    found = number(value)
-    return int(found) if found is not None and found == int(found) else None
+    """A number of zero or more, of JSON or as text; None where it is none, or more than a load generator counts to."""
+    found = real(value.strip()) if isinstance(value, str) else of_json(value)
+    return found if found is not None and 0 <= found <= MOST else None
 
 
 def plain(found: float) -> int | float:
@@ -57,11 +47,6 @@ def values(numbers: Mapping[str, float | None], units: Mapping[str, str], direct
     """Numbers that are not finite, such as products of damaged ones, are missing."""
     for name, one in numbers.items():
         yield Value(name, one if one is not None and math.isfinite(one) else None, units[name], direction=direction)
-
-
-def line_of(text: str, at: int) -> int:
-    """The line, from 1, of a place in a text."""
-    return text.count("\n", 0, at) + 1
 
 
 def whole_lines(text: str) -> tuple[list[str], list[Flaw]]:

@@ -170,7 +170,8 @@ def _repeat(tables: Tables) -> Iterator[str]:
     options += "".join(f" -s {shlex.quote(str(override))}" for override in overrides)
     file = shlex.quote(Path(str(outline.data.get("filename") or "study.yaml")).name)
     yield '<section id="repeat"><h2>Repeat it</h2>'
-    commands = f"twinbed run {file}{options}\ntwinbed report results/{shlex.quote(outline.name)}"
+    made = outline.data.get("commands") or [f"twinbed run {file}{options}"]
+    commands = "\n".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
     yield f"<pre><code>{escape(commands)}</code></pre>"
     items = (
         f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>"
@@ -193,6 +194,9 @@ def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:
     yield "replicates", f"{until.least} to {until.most}, until decided" if until else outline.data.get("replicates")
     yield "reference", f"{outline.reference} ({reason})" if reason else outline.reference
     yield "margin, confidence", f"{share(outline.margin)}, {share(outline.confidence)}"
+    for source in outline.data.get("sources") or ():
+        names = ", ".join(old if old == new else f"{old} as {new}" for old, new in source["testbeds"].items())
+        yield f"from {source['name']}", f"{source['runs']} runs of {names}"
     yield "twinbed", ", ".join(sorted({record.twinbed for record in tables.records}))
     if times:
         first, last = (f"{datetime.fromtimestamp(time, UTC):%F %H:%M}" for time in (min(times), max(times)))

@@ -10,7 +10,8 @@ from typing import Any
 from twinbed.analyses.compare.samples import Group, Samples, cell_of
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
-from twinbed.model.run import Status
+from twinbed.model.run import Status, level_text
+from twinbed.model.suspicion import suspicion
 from twinbed.model.tables import Tables
 
 Carried = Mapping[str, Sequence[tuple[Kind, str]]]
@@ -61,6 +62,11 @@ def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) ->
     missing = sum(run.id not in made for run in tables.planned)
     if missing:
         found.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(tables.planned)} runs have not been made"))
+    alone = [cell for cell, groups in samples.groups.items() if tables.outline.reference not in groups]
+    if alone and len(samples.testbeds) > 1 and tables.outline.reference in samples.testbeds:
+        named = (" ".join(f"{name} {level_text(level)}" for name, level in samples.cells[cell].items()) for cell in alone[:3])
+        cells = "; ".join(named) + ("; ..." if len(alone) > 3 else "")
+        found.append(Caution(Kind.UNMATCHED, f"{len(alone)} of {len(samples.groups)} cells: {cells}"))
     found.extend(_of_all_cells(left))
     return tuple(found)
 
@@ -110,6 +116,55 @@ def residue(tables: Tables) -> Residue:
             # What a passport says of durations, such as booting's, differs each time by nature.
             if len(values) > 1 and not fact.endswith("seconds"):
                 found[cell][f"{place}: {fact}"] = frozenset(values)
+    for key, differing in apart(tables, cells).items():
+        found[key] |= differing
+    return found
+
+
+def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> Residue:
+    """Of testbeds that were measured apart from each other (merged, imported): how the measurement of a cell differs from that
+    on the reference, in what is no factor. Values say whose they are."""
+    reference = str(tables.outline.reference)
+    circumstances = _circumstances(tables) if _measured_apart(tables) else {}
+    of_cells = {key: _circumstances_of(records, circumstances) for key, records in cells.items()}
+    found: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
+    for (testbed, cell), own in of_cells.items():
+        theirs = of_cells.get((reference, cell), {}) if testbed != reference else {}
+        for what in own.keys() & theirs.keys():
+            if own[what] != theirs[what]:
+                sides = ((reference, theirs[what]), (testbed, own[what]))
+                found[testbed, cell][what] = frozenset(f"{value} on {name}" for name, values in sides for value in values)
+    return found
+
+
+def _circumstances_of(records: Sequence[Record], circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, set[str]]:
+    """What all runs of a cell know of how they were measured -> the values."""
+    each = [_of_measuring(record, circumstances) for record in records]
+    return {what: {one[what] for one in each} for what in each[0] if all(what in one for one in each)}
+
+
+def _measured_apart(tables: Tables) -> bool:
+    return bool(tables.outline.data.get("sources")) or any(
+        record.settings["workload"]["kind"] == "imported" for record in tables.records
+    )
+
+
+def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
+    """What a run was told to measure, and with what."""
+    told = {f"setting workload.{name}": value for name, value in _leaves(record.settings["workload"]) if name != "files"}
+    return told | dict(circumstances.get(record.id, {}))
+
+
+def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:
+    """Run -> ``client: kernel`` -> its value."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    table = tables.table("facts")
+    for run, place, fact, value in (
+        zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True) if table.num_rows else ()
+    ):
+        about = suspicion(place, fact)
+        if about.circumstance and about.kind != "package" and value not in ("", "null"):
+            found[run][f"{place}: {fact}"] = value
     return found
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from twinbed.model.format import Flaw, FormatError
-from twinbed.reading.load import SHOWN, line_of
+from twinbed.reading.documents import line_of
+from twinbed.reading.load import SHOWN
 
 _START = re.compile(
     r'\{\s*"(?:(?:start|end)"\s*:\s*\{|intervals"\s*:\s*\[|(?:event|title|extra_data|error)"\s*:\s*")',

@@ -37,19 +37,14 @@ class Wanted:
 
 
 def wanted(settings: MinimegaSettings, topology: Topology) -> list[Wanted]:
-    """With the addresses that hosts of a lab would have."""
+    """With the addresses that hosts of a lab would have, and nodes in the places of its machines, in turn."""
     plan = layout(topology)
-    nodes = settings.nodes
-    client_node = nodes[0] if nodes else None
-    server_node = nodes[1] if topology.trunk != "none" else client_node
+    nodes = dict(zip(plan.machines, settings.nodes, strict=False))
     guests = []
     for client, server in topology.names():
-        for name, card, node in (
-            (client, settings.card("client"), client_node),
-            (server, settings.card("server"), server_node),
-        ):
+        for name, card in ((client, settings.card("client")), (server, settings.card("server"))):
             (nic,) = plan.nics[name]
-            guests.append(Wanted(name, nic.address, nic.mac, card if settings.type == "kvm" else None, node))
+            guests.append(Wanted(name, nic.address, nic.mac, card if settings.type == "kvm" else None, nodes.get(nic.machine)))
     return guests
 
 

@@ -40,7 +40,9 @@ class MinimegaSettings(HostSettings):
     vlan: int | None = Field(None, ge=1, le=4094, description="VLAN of the network; null: the next free one")
     bridge: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,14}$", description="bridge; null: minimega's own")
     nodes: Sequence[str] = Field(
-        (), description="nodes of the cluster: clients run on the first and, with a trunk, servers on the second"
+        (),
+        description="nodes of the cluster: clients run on the first and, with a trunk, servers on the second; with"
+        " client_machines, clients on the third and on too",
     )
     control: Literal["auto", "virtio-serial", "cc"] = Field(
         "auto",

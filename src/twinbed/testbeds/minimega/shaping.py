@@ -36,12 +36,20 @@ def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
         found.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
     if topology.routers:
         found.append("routers: guests are on one network here; use routers: 0")
+    if topology.bystanders:
+        found.append("bystanders: guests are the workload's clients and servers here; use bystanders: 0")
     if topology.switch == "openvswitch-netdev":
         found.append("switch: openvswitch-netdev: minimega's bridges are Open vSwitch's with the datapath that its node has")
     if topology.vlan is not None:
         found.append("topology vlan: give vlan to the testbed (driver: minimega), whose networks all are VLANs")
-    if topology.trunk != "none" and len(nodes) < 2:
-        found.append(f"trunk: {topology.trunk}: joins two nodes: name them in the testbed's nodes")
+    if topology.trunk != "none" and len(nodes) < (least := 1 + topology.client_machines):
+        several = "two" if least == 2 else f"{least}"
+        found.append(f"trunk: {topology.trunk}: joins {several} nodes: name them in the testbed's nodes")
+    if topology.trunk in ("gre", "vxlan") and topology.client_machines > 1:
+        found.append(
+            f"client_machines: {topology.client_machines} with trunk: {topology.trunk}: minimega tunnels between every two"
+            " nodes, and spanning tree decides which carry frames; use trunk: plain or vlan, with the nodes' bridges joined"
+        )
     return found
 
 

@@ -82,6 +82,13 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
     if topology.kind != "pairs" or topology.routers:
         asked = f"routers: {topology.routers}" if topology.routers else f"kind: {topology.kind}"
         raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to make; leave it out for this testbed")
+    if topology.bystanders:
+        raise HostError(f"bystanders: {topology.bystanders}: hosts over SSH are those of the workload; leave it out here")
+    if topology.client_machines > 1:
+        raise HostError(
+            f"client_machines: {topology.client_machines}: hosts over SSH are on the machines that they are on, not spread by"
+            " twinbed; leave it out for this testbed"
+        )
     names = [name for pair in topology.names() for name in pair]
     if missing := [name for name in names if name not in params.hosts]:
         raise HostError(

@@ -1,0 +1,63 @@
+"""`twinbed archive`: results as one file for artifact evaluation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from twinbed.cli import exit as codes
+
+
+@click.command(name="archive")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file. Default: RESULTS.zip beside them.")
+@click.option("--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts: all else can be made of them.")
+@click.option("--author", "authors", multiple=True, metavar="NAME", help="Who made them; may be given more than once.")
+@click.option("--title", metavar="TEXT", help="Of the results. Default: the study's name.")
+@click.option("--license", "licence", metavar="SPDX", help="Under which they may be used, such as CC-BY-4.0.")
+def command(
+    results: Path, output: Path | None, raw: bool, authors: tuple[str, ...], title: str | None, licence: str | None
+) -> int:
+    """Pack RESULTS into one zip file for artifact evaluation or a repository: the study, every run with its settings and
+    passport, tables, report, raw artifacts, software versions (an RO-Crate), checksums and a citation file.
+
+    The commands that read results read the file as well: `twinbed report study.zip` makes the identical page anywhere.
+    The same results make the same file.
+
+    \b
+    Examples:
+      twinbed archive results/quickstart --author "A. Author" --license CC-BY-4.0
+      twinbed archive results/quickstart --no-raw -o small.zip      tables and settings alone
+      twinbed report small.zip                                      on another machine
+    """
+    import twinbed
+    from twinbed import registry
+    from twinbed.archive.crate import About
+    from twinbed.archive.pack import pack
+    from twinbed.cli.extraction import extracted
+    from twinbed.cli.report import rendered
+    from twinbed.model.error import TwinbedError
+
+    def progress(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"\rpacking: {done} of {total} files", err=True, nl=done == total)
+
+    store = extracted(results)
+    facts: dict[tuple[str, str], list[str]] = {}
+    table = store.table("facts")
+    if table.num_rows:
+        for place, fact, value in sorted(
+            set(zip(*(table[name].to_pylist() for name in ("place", "fact", "value")), strict=True))
+        ):
+            facts.setdefault((place, fact), []).append(value)
+    page = rendered("html", store, registry.analysis("compare").run(store))
+    file = output or results.resolve().with_name(f"{results.resolve().name}.zip")
+    about = About(authors, licence, title)
+    try:
+        files = pack(store, facts, page, file, raw=raw, about=about, version=twinbed.__version__, on_progress=progress)
+    except OSError as error:
+        raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
+    click.echo(f"{file}: {files} files, {file.stat().st_size:,} bytes")
+    return codes.DONE

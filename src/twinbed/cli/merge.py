@@ -1,0 +1,126 @@
+"""`twinbed merge`: several results as one study, testbeds side by side."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinbed.cli import exit as codes
+from twinbed.model.error import TwinbedError
+
+if TYPE_CHECKING:
+    from twinbed.merging import Plan
+
+
+@click.command(name="merge")
+@click.argument("results", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The results folder to make.")
+@click.option("--reference", metavar="TESTBED", help="Of the whole. Default: that of the first RESULTS.")
+@click.option(
+    "--rename",
+    "renames",
+    metavar="RESULTS:OLD=NEW",
+    multiple=True,
+    help="Call a testbed of RESULTS otherwise. Testbeds that get one name are one testbed, with all their replicates.",
+)
+@click.option(
+    "--level",
+    "given",
+    metavar="RESULTS:FACTOR=LEVEL",
+    multiple=True,
+    help="The level that all runs of RESULTS have of a factor that they do not name.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be made, and make nothing.")
+def command(
+    results: tuple[Path, ...],
+    output: Path,
+    reference: str | None,
+    renames: tuple[str, ...],
+    given: tuple[str, ...],
+    dry_run: bool,
+) -> int:
+    """Put RESULTS together into one results folder, run or imported, for compare, analyse and report: a physical testbed that
+    was measured years ago beside a virtual one of today.
+
+    RESULTS stay as they are; their artifacts are linked. The same command again brings the folder up to date. A factor that one
+    of them does not name is taken from its settings, where they have it. Where they differ in what is no factor (duration,
+    kernel, versions), comparisons carry a caution; `twinbed passport` shows all that differs.
+
+    \b
+    Examples:
+      twinbed merge results/physical results/virtual -o results/both --reference physical
+      twinbed merge old new -o both --rename old:e1000=before --rename new:e1000=after
+      twinbed merge imported run -o both --level imported:payload=500B
+    """
+    from twinbed import merging
+    from twinbed.archive.unpack import folder_of
+    from twinbed.store import Store
+
+    if len(results) < 2:
+        raise click.UsageError("give two or more RESULTS to put together")
+    if output.resolve() in {path.resolve() for path in results}:
+        raise TwinbedError(f"{output} is one of the results", advice="name another folder with -o")
+    stores = [Store.open(folder_of(path)) for path in results]
+    renamed = _of_sources(renames, results, "--rename")
+    for at, testbed in renamed:
+        if testbed not in stores[at].outline.testbeds:
+            known = ", ".join(stores[at].outline.testbeds)
+            raise TwinbedError(f"--rename: {results[at]} has no testbed {testbed!r}", advice=f"it has: {known}")
+    levels = {key: _level(text) for key, text in _of_sources(given, results, "--level").items()}
+    options = [f"--rename={each}" for each in renames] + [f"--level={each}" for each in given]
+    options += [f"--reference={reference}"] if reference else []
+    said = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
+    made = merging.plan(merging.sources(stores, renamed, levels), output.resolve().name, reference, said)
+    _print(made)
+    if dry_run:
+        return codes.DONE
+    merging.write(made, output)
+    click.echo(f"{output}: {len(made.runs)} runs; next: twinbed compare {shlex.quote(str(output))}")
+    return codes.DONE
+
+
+def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) -> dict[tuple[int, str], str]:
+    """RESULTS:NAME=TEXT, where RESULTS is as given or the folder's name."""
+    found = {}
+    for text in texts:
+        left, equals, right = text.partition("=")
+        source, colon, name = left.rpartition(":")
+        at = [number for number, path in enumerate(results) if source in (str(path), path.name)]
+        if not equals or not colon or not name or not right or len(at) != 1:
+            known = ", ".join(str(path) for path in results)
+            raise TwinbedError(
+                f"{option} {text!r}: RESULTS:NAME=TEXT is wanted, with one of the RESULTS", advice=f"they are: {known}"
+            )
+        found[at[0], name] = right
+    return found
+
+
+def _level(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"on": True, "off": False, "true": True, "false": False}.get(text, text)
+
+
+def _print(made: Plan) -> None:
+    from twinbed.cli.output import print_table
+
+    rows = []
+    for testbed in made.study["testbeds"]:
+        of = [(source, record) for source, _, record in made.runs if record.levels["testbed"] == testbed]
+        rows.append(
+            {
+                "testbed": testbed + (" (reference)" if testbed == made.study["reference"] else ""),
+                "from": ", ".join(dict.fromkeys(source.name for source, _ in of)),
+                "runs": len(of),
+                "cells": len({record.cell for _, record in of}),
+            }
+        )
+    print_table(rows)
+    for note in made.notes:
+        click.echo(f"- {note}")

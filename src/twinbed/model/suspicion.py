@@ -1,0 +1,94 @@
+"""How much a difference between two testbeds may have to do with a difference between their results.
+
+Ranks are of kinds of facts, from what has been seen to change results by factors (an emulated CPU, the NIC's model, its
+offloads: the ICNC paper's Tables I to V) down to what only names a thing.  They order what to look at; they prove nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    rank: int
+    """0 is the most suspicious."""
+    kind: str
+    why: str
+    circumstance: bool
+    """Of what a measurement was made with and how, rather than of the testbed: where that differs between testbeds that were
+    measured apart, it is no part of the question."""
+
+
+def _kind(rank: int, kind: str, why: str, pattern: str, *, circumstance: bool = False) -> tuple[re.Pattern[str], Suspicion]:
+    return re.compile(pattern, re.IGNORECASE), Suspicion(rank, kind, why, circumstance)
+
+
+_KINDS = (
+    _kind(
+        12,
+        "name",
+        "it names a thing, and says nothing of how it works",
+        r"\b(mac|serial|uuid|digest|boot_id|started|made by|command line|address|hostname)\b| seconds$|^image: digest$",
+    ),
+    _kind(
+        0,
+        "measurement",
+        "the workload itself was not the same",
+        r"^workload\.|^background\.|\b(duration|duration_s|streams|parallel|protocol|payload|requests|concurrency|threads"
+        r"|reverse|mss|omit|target rate|max_requests)\b",
+        circumstance=True,
+    ),
+    _kind(
+        1,
+        "virtualisation",
+        "emulated, paravirtual and real hardware differ by factors",
+        r"\b(accelerator|kvm|virtual|hypervisor|cpu model|driver of the testbed)\b|^testbed\.kind$",
+    ),
+    _kind(
+        2, "link", "what packets meet", r"\b(rate|burst|shaper|delay|jitter|loss|queue|qdisc|speed|duplex|trunk|vlan|uplink)\b"
+    ),
+    _kind(2, "link", "how large packets may be", r"\bmtu\b", circumstance=True),
+    _kind(3, "NIC", "the driver decides how packets reach the kernel", r"\bnic\b(?!.*(bus|firmware))|^testbed\.nic"),
+    _kind(4, "offloads", "who cuts, joins and checks segments", r"\boffload\b|\b(sg|tso|gso|gro|checksum\w*|csum)\b"),
+    _kind(5, "switch", "what joins the links", r"\b(switch|bridge|datapath|vhost|queues|mergeable)\b"),
+    _kind(6, "kernel", "its network stack changes between versions", r"\bkernel\b|\bsystem\b", circumstance=True),
+    _kind(
+        7,
+        "TCP",
+        "how senders react and how much may be on its way",
+        r"\b(congestion(_control| control)?|[rw]mem|autocorking|tcp_\w+|net\.\S+|sysctl|receive_buffer|send_buffer|buffer)\b",
+        circumstance=True,
+    ),
+    _kind(
+        8,
+        "programs",
+        "other versions do other things",
+        r"\b(version|nginx|iperf\d?|ab|wrk|irtt|openssl|tcpdump|stress-ng|apache2-utils|ethtool|tools|sshd|libc6)\b",
+        circumstance=True,
+    ),
+    _kind(8, "QEMU", "device models change between versions", r"\bqemu\b"),
+    _kind(
+        9,
+        "CPU and memory",
+        "how fast hosts are",
+        r"\b(cpus?|vcpus|memory( bytes)?|governor|smt|numa|clock source|cpus by core|machine|product|vendor)\b",
+    ),
+    _kind(10, "firmware", "seldom, but it has happened", r"\b(firmware|bus|bios)\b"),
+)
+_OTHER = Suspicion(11, "other", "", False)
+
+
+def suspicion(place: str, name: str) -> Suspicion:
+    """Of a fact or a setting (``topology.link.rate``) of a place (``client``, ``image``). Packages of an image are programs.
+
+    >>> suspicion("client", "NIC driver").kind
+    'NIC'
+    """
+    for pattern, found in _KINDS:
+        if pattern.search(name):
+            return found
+    if place == "image":
+        return Suspicion(11, "package", "the image's", True)
+    return _OTHER
