@@ -49,13 +49,14 @@ def values(numbers: Mapping[str, float | None], units: Mapping[str, str], direct
         yield Value(name, one if one is not None and math.isfinite(one) else None, units[name], direction=direction)
 
 
-def whole_lines(text: str) -> tuple[list[str], list[Flaw]]:
-    """Its lines. A last one that has no line end and ends in a digit may be cut within a number: it is a flaw instead."""
+def whole_lines(text: str, ends: tuple[str, ...] = ()) -> tuple[list[str], list[Flaw]]:
+    """Its lines. A last one that has no line end may be cut: where it ends in a digit, or otherwise than ``ends`` if there are
+    any, it is a flaw instead."""
     lines = text.split("\n")
-    last = lines.pop()
+    last = lines.pop().rstrip()
     if not last:
         return lines, []
-    if last.rstrip()[-1:] in "0123456789.,-":
+    if not last.endswith(ends) if ends else last[-1] in "0123456789.,-":
         return lines, [Flaw(f"the last line is cut: {last.strip()[:SHOWN]!r}", len(lines) + 1)]
     return [*lines, last], []
 
