@@ -20,8 +20,8 @@ _NOT_A_NUMBER = re.compile(r"(?<=[:\[,\s])-?(?:nan|inf(?:inity)?)(?=\s*[,\]}])",
 _CLOSED = ("{", "{[", "{{", "{{[")
 """Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
-
-
+_EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
+"""Of a stream, besides intervals: members of the document that they make."""
 MOST_DAMAGED = 1000
 """Documents, after which a text is none of iperf3's."""
 
@@ -85,8 +85,10 @@ def _take(streamed: Document, event: str, piece: Document) -> None:
         streamed.flaws += piece.flaws
     if event == "interval":
         streamed.content["intervals"].append(data)
-    else:
+    elif event in _EVENTS:
         streamed.content[event] = data
+    else:
+        streamed.flaws.append(Flaw(f"is an event that is not read: {event[:SHOWN]!r}", piece.line))
     if event == "end":
         streamed.cut = False
 
@@ -108,7 +110,7 @@ def _pieces(text: str) -> Iterator[Document | Flaw]:
             after = _next(text, start + 1)
             part = text[start:after]
             saved = _salvaged(part)
-            damaged += 1
+            damaged += saved is None or saved[0].cut
             if damaged > MOST_DAMAGED:
                 raise FormatError(f"holds more than {MOST_DAMAGED} documents that are cut or damaged", line)
             if saved is None or (saved[0].cut and "event" in saved[0].content):
