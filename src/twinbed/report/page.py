@@ -85,12 +85,10 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool, fit
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
     workload = next((str(record.settings["workload"]["kind"]) for record in tables.records), "")
-    background = next(
-        (str(record.settings["background"]["kind"]) for record in tables.records if "background" in record.settings), ""
-    )
+    loads = dict.fromkeys(name for record in tables.records for name in record.settings.get("background", {}))
     facts = [
         f"workload {workload}" if workload else "",
-        f"background {background}" if background else "",
+        f"background {', '.join(loads)}" if loads else "",
         runs,
         f"reference {outline.reference}" if outline.reference else "",
     ]
