@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HEADER = re.compile(r"PING6? \S{1,200} \([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\))? (?:data )?[Bb]ytes\b.*")
 _HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) \S+ --> \S+")
 _START = re.compile(rb"^PING6?(?: \S{1,200} \(|\()", re.MULTILINE)
-_REPLY = re.compile(r"(?:\[(\d{1,11})\.(\d{1,6})\] )?\d{1,6} [Bb]ytes \S{1,12} .{1,200}?:? (?:icmp_)?seq=(\S+)(.*)")
+_REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [Bb]ytes \S{1,12} .{1,200}?:? (?:icmp_)?seq=(\S+)(.*)")
 _TIME = re.compile(r"\b[A-Za-z]{2,10}([=<])([0-9.]+) ?(us|ms|s|sec)\b")
 _UNANSWERED = re.compile(r"(?:no answer yet for |Request timeout for |From .{1,100}? )icmp_seq[= ](\d{1,5})\b")
 _SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(.*)")
