@@ -64,18 +64,15 @@ def test_a_file_is_recognised_by_one_format(case: Case) -> None:
 
 def test_every_format_has_cases_and_declares_its_metrics() -> None:
     assert {case.format for case in CASES} == set(PLUGINS.formats)
-    # What plugins call by one name may differ: iperf3's jitter is the application's, the probes' is the network's.
-    plugins = (*PLUGINS.workloads.values(), *PLUGINS.beside.values())
-    declared: dict[str, set[tuple[object, ...]]] = {}
-    for metric in (metric for plugin in plugins for metric in plugin.metrics):
-        declared.setdefault(metric.name, set()).add(_about(metric))
+    declared: dict[str, tuple[object, ...]] = {}
+    for plugin in (*PLUGINS.workloads.values(), *PLUGINS.beside.values(), *PLUGINS.formats.values()):
+        for metric in plugin.metrics:
+            known = declared.setdefault(metric.name, _about(metric))
+            assert _about(metric) == known, f"{metric.name} of {plugin.name} is declared otherwise elsewhere"
     for name, each in PLUGINS.formats.items():
         assert name == each.name
         assert not each.work or each.work in {metric.name for metric in each.metrics}
         assert not each.rate or each.rate in {metric.name for metric in each.metrics}
-        for metric in each.metrics:
-            known = declared.setdefault(metric.name, {_about(metric)})
-            assert _about(metric) in known, f"{metric.name} of {name} is declared otherwise elsewhere"
 
 
 def _about(metric: Metric) -> tuple[object, ...]:
