@@ -13,7 +13,7 @@ import click
 from twinbed.cli.output import as_csv, as_text
 from twinbed.importing.gaps import CellCount, cell_counts, gaps, uneven
 from twinbed.importing.names import shown
-from twinbed.importing.plan import Outcome, State
+from twinbed.importing.runs import Outcome, State
 from twinbed.importing.study import About
 from twinbed.importing.survey import Survey
 from twinbed.model.run import Level, level_text

@@ -15,7 +15,7 @@ from typing import Any
 from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.look import Looked, opened
 from twinbed.importing.names import shown
-from twinbed.importing.plan import Made
+from twinbed.importing.runs import Made
 from twinbed.importing.study import KIND, About, artifact, order, passport, record, study
 from twinbed.lab.folder import Folder, disk_full_is_clear
 from twinbed.model.record import Record

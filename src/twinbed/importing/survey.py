@@ -13,7 +13,8 @@ from twinbed.importing.look import Looked, Wish, look_at
 from twinbed.importing.manifest import Listed
 from twinbed.importing.names import shown
 from twinbed.importing.pattern import cpu_limit
-from twinbed.importing.plan import Candidate, Outcome, Plan, State, plan
+from twinbed.importing.plan import plan
+from twinbed.importing.runs import Candidate, Outcome, Plan, State
 from twinbed.importing.walk import MOST_FILES, Entry, Left, walk
 from twinbed.model.format import Format
 
