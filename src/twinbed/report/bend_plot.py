@@ -136,7 +136,8 @@ def _series(names: Sequence[str]) -> Spec:
         "type": "nominal",
         "sort": list(names),
         "scale": {"domain": list(names), "range": [SERIES[at % len(SERIES)] for at in range(len(names))]},
-        "legend": LEGEND,
+        # Names of metrics are long: two side by side would be cut off.
+        "legend": {**LEGEND, "columns": 1},
     }
 
 

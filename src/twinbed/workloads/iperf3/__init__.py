@@ -8,6 +8,8 @@ is from the client's.  The seconds to omit are in neither.
 With one pair the values are the run's (host empty); with several, each client's, and the run's for what can be added up.
 Tables: ``intervals``, one row an interval and end.
 
+A stream that arrived faster than it was sent has no rate, but a caution: its server's clock began late.
+
 Limits: an interval that straddles the end is as iperf3 cuts it.  Loss is by sequence numbers, so that what never arrived after
 the last datagram that did is not counted; ``sent_datagrams`` and ``received_datagrams`` tell.
 Source: iperf3(1) and the JSON of iperf 3.12.

@@ -20,6 +20,9 @@ from twinbed.workloads.iperf3.plan import REPORT
 SHORT = 0.5
 """Intervals shorter than this share of the longest are left out of what is taken over intervals: the last may be a sliver."""
 
+IMPOSSIBLE = 1.25
+"""Times the rate at which a stream was sent: it cannot arrive faster, but for what waited on the way at the start."""
+
 Intervals = Sequence[Mapping[str, Any]]
 
 
@@ -62,9 +65,27 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     whole = math.fsum(each["sum"]["seconds"] for each in received)
     if received and whole < 0.98 * params.duration:
         cautions.append(Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {params.duration:g} s were received ({host})"))
-    numbers = {**dict.fromkeys(_asked(params)), **dict(_numbers(params, sent, received, report["end"]))}
+    numbers: dict[str, float | None] = {
+        **dict.fromkeys(_asked(params)),
+        **dict(_numbers(params, sent, received, report["end"])),
+    }
+    if sent and received and not _possible(sent, received):
+        # A server that a busy machine keeps waiting begins its clock when most has arrived already.
+        numbers |= dict.fromkeys(("goodput", "goodput_sd"))
+        arrived = math.fsum(each["sum"]["bytes"] for each in received)
+        detail = f"{host}: {arrived:,.0f} bytes in {whole:.3g} s by the server's clock, faster than they were sent: no rate"
+        cautions.append(Caution(Kind.UNREADABLE, detail))
     rows = [_row(host, end, each) for end, found in (("client", sent), ("server", received)) for each in found]
     return Client(host, numbers, cautions, rows)
+
+
+def _possible(sent: Intervals, received: Intervals) -> bool:
+    """Whether the server's clock ran while the stream arrived."""
+
+    def rate(intervals: Intervals) -> float:
+        return math.fsum(each["sum"]["bytes"] for each in intervals) / math.fsum(each["sum"]["seconds"] for each in intervals)
+
+    return rate(received) <= IMPOSSIBLE * rate(sent)
 
 
 def _counted(intervals: Intervals) -> Intervals:
