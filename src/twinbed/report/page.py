@@ -234,11 +234,12 @@ def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield '<div class="plots">'
     means = any(found.mean is not None for each in comparisons for found in (each.estimate, each.reference_estimate))
     said = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
-    drawings = [(plots.distribution(comparisons), said)]
+    drawings = [(plots.distribution(comparisons), said, "values")]
     if any(each.ratio is not None for each in comparisons):
-        drawings.append((plots.ratios(comparisons), f"Ratio to {first.reference} with its intervals; the band is the margin."))
-    for spec, caption in drawings:
-        drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.")
+        caption = f"Ratio to {first.reference} with its intervals; the band is the margin."
+        drawings.append((plots.ratios(comparisons), caption, f"ratio to {first.reference}"))
+    for spec, caption, name in drawings:
+        drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.", f"{title} {name}")
         yield f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
     yield "</div>"
     if left_out:
@@ -255,7 +256,7 @@ def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterato
         if means:
             yield _metric_table(means)
         caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
-        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}")
+        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}", title)
         yield f'<div class="plots"><figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure></div>'
 
 
