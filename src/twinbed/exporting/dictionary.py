@@ -119,7 +119,8 @@ def dictionary(name: str, table: pa.Table, factors: Sequence[str]) -> Iterator[d
     own = COLUMNS.get(name, {})
     for field in table.schema:
         meaning = own.get(field.name) or EVERYWHERE.get(field.name)
-        if field.name.removeprefix("factor:") in factors and meaning is None:
+        factor = field.name.removeprefix("factor:")
+        if factor in factors and (factor != field.name or f"factor:{factor}" not in table.column_names):
             meaning = "the level of this factor"
         yield {
             "table": name,

@@ -57,7 +57,9 @@ def _figures(found: Fits) -> Iterator[str]:
     spec = over_n(
         _panels(found, lambda at: [rate / scale.factor for rate in at.rates], single), many, f"{name} per {found.one}{unit}"
     )
-    yield _figure(spec, f"{heading(name)} of a {found.one}, every run and the mean; dashed: of a single {found.one}.", "of each")
+    yield _figure(
+        spec, f"{heading(name)} of a {found.one}, every run and the mean; dashed: of a single {found.one}.", "of each"
+    )
     unit = f" [{together.unit}]" if together.unit not in NAMED else ""
     spec = over_n(
         _panels(found, lambda at: [at.n * rate / together.factor for rate in at.rates if rate > 0], times),
@@ -74,7 +76,9 @@ def _figures(found: Fits) -> Iterator[str]:
             f"Second differences of LOESS curves over N, each scaled to at most 1: where one crosses 0 its slope turns. "
             f"Idle time is mirrored. If the {name} turns first, the machine's metrics come too late to tell."
         )
-        yield _figure(over_n(list(islice(_bends(found), MOST_PANELS)), many, "curvature, scaled", points=False), caption, "curvature")
+        yield _figure(
+            over_n(list(islice(_bends(found), MOST_PANELS)), many, "curvature, scaled", points=False), caption, "curvature"
+        )
 
 
 def _panels(found: Fits, values: Callable[[AtN], Sequence[float]], held: Callable[[Group], Held]) -> list[Panel]:
