@@ -11,6 +11,7 @@ from twinbed.exporting.folder import Names
 from twinbed.model.graph import Graph
 from twinbed.model.run import Level, level_text
 from twinbed.report.chain_formats import dot, graphml
+from twinbed.report.words import cell_title
 
 INDEX = "chains.csv"
 
@@ -40,8 +41,7 @@ def write(chains: Iterable[Chain], folder: Path) -> int:
     rows: list[dict[str, Any]] = []
     factors: dict[str, None] = {}
     for each in chains:
-        levels = [f"{factor}-{level_text(level)}" for factor, level in each.cell.items()]
-        name = names.of("-".join([each.testbed, *levels, each.host, each.program or "unnamed"]))
+        name = names.of(" ".join([each.testbed, each.program or "unnamed", "on", each.host, cell_title(each.cell)]))
         title = " ".join([each.program or "a program without a name", "on", each.host, "of", each.testbed])
         (folder / f"{name}.graphml").write_text(graphml(each.graph, title), encoding="utf-8")
         (folder / f"{name}.dot").write_text(dot(each.graph, title), encoding="utf-8")

@@ -145,12 +145,13 @@ def described(results: Results) -> list[Metric]:
 
 def readme(results: Results, rows: Mapping[str, int], metrics: Sequence[Metric]) -> str:
     """Markdown: the tables with their rows, and the metrics."""
+    factors = ", ".join(results.factors) or "none"
     lines = [
         f"# Tables of {results.name}",
         "",
-        f"Testbeds: {', '.join(results.testbeds)}; reference: {results.reference}. Factors: {', '.join(results.factors) or 'none'}.",
-        "Base units throughout: seconds, bytes, bit/s, 1. A missing value is an empty field in CSV and null in Parquet, never 0;",
-        'an empty text is `""` in CSV. `run` joins the tables. `dictionary.csv` has a row a column.',
+        f"Testbeds: {', '.join(results.testbeds)}; reference: {results.reference}. Factors: {factors}.",
+        "Base units throughout: seconds, bytes, bit/s, 1. A missing value is an empty field in CSV and null in Parquet,",
+        'never 0; an empty text is `""` in CSV. `run` joins the tables. `dictionary.csv` has a row a column.',
         "",
         "| table | rows | what a row is |",
         "|---|---|---|",

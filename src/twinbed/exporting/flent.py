@@ -1,14 +1,16 @@
 """A run's series over time as flent's data files, version 4 (flent.org, "The Data File Format").
 
-In: the tables ``intervals`` (iperf3's reports), ``probes`` and ``delay_windows`` (latency).  Out: a ``.flent.gz`` a run that has
-any.  Rates are in Mbits/s and times in ms, as flent's own.  ``results`` has a value a step, which begins at its ``x`` and is as
-long as the longest interval: all bytes of the intervals in it over all their seconds, the mean round trip of the probes sent in it; null where there is none.
-``raw_values`` has every interval and probe.  An interval shorter than half a step is among the raw values only: iperf3's last
-may be a sliver.  Each tool's seconds count from its own beginning.
+In: the tables ``intervals`` (iperf3's reports), ``probes`` and ``delay_windows`` (latency).  Out: a ``.flent.gz`` for each run
+that has any.  Rates are in Mbits/s and times in ms, as flent's own.  ``results`` has a value a step, which begins at its ``x``
+and is as long as the longest interval: all bytes of the intervals in it over all their seconds, the mean round trip of the
+probes sent in it; null where there is none.  ``raw_values`` has each interval and probe.  An interval shorter than half a step
+is left out: iperf3's last may be a sliver, and flent would give its rate the weight of a whole one.  Each tool's seconds count
+from its own beginning.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
@@ -22,9 +24,11 @@ from typing import Any
 
 from twinbed.exporting.folder import Names
 from twinbed.model.run import level_text
+from twinbed.report.words import cell_title
 from twinbed.results import Results
 
 VERSION = 4
+INDEX = "runs.csv"
 TABLES = ("intervals", "probes", "delay_windows")
 STEP_S = 1.0
 """Where no interval says it."""
@@ -38,7 +42,7 @@ class Point:
     at_s: float
     value: float
     weight: float
-    """Of the value in the mean of its step; 0 leaves it out."""
+    """Of the value in the mean of its step."""
 
 
 @dataclass(slots=True)
@@ -52,13 +56,18 @@ def write(results: Results, folder: Path, on_progress: Callable[[int, int], None
     of_run = _by_run(results)
     runs = [run for run in results.runs().to_pylist() if run["run"] in of_run]
     names = Names()
+    rows = []
     for number, run in enumerate(runs, start=1):
-        levels = [f"{factor}-{level_text(run[factor])}" for factor in results.factors]
-        name = names.of("-".join([run["testbed"], *levels, str(run["replicate"] + 1)]))
+        levels = {factor: run[factor] for factor in results.factors}
+        name = names.of(" ".join([run["testbed"], cell_title(levels), f"#{run['replicate'] + 1}"]))
+        rows.append((f"{name}.flent.gz", run["run"], run["testbed"], *map(level_text, levels.values()), run["replicate"]))
         data = document(run, results.factors, of_run[run["run"]], f"{name}.flent.gz")
         content = json.dumps(data, allow_nan=False).encode()
         (folder / f"{name}.flent.gz").write_bytes(gzip.compress(content, mtime=0))
         on_progress(number, len(runs))
+    heads = ("file", "run", "testbed", *results.factors, "replicate")
+    with (folder / INDEX).open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([heads, *rows])
     return len(runs)
 
 
@@ -113,6 +122,8 @@ def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple
     protocol = "UDP" if udp else "TCP"
     ends: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in intervals:
+        if row["seconds"] < step_s / 2:
+            continue
         ends[row["host"], row["end"]].append(row)
     for (host, end), rows in sorted(ends.items()):
         rate = f"{protocol} upload::{host}" if end == "server" else f"{protocol} sent::{host}"
@@ -131,7 +142,7 @@ def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple
 def _point(row: Row, value: float, step_s: float) -> Point:
     """Of the step in which the middle of the interval is; weighted by its length."""
     begin = math.floor((row["start_s"] + row["seconds"] / 2) / step_s) * step_s
-    return Point(max(row["start_s"], begin), value, row["seconds"] if row["seconds"] >= step_s / 2 else 0.0)
+    return Point(max(row["start_s"], begin), value, row["seconds"])
 
 
 def _delays(probes: Sequence[Row], windows: Iterable[Row]) -> Iterator[tuple[str, Series]]:
@@ -155,6 +166,5 @@ def _stepped(points: Iterable[Point], steps: int, step_s: float) -> list[float |
     """Weighted means by step."""
     of: list[list[Point]] = [[] for _ in range(steps)]
     for point in points:
-        if point.weight:
-            of[math.floor(point.at_s / step_s)].append(point)
+        of[math.floor(point.at_s / step_s)].append(point)
     return [fmean([each.value for each in step], [each.weight for each in step]) if step else None for step in of]

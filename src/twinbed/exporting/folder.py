@@ -13,7 +13,7 @@ from twinbed.model.error import TwinbedError
 
 MARK = "export.json"
 FORMAT = 1
-_LONGEST_NAME = 80
+_LONGEST_NAME = 120
 _OTHERS = re.compile(r"[^A-Za-z0-9.+]+")
 
 
