@@ -75,8 +75,8 @@ def cells_left_out(comparisons: Sequence[Comparison]) -> int:
 
 
 def svg(spec: Spec, label: str, name: str = "") -> str:
-    """The drawn plot, to be put into a page as it is. ``label`` says what it shows to those who cannot see it, ``name`` in a few
-    words. Nothing where the plot itself is wanted instead (``collected``)."""
+    """The drawn plot, to be put into a page as it is. ``label`` says what it shows to those who cannot see it; ``name`` does
+    in short. Nothing where the plot itself is wanted instead (``collected``)."""
     if kept(lambda: Figure(name or label, label, spec=spec)):
         return ""
     import vl_convert
