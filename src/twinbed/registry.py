@@ -8,6 +8,31 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
+from twinbed.formats.capture import capture
+from twinbed.formats.dmesg import dmesg
+from twinbed.formats.ethtool_features import ethtool_features
+from twinbed.formats.ethtool_statistics import ethtool_statistics
+from twinbed.formats.flent import flent
+from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+from twinbed.formats.irtt_json import irtt_json
+from twinbed.formats.mpstat_json import mpstat_json
+from twinbed.formats.netperf import netperf
+from twinbed.formats.nstat import nstat
+from twinbed.formats.owping import owping
+from twinbed.formats.perf_data import perf_data
+from twinbed.formats.perf_script import perf_script
+from twinbed.formats.ping import ping
+from twinbed.formats.powstream import powstream
+from twinbed.formats.proc_snapshot import proc_snapshot
+from twinbed.formats.sockperf import sockperf
+from twinbed.formats.strace import strace
+from twinbed.formats.strace_summary import strace_summary
+from twinbed.formats.sysdig import sysdig
+from twinbed.formats.tc_statistics import tc_statistics
+from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.vmstat import vmstat
+from twinbed.formats.wrk import wrk, wrk2
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -50,7 +75,37 @@ class Plugins:
         return {**self.instruments, **self.backgrounds}
 
 
-FORMATS: Sequence[Format] = ()
+FORMATS: Sequence[Format] = (
+    capture,
+    strace,
+    strace_summary,
+    perf_data,
+    perf_script,
+    trace_cmd,
+    sysdig,
+    iperf3_json,
+    iperf3_text,
+    ping,
+    irtt_json,
+    owping,
+    powstream,
+    ab_text,
+    ab_csv,
+    ab_tsv,
+    wrk,
+    wrk2,
+    vmstat,
+    mpstat_json,
+    proc_snapshot,
+    ethtool_statistics,
+    ethtool_features,
+    nstat,
+    tc_statistics,
+    dmesg,
+    netperf,
+    sockperf,
+    flent,
+)
 
 PLUGINS = Plugins(
     drivers={

@@ -28,10 +28,10 @@ class Results:
     def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Raises ``twinbed.TwinbedError`` where ``path`` is no results folder. ``on_progress`` is called with runs read and
         runs to read, when artifacts have to be: the first time, and after runs were added."""
-        from twinbed.archive.unpack import is_archive, opened
+        from twinbed.archive.unpack import folder_of
         from twinbed.store import Store
 
-        self.path = opened(Path(path)) if is_archive(Path(path)) else Path(path)
+        self.path = folder_of(Path(path))
         self._on_progress = on_progress
         Store.open(self.path)
 

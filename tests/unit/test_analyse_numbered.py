@@ -7,6 +7,7 @@ import io
 import json
 import math
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from twinbed import registry
 from twinbed.cli import exit as codes
 from twinbed.cli.main import run
 from twinbed.model.error import TwinbedError
+from twinbed.report.contention_page import drawn as metrics_drawn
+from twinbed.report.contention_page import page as contention_page
+from twinbed.report.words import metric_name
 from twinbed.store import Store
 
 LOSS = Path(__file__).parents[1] / "golden" / "anova" / "loss.csv"
@@ -159,11 +163,73 @@ def test_contention_of_planted_results(opened):
     assert max(abs(row["curvature"]) for row in curves if row["curvature"] is not None) == 1
     slow, fast = found.tables["detectors"]
     assert slow["area"] >= 0.95 and slow["fallen_from"] == 16 and slow["alarms_from"] <= 16
+    assert slow["before_runs"] is None, "from 8 to 16 pairs the rate goes from all to 80 %"
+    alarms = [row for row in found.tables["alarms"] if row["testbed"] == "slow"]
+    assert [row["n"] for row in alarms] == list(PAIRS) and {row["runs"] for row in alarms} == {4}
+    assert alarms[0]["alarms"] == 0 and (alarms[-1]["share"], alarms[-1]["high"]) == (1, 1)
+    assert alarms[-1]["low"] == pytest.approx(0.025 ** (1 / 4)), "the exact interval of 4 of 4"
+    scores = [row for row in found.tables["scores"] if row["testbed"] == "slow"]
+    assert len(scores) == 64 and sum(row["part"] == "test" for row in scores) == 32
+    assert all(row["alarms"] == (row["score"] > slow["threshold"]) for row in scores)
     assert slow["false_alarms"] <= 0.15 and slow["reason"] == ""
     assert fast["area"] >= 0.95 and fast["fallen_from"] == 40
     assert found.tables["roc"][0]["threshold"] is None
     with pytest.raises(TwinbedError, match="constant"):
         contention.run(opened, contention.params(response="requests_per_second", metrics=("constant",)))
+
+
+def drawn(page: str) -> tuple[int, set[str]]:
+    """The number of pictures, and what the marks say."""
+    shown = page.split("<main>")[1].split("</main>")[0]
+    assert not re.search(r"NaN|undefined|&lt;figure", shown)
+    return shown.count("<figure>"), set(re.findall(r'aria-label="([^"]*)"', shown))
+
+
+def test_contention_has_a_page(opened):
+    contention = registry.analysis("contention")
+    found = contention.analyse(opened, contention.params(response="requests_per_second"))
+    page = contention_page(found)
+    count, said = drawn(page)
+    assert count == 2 * 4, "for each testbed: bends, scores, how early, ROC"
+    first = found.groups[0]
+    curves, turns = metrics_drawn(first)
+    assert {curve.metric for curve in curves} == {"requests_per_second", "cpu_idle", "interrupts"}
+    way = "rise" if turns[0].rises else "fall"
+    name = metric_name(turns[0].metric) + (" (mirrored)" if turns[0].metric == "cpu_idle" else "")
+    assert f"1. {name}: the slope begins to {way} at N = {turns[0].n:.3g}" in said
+    assert "N = 16: 4 of 4 runs alarm" in said and "from 16 on the rate has fallen by 10 % or more" in said
+    assert "the threshold: above it the detector alarms" in said
+    assert any(each.startswith("its threshold: ") for each in said)
+    assert sum(bool(re.match(r"N = \d+, replicate \d: ", each)) for each in said) > 40
+    assert "Testbed slow: at no tested number" not in page
+    assert "at no tested number has the rate lost 5 % to 10 %: it goes from" in page.lower()
+
+
+def test_a_contention_page_without_a_detector_says_why(shown, results, tmp_path):
+    page = tmp_path / "contention.html"
+    assert shown("contention", results, "--response", "requests_per_second", "-o", page)[0] == codes.DONE
+    count, said = drawn(page.read_text())
+    assert count == 2 and "requests per second, N = 40: 0" in said
+    assert "no detector of contended runs: nothing was measured on the machine that varies." in page.read_text()
+
+
+def test_capacity_has_a_page(shown, results, tmp_path):
+    page = tmp_path / "capacity.html"
+    asked = ("--response", "requests_per_second", "--per-pair", "--at-least", "0.9", "--of-one")
+    assert shown("capacity", results, *asked, "-o", page)[0] == codes.DONE
+    count, said = drawn(page.read_text())
+    assert count == 2
+    assert {"the capacity is 8 to 15 pairs", "the capacity is 32 to 39 pairs"} <= said
+    assert sum(each.startswith("N = 40: ") and each.endswith("(a run)") for each in said) > 8
+    code, _, err = shown("anomaly", results, "--response", "requests_per_second", "-o", tmp_path / "anomaly.html")
+    assert code == codes.USAGE and "no page" in err
+
+
+def test_the_page_of_the_printed_losses_shades_five(shown, tmp_path):
+    page = tmp_path / "loss.html"
+    shown("capacity", LOSS, "--response", "loss", "--over", "receivers", "--at-most", "1", "-o", page)
+    _, said = drawn(page.read_text())
+    assert "the capacity is 5 receivers" in said and "N = 6: mean 4.545, 2.097 to 6.993, 5 runs" in said
 
 
 def test_anomaly_of_planted_results(shown, results):

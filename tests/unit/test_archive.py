@@ -142,3 +142,36 @@ def test_damage_is_found(results: Path, tmp_path: Path, capsys: pytest.CaptureFi
         none.writestr("a", "b")
     assert run(["report", str(tmp_path / "none.zip")]) == 2
     assert "no archive of results" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "--format", "json"],
+        ["passport"],
+        ["analyse", "anova"],
+        ["analyse", "regression", "--formula", "requests_per_second ~ testbed"],
+    ],
+    ids=" ".join,
+)
+def test_commands_read_archives_as_results(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    file = tmp_path / "http.zip"
+    assert run(["archive", str(results), "-o", str(file)]) == 0
+    capsys.readouterr()
+    words = [*command[:2], "{}", *command[2:]] if command[0] == "analyse" else [command[0], "{}", *command[1:]]
+    said = []
+    for source in (results, file):
+        code = run([word.replace("{}", str(source)) for word in words])
+        said.append((code, capsys.readouterr().out.replace(str(source), "SOURCE")))
+    assert said[0] == said[1]
+    assert said[0][0] in (0, 4)
+
+
+def test_an_archive_is_merged_as_results_are(results: Path, tmp_path: Path) -> None:
+    respond = planted_response({"container": 1.0}, 0.02, 2)
+    other = write_study(tmp_path / "other", ["container"], {"payload": ["500B"]}, 5, respond)
+    assert run(["archive", str(results), "-o", str(tmp_path / "http.zip")]) == 0
+    assert run(["merge", str(tmp_path / "http.zip"), str(other), "-o", str(tmp_path / "both")]) == 0
+    assert tb.open(tmp_path / "both").testbeds == ("physical", "virtio", "container")

@@ -6,10 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from twinbed.statistics.anomaly import faster, moving
-from twinbed.statistics.contention import Detection, Runs, detect
+from twinbed.statistics.contention import Runs, detect, kinds
 from twinbed.statistics.curvature import Inflection, inflections, order, scaled, second_difference
+from twinbed.statistics.detector import Detector
+from twinbed.statistics.lead import AtN, Share, lead
+from twinbed.statistics.logistic import Logistic
 
 TESTED = (1, 2, 4, 8, 14, 16, 24, 32, 40)
 
@@ -78,15 +82,8 @@ def test_a_planted_contention_is_detected_before_the_rate_has_fallen() -> None:
     assert found.detected >= 0.9
     # At 14 pairs the rate is 8 % lower: contended, and not yet fallen by 10 %.
     assert (found.lead.alarmed, found.lead.fallen) == (14, 16)
-
-
-def test_without_contention_it_alarms_in_at_most_five_percent() -> None:
-    alarms, runs = 0, 0
-    for seed in range(20):
-        detector = detect(study(seed, contention=True)).detector
-        quiet = study(1000 + seed, contention=False).machine
-        alarms, runs = alarms + int(detector.alarms(quiet).sum()), runs + len(quiet)
-    assert alarms / runs <= 0.05
+    assert found.lead.before == Share(8, 8)
+    assert [step.n for step in found.lead.steps] == list(TESTED)
 
 
 def test_metrics_that_say_nothing_detect_nothing() -> None:
@@ -98,9 +95,39 @@ def test_metrics_that_say_nothing_detect_nothing() -> None:
     assert abs(float(np.mean(areas)) - 0.5) < 0.05
 
 
-def test_the_threshold_keeps_false_alarms_of_new_studies() -> None:
-    found: list[Detection] = [detect(study(seed, contention=True)) for seed in range(40)]
-    assert float(np.mean([each.false_alarms for each in found])) <= 0.07
+def test_a_run_that_disagrees_with_its_number_is_neither() -> None:
+    # Means are 1000, 1000 and 900: of N = 4 the run at 960 has not lost 5 %, of N = 2 the run at 940 has.
+    runs = Runs([1, 1, 2, 2, 4, 4], [0, 1] * 3, [1000, 1000, 940, 1060, 960, 840], np.zeros((6, 1)))
+    found = kinds(runs)
+    assert found.lost == pytest.approx({1: 0, 2: 0, 4: 0.1})
+    assert found.contended.tolist() == [False] * 5 + [True]
+    assert found.free.tolist() == [True, True, False, True, False, False]
+    assert found.unclear.tolist() == [False, False, True, False, True, False]
+    # Of one replicate's means alone nothing of the other enters.
+    assert kinds(runs, of=np.array([True, False] * 3)).lost == pytest.approx({1: 0, 2: 0.05, 4: 0.05})
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 4), (3, 4), (7, 8), (8, 8), (40, 100)])
+def test_a_share_has_the_exact_interval(count: int, of: int) -> None:
+    exact = binomtest(count, of).proportion_ci(0.95, "exact")
+    found = Share(count, of).interval()
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+def test_lead_is_read_off_monotone_shares() -> None:
+    shares = [(1, 0.0, 0), (8, 0.03, 1), (14, 0.07, 3), (15, 0.09, 2), (24, 0.3, 4)]
+    found = lead([AtN(n, lost, Share(count, 4)) for n, lost, count in shares], 0.05, 0.10)
+    # 3 of 4 and 2 of 4 are taken together, 5 of 8, which is most.
+    assert (found.alarmed, found.fallen, found.before) == (14, 24, Share(5, 8))
+    assert lead([AtN(1, 0.0, Share(0, 4)), AtN(8, 0.2, None)], 0.05, 0.10).before is None
+    assert lead([AtN(1, 0.0, Share(2, 4))], 0.05, 0.10).alarmed is None
+
+
+def test_a_value_below_all_trained_on_is_taken_as_the_least() -> None:
+    model = Logistic(np.array([0.0]), np.array([1.0]), 0.0, np.array([1.0]))
+    detector = Detector(model, np.array([2.0]), 0.0)
+    assert detector.scores(np.array([[4.0], [1.0], [-3.0]])).tolist() == pytest.approx([math.log(4), *[math.log(2)] * 2])
+    assert Detector(model, np.array([math.nan]), 0.0).scores(np.array([[-3.0]])).tolist() == [-3]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +135,7 @@ def test_the_threshold_keeps_false_alarms_of_new_studies() -> None:
     [
         (study(1, contention=False), "no training run is contended"),
         (study(1, contention=True, replicates=3), "3 replicates"),
+        (Runs([1, 2] * 4, [0, 0, 1, 1, 2, 2, 3, 3], [0.0, 1.0] * 4, np.zeros((8, 1))), "the mean rate at N = 1 is 0"),
     ],
 )
 def test_what_cannot_be_trained_is_an_error(runs: Runs, message: str) -> None:

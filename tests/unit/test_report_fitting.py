@@ -18,9 +18,13 @@ from twinbed.analyses.compare import compare
 from twinbed.cli.fitting import fits
 from twinbed.cli.report import rendered
 from twinbed.extract import extract
+from twinbed.model.contention import Alarms, Contention, Operating, Scored, Step, Told
+from twinbed.model.contention import Group as ToldOf
 from twinbed.model.fitting import AtN, Fits, Group, Statement
+from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
 from twinbed.report import terminal
+from twinbed.report.contention import sentences
 from twinbed.report.fitting import recommendations, statements, tables
 from twinbed.report.fitting_page import fitting
 from twinbed.workloads.planted import planted
@@ -68,7 +72,10 @@ def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
     # A pair's rate and all together, a point for each of 20 runs and each mean of the panels' lines.
     assert section.count("<figure>") == 2
     assert "N = 8: 690 (a run)" in section
+    why = "No detector of contended runs: nothing was measured on the machine that varies."
+    assert why in section
     text = rendered("markdown", results, result)
+    assert f"- {why}" in text
     assert "- **Run at most 4 pairs at once" in text
     assert "| 8 | 5 | 700 | 70.00 % | 5,600 |" in text
     found = fits(results)
@@ -193,3 +200,80 @@ def test_losses_and_bends_are_drawn() -> None:
     assert section.count("<figure>") == 4
     assert "N = 2: 12 (a run)" in section and "CPU idle seconds (mirrored), N = 4: 0.5" in section
     assert not re.search(r"NaN|undefined", section)
+
+
+def alarms(count: int, of: int, low: float, high: float) -> Alarms:
+    return Alarms(count, of, Interval(low, high, 0.95))
+
+
+TOLD = Told(
+    area=0.94,
+    interval=Interval(0.8, 0.98, 0.95),
+    threshold=0.5,
+    false_alarms=0.0,
+    detected=0.75,
+    unclear=1,
+    alarms_from=8,
+    fallen_from=16,
+    before=alarms(3, 4, 0.194, 0.994),
+    steps=[
+        Step(1, 0.0, alarms(0, 4, 0.0, 0.602)),
+        Step(8, 0.07, alarms(3, 4, 0.194, 0.994)),
+        Step(16, 0.2, alarms(4, 4, 0.398, 1.0)),
+    ],
+    curve=[Operating(None, 0.0, 0.0), Operating(0.5, 0.0, 0.75), Operating(-1.0, 1.0, 1.0)],
+    runs=[
+        Scored("a", 1, 1, "free", True, -1.0),
+        Scored("b", 1, 8, "unclear", True, 0.75),
+        Scored("c", 1, 16, "contended", True, 2.5),
+        Scored("d", 0, 16, "contended", False, 9.0),
+    ],
+)
+
+
+def contention(told: Told | None, reason: str = "") -> Contention:
+    return Contention("results", "goodput", "pairs", 0.05, 0.1, [ToldOf({}, [], [], told, reason)])
+
+
+def test_a_detector_is_drawn_and_told() -> None:
+    section = "".join(fitting(replace(LOSSES, contention=contention(TOLD))))
+    assert section.count("<figure>") == 3 + 3
+    for mark in (
+        "N = 1, replicate 1: -1.5, free of contention",
+        "N = 8, replicate 1: +0.25, neither for sure",
+        "N = 16, replicate 1: +2, contended",
+        "N = 8: 93 % of the rate left",
+        "N = 8: 3 of 4 runs alarm",
+        "from 8 on most runs alarm",
+        "from 16 on the rate has fallen by 10 % or more",
+        "its threshold: 75 % of contended runs, 0 % false alarms",
+    ):
+        assert f'aria-label="{mark}"' in section
+    assert "area 0.940 (0.800 to 0.980)" in section
+    assert "replicate 0" not in section, "it was trained on that one"
+    assert not re.search(r"NaN|undefined", section)
+
+
+def test_what_a_detector_is_worth_in_words() -> None:
+    quality, timely = sentences(contention(TOLD))
+    assert quality == (
+        "Told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in 75 % of"
+        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area"
+        " under its ROC curve is 0.940 (0.800 to 0.980)."
+    )
+    assert timely == (
+        "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. Where the rate has"
+        " lost 5 % to 10 % (at 8), 3 of 4 runs alarm (75 %, 19 to 99 %)."
+    )
+    too_coarse = replace(TOLD, alarms_from=16, before=None, steps=[TOLD.steps[0], TOLD.steps[2]])
+    assert list(sentences(contention(too_coarse)))[1] == (
+        "Most runs alarm from 16 pairs on; the rate has fallen by 10 % from 16 on: most do not alarm before. At no tested"
+        " number has the rate lost 5 % to 10 %: it goes from 0 % at 1 to 20 % at 16, so how early it alarms needs numbers"
+        " between them."
+    )
+    never = replace(TOLD, alarms_from=None, fallen_from=None, before=None, steps=TOLD.steps[:1])
+    assert list(sentences(contention(never)))[1].startswith("At no number of pairs do most runs alarm. At no tested number has")
+    few = contention(None, "2 replicates: a detector needs at least 4, two to train on and two to test")
+    section = "".join(fitting(replace(LOSSES, contention=few)))
+    assert "No detector of contended runs: 2 replicates: a detector needs at least 4" in section
+    assert section.count("<figure>") == 3

@@ -11,6 +11,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from twinbed.archive.layout import CHECKSUMS, METADATA
@@ -57,8 +58,18 @@ def unpack(file: Path, folder: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def opened(file: Path) -> Path:
-    """A results folder with what is in an archive, for as long as this process lasts."""
+def is_results(path: Path) -> bool:
+    """A folder, or an archive of one; whether there are results in it is seen when it is opened."""
+    return path.is_dir() or is_archive(path)
+
+
+def folder_of(path: Path) -> Path:
+    """The path itself; of an archive a results folder with what is in it, for as long as this process lasts."""
+    return _opened(path.resolve()) if is_archive(path) else path
+
+
+@cache
+def _opened(file: Path) -> Path:
     home = tempfile.mkdtemp(prefix="twinbed-archive-")
     weakref.finalize(_KEPT, shutil.rmtree, home, ignore_errors=True)
     folder = Path(home) / file.stem

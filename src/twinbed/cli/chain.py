@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.model.error import TwinbedError
 
@@ -58,7 +59,7 @@ def command(
     twinbed chain results/                                 every testbed against the reference
     """
     style = style or SUFFIXES.get(output.suffix if output else "", "text")
-    if any(trace.is_dir() for trace in traces):
+    if any(is_results(trace) for trace in traces):
         if len(traces) > 1 or against or skip:
             raise TwinbedError("a results folder is analysed alone", advice="its skip is a setting of the instrument syscalls")
         if style in OF_ONE_PROGRAM:

@@ -24,7 +24,7 @@ MOST_EXPLAINED = 3
 def extracted(results: Path) -> Store:
     """The opened results folder, or archive of one. Progress goes to standard error, if that is a terminal."""
     from twinbed import registry
-    from twinbed.archive.unpack import is_archive, opened
+    from twinbed.archive.unpack import folder_of
     from twinbed.extract import extract
 
     def progress(done: int, total: int) -> None:
@@ -33,9 +33,7 @@ def extracted(results: Path) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    if is_archive(results):
-        results = opened(results)
-    return extract(results, registry.PLUGINS.read, registry.PLUGINS.beside, progress)
+    return extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress)
 
 
 def chains(tables: Tables) -> Result | None:

@@ -53,7 +53,9 @@ def fits(tables: Tables) -> Fits | None:
             statements.append(_fairness_kept(shares, group, over, confidence))
         groups.append(Group(group.levels, statements, _points(group, known, stages, skews)))
     curves = _curves(tables, workload.rate, over, groups)
-    return Fits(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS)
+    contention = registry.analysis("contention")
+    told = contention.analyse(tables, contention.params(response=workload.rate, over=over), bends=False)
+    return Fits(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS, told)
 
 
 def _over(tables: Tables) -> str | None:
@@ -101,8 +103,8 @@ def _kept(frame: Frame, group: Numbered, over: str, confidence: float, objective
         )
     except TwinbedError as error:
         return Statement(objective, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
-    [row] = found.tables["statements"]
-    return Statement(objective, str(row["statement"]), True, row["keeps"], row["fails"])
+    [of_n] = found.groups
+    return Statement(objective, of_n.statement, True, of_n.keeps, of_n.fails)
 
 
 def _points(group: Numbered, known: Mapping[str, ByRun], stages: Mapping[str, ByRun], skews: ByRun) -> Sequence[AtN]:

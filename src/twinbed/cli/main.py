@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),
     "plan": Lazy("twinbed.cli.plan", "command", "The cells, order, time and disk of a study; nothing is run."),
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
+    "import": Lazy("twinbed.cli.imports", "command", "Turn files that were measured elsewhere into a study."),
     "compare": Lazy("twinbed.cli.compare", "command", "The verdict on each testbed against the reference."),
     "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
     "merge": Lazy("twinbed.cli.merge", "command", "Several results as one study, testbeds side by side."),

@@ -56,13 +56,14 @@ def command(
       twinbed merge imported run -o both --level imported:payload=500B
     """
     from twinbed import merging
+    from twinbed.archive.unpack import folder_of
     from twinbed.store import Store
 
     if len(results) < 2:
         raise click.UsageError("give two or more RESULTS to put together")
     if output.resolve() in {path.resolve() for path in results}:
         raise TwinbedError(f"{output} is one of the results", advice="name another folder with -o")
-    stores = [Store.open(path) for path in results]
+    stores = [Store.open(folder_of(path)) for path in results]
     renamed = _of_sources(renames, results, "--rename")
     for at, testbed in renamed:
         if testbed not in stores[at].outline.testbeds:

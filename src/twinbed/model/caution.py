@@ -59,6 +59,10 @@ class Kind(Enum):
         "the kernel log shows a NIC reset or transmit timeout",
         "distrust this run; see the kernel log in its folder",
     )
+    OUT_OF_MEMORY = (
+        "the kernel log shows that memory ran out, and that a process was killed for it",
+        "distrust this run if it was then: see the log for which process, and give the host more memory",
+    )
     CLOCK_STEP = (
         "a clock was set while the run was on",
         "distrust times of the day and one-way delays of this run; stop what sets the clock (ntpd, chronyd, the hypervisor)",

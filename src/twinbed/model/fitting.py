@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from twinbed.model.contention import Contention
 from twinbed.model.run import Level
 
 Levels = Mapping[str, Level]
@@ -90,6 +91,8 @@ class Fits:
     """Rows of the analysis ``contention``: levels, metric, mirrored, n, curvature."""
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
+    contention: Contention | None = None
+    """Whether the machine's metrics tell contended runs; None where that was not asked."""
 
     @property
     def one(self) -> str:

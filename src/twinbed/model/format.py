@@ -54,6 +54,9 @@ class Reading:
     between runs and is no factor is a doubt."""
     started_s: float | None = None
     """Seconds since the epoch."""
+    resolution: Mapping[str, float] = field(default_factory=dict)
+    """Metric -> how far the file's rounding may have moved it. Two files of a run that differ by no more do not contradict each
+    other, and the finer is taken."""
 
 
 class Source(Protocol):

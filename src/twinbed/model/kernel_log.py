@@ -11,11 +11,22 @@ NIC_TROUBLE = re.compile(
     r"NETDEV WATCHDOG|transmit queue .* timed out|Detected Tx Unit Hang|Reset adapter|NIC Link is Down", re.IGNORECASE
 )
 
+OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory: Kill|invoked oom-killer", re.IGNORECASE)
+
 
 def nic_trouble(where: str, lines: Iterable[str]) -> Caution | None:
     """A NIC that was reset, or stopped sending."""
-    trouble = [line for line in lines if NIC_TROUBLE.search(line)]
+    return _found(Kind.NIC_RESET, NIC_TROUBLE, where, lines)
+
+
+def out_of_memory(where: str, lines: Iterable[str]) -> Caution | None:
+    """A process that the kernel ended because memory ran out."""
+    return _found(Kind.OUT_OF_MEMORY, OUT_OF_MEMORY, where, lines)
+
+
+def _found(kind: Kind, pattern: re.Pattern[str], where: str, lines: Iterable[str]) -> Caution | None:
+    trouble = [line for line in lines if pattern.search(line)]
     if not trouble:
         return None
     more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
-    return Caution(Kind.NIC_RESET, f"{where}: {trouble[0]}{more}")
+    return Caution(kind, f"{where}: {trouble[0]}{more}")

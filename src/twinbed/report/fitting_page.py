@@ -7,16 +7,22 @@ from html import escape
 from itertools import islice
 from statistics import fmean
 
+from twinbed.model.contention import Contention
 from twinbed.model.fitting import AtN, Fits, Group
 from twinbed.model.run import level_text
 from twinbed.report import plots
+from twinbed.report.contention import sentences
+from twinbed.report.contention_page import detector_figures
 from twinbed.report.fitting import rate_scale, recommendations, statements, tables
 from twinbed.report.fitting_plots import Line, Panel, over_n
 from twinbed.report.quantities import scaling, share
+from twinbed.report.variance_page import notes
 from twinbed.report.words import cell_title, heading, metric_name
 
 MOST_PANELS = 6
 """In a figure; the table has the rest."""
+MOST_DETECTORS = 2
+"""Combinations of levels whose detector is drawn; the sentences are of all."""
 NAMED = ("", "/s")
 """Units that a metric's name says itself."""
 TESTBED = "testbed"
@@ -35,6 +41,10 @@ def fitting(found: Fits | None) -> Iterator[str]:
         "<code>twinbed analyse capacity</code>.</p>"
     )
     yield f'<div class="plots">{"".join(_figures(found))}</div>'
+    if found.contention is not None:
+        yield "<h3>Was a run contended?</h3>"
+        yield notes(list(sentences(found.contention)))
+        yield f'<div class="plots">{"".join(_detectors(found.contention))}</div>'
     for table in tables(found):
         yield f"<h3>{escape(table.title)}</h3>{table.as_html()}"
     yield "</section>"
@@ -79,6 +89,12 @@ def _figures(found: Fits) -> Iterator[str]:
         yield _figure(
             over_n(list(islice(_bends(found), MOST_PANELS)), many, "curvature, scaled", points=False), caption, "curvature"
         )
+
+
+def _detectors(found: Contention) -> Iterator[str]:
+    for group in islice((group for group in found.groups if group.told is not None), MOST_DETECTORS):
+        if group.told is not None:
+            yield from detector_figures(found, group, group.told)
 
 
 def _panels(found: Fits, values: Callable[[AtN], Sequence[float]], held: Callable[[Group], Held]) -> list[Panel]:

@@ -17,6 +17,20 @@ HEIGHT = 190
 ROOM = 1.06
 """At the ends of a logarithmic axis, so that no mark is cut off."""
 
+LEGEND: Spec = {
+    "title": None,
+    "orient": "top",
+    "labelLimit": 280,
+    "columns": 2,
+    "columnPadding": 16,
+    "symbolType": "stroke",
+    "symbolSize": 300,
+    "symbolStrokeWidth": 2,
+    "labelColor": MUTED,
+    "offset": 4,
+}
+"""Of lines, above a plot."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -39,14 +53,26 @@ def over_n(found: Sequence[Panel], many: str, axis: str, *, logarithmic: bool = 
     return panels([_panel(panel, names, many, axis, logarithmic, points) for panel in found])
 
 
-def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic: bool, points: bool) -> Spec:
-    tested = sorted({n for line in panel.lines for n, _ in line.values})
-    x = {
+def of_n(tested: Sequence[int], many: str) -> Spec:
+    """The horizontal axis: N on a logarithmic scale, with a tick for each N tested."""
+    return {
         "field": "n",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "domain": [tested[0] / ROOM, tested[-1] * ROOM], "nice": False},
-        "axis": {"title": many, "values": tested, "format": "d", "grid": False, "labelOverlap": "greedy"},
+        "axis": {
+            "title": many,
+            "values": list(tested),
+            "format": "d",
+            "grid": False,
+            "labelOverlap": "greedy",
+            "labelSeparation": 5,
+        },
     }
+
+
+def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic: bool, points: bool) -> Spec:
+    tested = sorted({n for line in panel.lines for n, _ in line.values})
+    x = of_n(tested, many)
     drawn = [value for line in panel.lines for _, values in line.values for value in values]
     drawn += [value for line in panel.lines for _, value in line.held]
     scale: Spec = {"type": "log", "domain": [min(drawn) / ROOM, max(drawn) * ROOM]} if logarithmic else {"zero": points}
@@ -62,7 +88,7 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         "type": "nominal",
         "sort": list(names),
         "scale": {"domain": list(names), "range": [SERIES[at % len(SERIES)] for at in range(len(names))]},
-        "legend": {"title": None, "orient": "top", "labelLimit": 280, "columns": 2, "labelColor": MUTED, "offset": 2}
+        "legend": {"title": None, "orient": "top", "labelLimit": 280, "columns": 2, "columnPadding": 16, "labelColor": MUTED}
         if len(names) > 1
         else None,
     }

@@ -9,6 +9,7 @@ from twinbed.model.fitting import Fits
 from twinbed.model.result import Comparison, Result
 from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
+from twinbed.report.contention import sentences
 from twinbed.report.fitting import recommendations, statements
 from twinbed.report.fitting import tables as fitting_tables
 from twinbed.report.grid import Grid, grid
@@ -33,6 +34,7 @@ def markdown(
     if fits:
         lines += ["", "## How many fit", "", *(f"- **{_plain(text)}.**" for text in recommendations(fits))]
         lines += [f"- {_plain(text)}" for text in statements(fits)]
+        lines += [f"- {_plain(text)}" for text in (sentences(fits.contention) if fits.contention else ())]
         for shown in fitting_tables(fits):
             lines += _own_table(shown, "###")
     notes = marks(own)

@@ -15,6 +15,7 @@ from twinbed.report import plots, segments
 from twinbed.report.chains import chains
 from twinbed.report.document import document
 from twinbed.report.explained import explanations
+from twinbed.report.files import measured_by
 from twinbed.report.fitting import recommendations
 from twinbed.report.fitting_page import fitting
 from twinbed.report.grid import grid, spread
@@ -84,7 +85,9 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool, fit
     outline = tables.outline
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
-    workload = next((str(record.settings["workload"]["kind"]) for record in tables.records), "")
+    workload = " and ".join(measured_by(outline)) or next(
+        (str(record.settings["workload"]["kind"]) for record in tables.records), ""
+    )
     background = next(
         (str(record.settings["background"]["kind"]) for record in tables.records if "background" in record.settings), ""
     )
@@ -107,6 +110,7 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool, fit
         ("cautions", f"Cautions ({len({each.kind for each in result.cautions})})"),
         ("testbeds", "Testbeds"),
         ("runs", "Runs"),
+        *([("files", "Files")] if measured_by(outline) else []),
     ]
     links += [("repeat", "Repeat it"), ("method", "How to read this")]
     nav = "".join(f'<a href="#{escape(target)}">{escape(text)}</a>' for target, text in links)

@@ -13,8 +13,9 @@ from typing import Any
 from twinbed.model.record import Record
 from twinbed.model.result import Result
 from twinbed.model.run import Status
-from twinbed.model.tables import Tables
+from twinbed.model.tables import Outline, Tables
 from twinbed.report.facts import Fact, applied, passports, shown
+from twinbed.report.files import imported
 from twinbed.report.links import links
 from twinbed.report.quantities import duration, share
 from twinbed.report.words import cell_title
@@ -30,6 +31,7 @@ def provenance(tables: Tables, result: Result) -> Iterator[str]:
     yield from _cautions(result)
     yield from _testbeds(tables, testbeds, passports(tables), applied(tables))
     yield from _runs(tables)
+    yield from imported(outline)
     yield from _repeat(tables)
 
 
@@ -160,17 +162,14 @@ def _run(record: Record) -> str:
     ]
     row = "".join(f"<td>{cell}</td>" for cell in cells)
     mark = ' class="failed"' if failed else ""
-    return f'<tr{mark}>{row}<td data-value="{seconds}">{duration(seconds)}</td></tr>'
+    took = duration(seconds) if record.phases else "–"
+    return f'<tr{mark}>{row}<td data-value="{seconds}">{took}</td></tr>'
 
 
 def _repeat(tables: Tables) -> Iterator[str]:
     outline = tables.outline
-    overrides = outline.data.get("overrides") or ()
-    options = f" --profile {shlex.quote(str(outline.data['profile']))}" if outline.data.get("profile") else ""
-    options += "".join(f" -s {shlex.quote(str(override))}" for override in overrides)
-    file = shlex.quote(Path(str(outline.data.get("filename") or "study.yaml")).name)
     yield '<section id="repeat"><h2>Repeat it</h2>'
-    made = outline.data.get("commands") or [f"twinbed run {file}{options}"]
+    made = outline.data.get("commands") or [_run_command(outline)]
     commands = "\n".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
     yield f"<pre><code>{escape(commands)}</code></pre>"
     items = (
@@ -180,8 +179,15 @@ def _repeat(tables: Tables) -> Iterator[str]:
     )
     yield f"<dl>{''.join(items)}</dl>"
     if outline.source:
-        yield f"<h3>The study file</h3><pre><code>{escape(outline.source)}</code></pre>"
+        title = "What was imported" if "import" in outline.data else "The study file"
+        yield f"<h3>{title}</h3><pre><code>{escape(outline.source)}</code></pre>"
     yield "</section>"
+
+
+def _run_command(outline: Outline) -> str:
+    options = f" --profile {shlex.quote(str(outline.data['profile']))}" if outline.data.get("profile") else ""
+    options += "".join(f" -s {shlex.quote(str(override))}" for override in outline.data.get("overrides") or ())
+    return f"twinbed run {shlex.quote(Path(str(outline.data.get('filename') or 'study.yaml')).name)}{options}"
 
 
 def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from twinbed.model.capacity import Capacities
+from twinbed.model.contention import Contention
 from twinbed.model.regression import Regression
 from twinbed.model.result import Interval
 from twinbed.model.run import level_text
@@ -57,7 +59,7 @@ def about(found: Anova) -> str:
     return f"n = {found.n} in {found.cells} cells, {each}; {factors}{kind}"
 
 
-def cautions(found: Anova | Regression) -> Iterator[str]:
+def cautions(found: Anova | Regression | Capacities | Contention) -> Iterator[str]:
     """What the runs carried, one sentence each: of what, what it means, what to do."""
     for each in found.cautions:
         where = ", ".join(part for part in (each.subject, each.detail) if part)

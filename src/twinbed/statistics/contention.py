@@ -1,27 +1,30 @@
 """Was a run contended?  A detector that is told only what its machine measured, trained and tested on separate runs.
 
-A run is contended where its rate is at least ``drop`` below the mean rate at the least N: less than matters (``fallen``), so
-that it may be told before. The detector is a logistic regression on the machine's metrics; its runs are split by replicate,
-so that no test run was made beside a training run of its replicate. It alarms above a threshold that at most ``false_alarms``
-of runs without contention exceed: the conformal quantile of such runs' scores, each from a detector that has not seen its
-replicate. Of fewer than 1/false_alarms - 1 it is their greatest, and says less than it is asked for.
+A run is contended where its own rate, and the mean rate at its N made monotone over N, are both at least ``drop`` below the
+mean at the least N; it is free of contention where neither is.  Where they disagree the noise of one rate would decide: such
+runs are neither, are counted as ``unclear``, and are not trained on. ``drop`` is less than matters (``fallen``), so that a run
+may be told before.
+
+Runs are split by replicate, so that no test run was made beside a training run of its replicate.  Means that kinds of training
+runs follow from are of training runs alone; those of test runs, and what the rate has lost at an N, of all.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinbed.statistics.logistic import Logistic, logistic
+from twinbed.statistics.detector import Detector, Training, train
+from twinbed.statistics.isotonic import isotonic
+from twinbed.statistics.lead import AtN, Lead, Share, lead
 from twinbed.statistics.roc import Area, Operating, area, curve
 
 Floats = NDArray[np.float64]
-DROP, FALLEN, FALSE_ALARMS, MOST = 0.05, 0.10, 0.05, 0.5
+Bools = NDArray[np.bool_]
+DROP, FALLEN, FALSE_ALARMS = 0.05, 0.10, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,46 +39,57 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Detector:
-    model: Logistic
-    threshold: float
+class Kinds:
+    """One entry a run."""
 
-    def alarms(self, machine: Floats) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self.model.scores(machine) > self.threshold
-        return found
+    contended: Bools
+    free: Bools
+    lost: Mapping[int, float]
+    """N -> share of the mean rate at the least N that the monotone mean has lost."""
 
-
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """All of tested N; None where none is."""
-
-    alarmed: int | None
-    """The least N from which on more than half of the test runs at each N alarm."""
-    fallen: int | None
-    """The least N from which on the mean rate is ``fallen`` lower than at the least N."""
+    @property
+    def unclear(self) -> Bools:
+        return ~(self.contended | self.free)
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """``area``, ``curve`` and the shares are of the test runs."""
+    """``area``, ``curve``, the shares and the lead are of the test runs."""
 
     detector: Detector
     train: tuple[int, ...]
     """Replicates."""
     test: tuple[int, ...]
+    scores: tuple[float, ...]
+    """Of all runs, in their order."""
+    kinds: Kinds
+    """As the test runs are judged."""
     area: Area
     curve: list[Operating]
     false_alarms: float
     detected: float
+    unclear: int
+    """Test runs that are neither contended nor free of it."""
     lead: Lead
 
 
-def contended(runs: Runs, drop: float = DROP) -> NDArray[np.bool_]:
-    """Whether each run's rate is at least ``drop`` below the mean at the least N."""
-    least = min(runs.n)
-    single = fmean(rate for n, rate in zip(runs.n, runs.rate, strict=True) if n == least)
-    found: NDArray[np.bool_] = np.asarray(runs.rate) <= (1 - drop) * single
-    return found
+def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
+    """``of`` are the runs that means are taken over, by default all. A run whose N has none of them is neither.
+
+    Raises ValueError where the mean at the least N is not above 0.
+    """
+    n, rate = np.asarray(runs.n), np.asarray(runs.rate, dtype=np.float64)
+    of = np.ones(len(n), dtype=np.bool_) if of is None else of
+    tested = np.unique(n[of]).tolist()
+    means = [float(rate[of & (n == each)].mean()) for each in tested]
+    if means[0] <= 0:
+        raise ValueError(f"the mean rate at N = {tested[0]} is {means[0]:g}: no share of it can be lost")
+    weights = [float((of & (n == each)).sum()) for each in tested]
+    lost = {each: 1 - mean / means[0] for each, mean in zip(tested, isotonic(means, weights, increasing=False), strict=True)}
+    own = 1 - rate / means[0] >= drop
+    low = np.array([lost.get(each, 0.0) >= drop for each in runs.n])
+    known = np.isin(n, tested)
+    return Kinds(known & own & low, known & ~own & ~low, lost)
 
 
 def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms: float = FALSE_ALARMS) -> Detection:
@@ -84,60 +98,49 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
     Raises ValueError for fewer than four replicates, and where training or test runs are of one kind only.
     """
     replicates = sorted(set(runs.replicate))
-    train, test = tuple(replicates[::2]), tuple(replicates[1::2])
+    training, testing = tuple(replicates[::2]), tuple(replicates[1::2])
     if len(replicates) < 4:
         raise ValueError(f"{len(replicates)} replicates: a detector needs at least 4, two to train on and two to test")
-    kinds, of_run = contended(runs, drop), np.asarray(runs.replicate)
-    first, second = np.isin(of_run, train), np.isin(of_run, test)
-    for name, part in (("training", first), ("test", second)):
-        if not kinds[part].any():
-            raise ValueError(f"no {name} run is contended: none has lost {drop * 100:g} % of its rate")
-        if kinds[part].all():
-            raise ValueError(f"every {name} run is contended: there is nothing to tell apart")
-    model = logistic(runs.machine[first], kinds[first])
-    detector = Detector(model, _threshold(runs, kinds, train, false_alarms))
-    scores, alarms = model.scores(runs.machine), detector.alarms(runs.machine)
-    positives, negatives = scores[second & kinds].tolist(), scores[second & ~kinds].tolist()
+    n, of_run = np.asarray(runs.n), np.asarray(runs.replicate)
+    first, second = np.isin(of_run, training), np.isin(of_run, testing)
+    if (least := min(runs.n)) not in n[first]:
+        raise ValueError(f"no training run at N = {least}, which the others are held against")
+    trained, judged = kinds(runs, drop, first), kinds(runs, drop)
+    for name, part, found in (("training", first, trained), ("test", second, judged)):
+        if not found.contended[part].any():
+            raise ValueError(
+                f"no {name} run is contended: none of an N whose mean rate has lost {drop * 100:g} % has lost it too"
+            )
+        if not found.free[part].any():
+            raise ValueError(f"no {name} run is free of contention: there is nothing to tell apart")
+    nearest = min(n[first & trained.contended])
+    detector = train(
+        Training(
+            runs.machine[first],
+            trained.contended[first],
+            trained.free[first],
+            (trained.contended & (n == nearest))[first],
+            n[first],
+            of_run[first],
+        ),
+        false_alarms,
+    )
+    scores, alarms = detector.scores(runs.machine), detector.alarms(runs.machine)
+    positives, negatives = scores[second & judged.contended].tolist(), scores[second & judged.free].tolist()
     return Detection(
         detector,
-        train,
-        test,
+        training,
+        testing,
+        tuple(scores.tolist()),
+        judged,
         area(positives, negatives),
         curve(positives, negatives),
-        float(alarms[second & ~kinds].mean()),
-        float(alarms[second & kinds].mean()),
-        _lead(runs, alarms, second, fallen),
+        float(alarms[second & judged.free].mean()),
+        float(alarms[second & judged.contended].mean()),
+        int((second & judged.unclear).sum()),
+        lead([_at(each, lost, alarms[second & (n == each)]) for each, lost in judged.lost.items()], drop, fallen),
     )
 
 
-def _threshold(runs: Runs, kinds: NDArray[np.bool_], train: Sequence[int], false_alarms: float) -> float:
-    of_run = np.asarray(runs.replicate)
-    scores: list[float] = []
-    for left_out in train:
-        rest = np.isin(of_run, [each for each in train if each != left_out])
-        if 0 < kinds[rest].sum() < rest.sum():
-            model = logistic(runs.machine[rest], kinds[rest])
-            scores += model.scores(runs.machine[(of_run == left_out) & ~kinds]).tolist()
-    if not scores:
-        raise ValueError("all contended training runs are of one replicate: nothing can be set aside for the threshold")
-    rank = min(len(scores), math.ceil((len(scores) + 1) * (1 - false_alarms)))
-    return sorted(scores)[rank - 1]
-
-
-def _lead(runs: Runs, alarms: NDArray[np.bool_], second: NDArray[np.bool_], share: float) -> Lead:
-    of_n, rates = np.asarray(runs.n), np.asarray(runs.rate)
-    tested = sorted(set(runs.n))
-    single = rates[of_n == tested[0]].mean()
-    alarmed = [bool(alarms[second & (of_n == n)].mean() > MOST) for n in tested if (second & (of_n == n)).any()]
-    fallen = [bool(rates[of_n == n].mean() <= (1 - share) * single) for n in tested]
-    with_test = [n for n in tested if (second & (of_n == n)).any()]
-    return Lead(_from_on(with_test, alarmed), _from_on(tested, fallen))
-
-
-def _from_on(tested: Sequence[int], found: Sequence[bool]) -> int | None:
-    first = None
-    for n, each in zip(reversed(tested), reversed(found), strict=True):
-        if not each:
-            break
-        first = n
-    return first
+def _at(n: int, lost: float, alarms: Bools) -> AtN:
+    return AtN(n, lost, Share(int(alarms.sum()), len(alarms)) if len(alarms) else None)

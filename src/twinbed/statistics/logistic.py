@@ -1,9 +1,10 @@
 """Logistic regression with a ridge: the chance that a run is of one kind, from what was measured beside it.
 
-Columns are standardised by the mean and standard deviation of the rows fitted; a column that does not vary there counts for
-nothing.  The penalty is half of ``ridge`` times the sum of squared coefficients (not of the intercept), which keeps them finite
-where a column separates the kinds wholly (Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with
-halved steps; the penalised likelihood has one maximum.
+Columns are centred by the mean of the rows fitted and divided by their standard deviation, or by a spread that is given: what
+differs by much of it is then cheap to use.  A column that does not vary counts for nothing.  The penalty is half of ``ridge``
+times the sum of squared coefficients (not of the intercept), which keeps them finite where a column separates the kinds wholly
+(Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with halved steps; the penalised likelihood has
+one maximum.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ CLOSE = 1e-10
 class Logistic:
     centre: Floats
     scale: Floats
-    """Standard deviations; infinite for columns that do not vary."""
+    """Spreads; infinite for columns that do not vary."""
     intercept: float
     coefficients: Floats
-    """For a change by one standard deviation."""
+    """For a change by one spread."""
 
     def scores(self, rows: Floats) -> Floats:
         """Log odds."""
@@ -35,9 +36,10 @@ class Logistic:
         return found
 
 
-def logistic(rows: Floats, kinds: NDArray[np.bool_], ridge: float = 1.0) -> Logistic:
-    """Of rows of both kinds. ``ridge`` is above 0."""
-    centre, spread = rows.mean(axis=0), rows.std(axis=0, ddof=1)
+def logistic(rows: Floats, kinds: NDArray[np.bool_], ridge: float = 1.0, spread: Floats | None = None) -> Logistic:
+    """Of rows of both kinds. ``ridge`` is above 0; ``spread`` None takes standard deviations."""
+    centre = rows.mean(axis=0)
+    spread = rows.std(axis=0, ddof=1) if spread is None else spread
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)
     design = np.column_stack([np.ones(len(rows)), (rows - centre) / scale])
     penalty = np.full(design.shape[1], ridge)

@@ -20,6 +20,9 @@ from twinbed.model.metric import Layer, Metric, Scale, Value
 from twinbed.model.plugin import Described, Extracted
 from twinbed.reading.source import File
 
+ALIKE = 1e-4
+"""Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
+
 
 class OwnMetric(BaseModel):
     """A metric that a manifest declares, of a file of its own making."""
@@ -85,25 +88,27 @@ class Imported:
 
     def parse(self, params: Any, artifacts: Path) -> Extracted:
         """Raises FormatError or LookupError where a file cannot be read at all."""
-        values: dict[tuple[str, str, str], Value] = {}
+        values: dict[tuple[str, str, str], tuple[Value, float]] = {}
         tables: dict[str, list[Any]] = {}
         cautions: list[Caution] = []
         for file in params.files:
             reading = self._reading(file, artifacts)
             for value in _placed(reading, file.host):
                 place = (value.metric, value.host, value.direction)
-                if place in values and values[place].value != value.value:
-                    detail = (
-                        f"{file.path}: {value.metric} is {value.value}, but another file of the run says {values[place].value}"
-                    )
+                resolution = reading.resolution.get(value.metric, 0.0)
+                before = values.get(place)
+                if before is not None and _contradict(value, before[0], resolution + before[1]):
+                    detail = f"{file.path}: {value.metric} is {value.value}, but another file of the run says {before[0].value}"
                     cautions.append(Caution(Kind.CONTRADICTED, detail))
-                    continue
-                values[place] = value
+                elif before is None or before[0].value is None or (value.value is not None and resolution < before[1]):
+                    values[place] = value, resolution
             for name, table in reading.tables.items():
                 tables.setdefault(name, []).append(table)
             cautions += reading.cautions
             cautions += [Caution(Kind.UNREADABLE, f"{file.path}: {flaw}") for flaw in reading.flaws]
-        return Extracted(list(values.values()), {name: _joined(parts) for name, parts in tables.items()}, cautions)
+        return Extracted(
+            [value for value, _ in values.values()], {name: _joined(parts) for name, parts in tables.items()}, cautions
+        )
 
     def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
         if file.format not in self.formats:
@@ -112,6 +117,12 @@ class Imported:
         if file.piece >= len(readings):
             raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
         return readings[file.piece]
+
+
+def _contradict(one: Value, other: Value, resolution: float) -> bool:
+    if one.value is None or other.value is None:
+        return False
+    return abs(one.value - other.value) > resolution + ALIKE * max(abs(one.value), abs(other.value))
 
 
 def _placed(reading: Reading, host: str) -> Iterator[Value]:

@@ -6,14 +6,13 @@ for each N tested).  Limits and sources: twinbed.statistics.capacity.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.model.capacity import Capacities, Group, Tested, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables
 from twinbed.model.numbered import Numbered, numbered
-from twinbed.model.result import Result
+from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
 from twinbed.statistics.capacity import Capacity, Objective, capacity, sentence
 
@@ -40,18 +39,26 @@ class CapacityAnalysis:
 
     def run(self, tables_of_study: Tables, params: CapacityParams) -> Result:
         """Raises TwinbedError where nothing can be said, and says why."""
-        return self.analyse(of_tables(tables_of_study, params.response), params)
+        found = self.analyse(of_tables(tables_of_study, params.response), params)
+        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found))
 
-    def analyse(self, frame: Frame, params: CapacityParams) -> Result:
+    def analyse(self, frame: Frame, params: CapacityParams) -> Capacities:
         """Of a frame. Raises TwinbedError as ``run``."""
-        objective = Objective(params.bound, params.at_most, params.relative)
-        asked = words(frame, params)
-        statements, steps = [], []
-        for group in numbered(frame, params.over, per_pair=params.per_pair):
-            found = _capacity(group, objective, params)
-            statements.append(_statement(group, found, asked, params.over, frame.unit))
-            steps += [_step(group, found, at) for at in range(len(found.steps))]
-        return Result(analysis=self.name, cautions=frame.cautions, tables={"statements": statements, "steps": steps})
+        groups = [
+            _group(group, params, frame.unit.removeprefix("1"))
+            for group in numbered(frame, params.over, per_pair=params.per_pair)
+        ]
+        return Capacities(
+            frame.source,
+            frame.response,
+            frame.unit,
+            params.over,
+            params.per_pair,
+            words(frame, params),
+            params.confidence,
+            groups,
+            tuple(frame.cautions),
+        )
 
 
 def words(frame: Frame, params: CapacityParams) -> str:
@@ -60,10 +67,11 @@ def words(frame: Frame, params: CapacityParams) -> str:
     what = f"{frame.response}{f' per {one}' if params.per_pair else ''} {'at most' if params.at_most else 'at least'}"
     if params.relative:
         return f"{what} {params.bound * 100:g} % of that at 1 {one}"
-    return f"{what} {params.bound:g}{f' {frame.unit}' if frame.unit not in ('', '1') else ''}"
+    return f"{what} {params.bound:g}{f' {unit}' if (unit := frame.unit.removeprefix('1')) else ''}"
 
 
-def _capacity(group: Numbered, objective: Objective, params: CapacityParams) -> Capacity:
+def _capacity(group: Numbered, params: CapacityParams) -> Capacity:
+    objective = Objective(params.bound, params.at_most, params.relative)
     try:
         return capacity(group.samples(), objective, params.confidence)
     except ValueError as error:
@@ -79,35 +87,22 @@ def _one(over: str) -> str:
     return over.rpartition(".")[2].removesuffix("s")
 
 
-def _statement(group: Numbered, found: Capacity, asked: str, over: str, unit: str) -> dict[str, Any]:
-    one = _one(over)
-    return {
-        **group.levels,
-        "objective": asked,
-        "statement": sentence(found, one, f"{one}s", unit),
-        "keeps": found.keeps,
-        "fails": found.fails,
-        "low": found.low,
-        "high": found.high,
-        "knee": found.knee,
-        "confidence": found.level,
-    }
-
-
-def _step(group: Numbered, found: Capacity, at: int) -> dict[str, Any]:
-    step = found.steps[at]
-    return {
-        **group.levels,
-        "n": step.n,
-        "runs": step.runs,
-        "mean": step.mean,
-        "low": step.interval.low,
-        "high": step.interval.high,
-        "monotone": step.fitted,
-        "bound": found.bound,
-        "keeps": step.keeps,
-        "fails": step.fails,
-    }
+def _group(group: Numbered, params: CapacityParams, unit: str) -> Group:
+    found, samples, one = _capacity(group, params), group.samples(), _one(params.over)
+    steps = [
+        Tested(
+            step.n,
+            samples[step.n],
+            step.mean,
+            Interval(step.interval.low, step.interval.high, step.interval.level),
+            step.fitted,
+            step.keeps,
+            step.fails,
+        )
+        for step in found.steps
+    ]
+    said = sentence(found, one, f"{one}s", unit)
+    return Group(group.levels, said, found.keeps, found.fails, found.low, found.high, found.knee, found.bound, steps)
 
 
 analysis = CapacityAnalysis()

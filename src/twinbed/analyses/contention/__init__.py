@@ -6,8 +6,10 @@ In: runs with N, their rate, and the metrics of the host ``machine``.  Out, for 
 * ``curves``: each metric by LOESS over N, its second difference, scaled (the LDRD report's Figure 3.2; idle metrics mirrored);
 * ``inflections``: where each turns, from falling to rising slope or back, in the order of N;
 * ``detectors``: the area under the ROC curve on replicates not trained on, with its interval, the shares at its threshold, and
-  the lead: from which N it alarms and from which the rate has fallen; ``reason`` where there is no detector;
-* ``roc``: the curve.
+  the lead: from which N it alarms, from which the rate has fallen, and the share of runs between that alarm; ``reason`` where
+  there is no detector;
+* ``alarms``: the share of test runs that alarm at each N, with its interval, beside what the rate has lost there;
+* ``scores``: each run's, with its kind; ``roc``: the curve.
 
 Limits and sources: twinbed.statistics.curvature and .contention.
 """
@@ -15,25 +17,31 @@ Limits and sources: twinbed.statistics.curvature and .contention.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed import _core
+from twinbed.model.contention import Alarms, Contention, Curve, Group, Operating, Scored, Step, Told, Turn, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import of_tables
 from twinbed.model.numbered import Numbered, measured, numbered
-from twinbed.model.result import Result
+from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
+from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.contention import Detection, Runs, detect
-from twinbed.statistics.curvature import Inflection, inflections, scaled, second_difference
+from twinbed.statistics.curvature import inflections, scaled, second_difference
+from twinbed.statistics.lead import Share
 
 MACHINE = "machine"
 MIRRORED = "idle"
 """What a metric's name holds if it falls where others rise."""
-Row = dict[str, Any]
+LEAST = 4
+"""Tested N of a curve that bends."""
+Floats = NDArray[np.float64]
 
 
 class ContentionParams(BaseModel):
@@ -61,33 +69,27 @@ class ContentionAnalysis:
 
     def run(self, tables_of_study: Tables, params: ContentionParams | None = None) -> Result:
         """Raises TwinbedError where nothing can be said, and says why."""
-        params = params or ContentionParams()
+        found = self.analyse(tables_of_study, params or ContentionParams())
+        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found))
+
+    def analyse(self, tables_of_study: Tables, params: ContentionParams, *, bends: bool = True) -> Contention:
+        """Raises TwinbedError as ``run``; ``bends`` False leaves out the curves, which take several N."""
         frame = of_tables(tables_of_study, params.response, params.host, params.direction)
         machine = measured(tables_of_study, MACHINE)
-        tables: dict[str, list[Row]] = {"curves": [], "inflections": [], "detectors": [], "roc": []}
+        groups = []
         for group in numbered(frame, params.over, per_pair=params.per_pair):
             known = _known(group, machine, params)
-            points: list[tuple[str, Inflection]] = []
-            for name, values in {frame.response: np.asarray(group.values), **known}.items():
-                rows, turns = _curve(group, name, values, params)
-                tables["curves"] += [{**group.levels, **row} for row in rows]
-                points += [(name, turn) for turn in turns]
-            points.sort(key=lambda point: (point[1].at, point[0]))
-            tables["inflections"] += [
-                {**group.levels, "metric": name, "n": turn.at, "slope": "rises" if turn.rising else "falls"}
-                for name, turn in points
-            ]
-            row, curve = _detector(group, known, params)
-            tables["detectors"].append({**group.levels, **row})
-            tables["roc"] += [{**group.levels, **point} for point in curve]
-        return Result(analysis=self.name, cautions=frame.cautions, tables=tables)
+            shown = {frame.response: np.asarray(group.values), **known} if bends else {}
+            drawn = [_curve(group, name, values, params) for name, values in shown.items()]
+            turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
+            told, reason = _told(group, known, params)
+            groups.append(Group(group.levels, [curve for curve, _ in drawn], turns, told, reason))
+        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, tuple(frame.cautions))
 
 
-def _known(
-    group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
-) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
     """The machine's metrics of a group's runs."""
-    found = {}
+    found: dict[str, Floats] = {}
     for name, by_run in machine.items():
         metric = name.removesuffix(f"@{MACHINE}")
         if params.metrics and metric not in params.metrics:
@@ -104,19 +106,19 @@ def _known(
     return found
 
 
-def _curve(
-    group: Numbered, name: str, values: np.ndarray[Any, np.dtype[np.float64]], params: ContentionParams
-) -> tuple[Iterator[Row], list[Inflection]]:
+def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams) -> tuple[Curve, list[Turn]]:
     tested = sorted(set(group.n))
-    if len(tested) < 4:
+    if len(tested) < LEAST:
         raise TwinbedError(
-            f"{params.over} has {len(tested)} levels: a curve that bends needs at least 4", advice="more levels in the study"
+            f"{params.over} has {len(tested)} levels: a curve that bends needs at least {LEAST}",
+            advice="more levels in the study",
         )
     mirrored = MIRRORED in name
+    sign = -1.0 if mirrored else 1.0
     try:
         table, _summary = _core.loess(
             np.asarray(group.n, dtype=np.float64),
-            -values if mirrored else values,
+            sign * values,
             params.span,
             2 if params.degree == 2 else 1,
             surface="direct",
@@ -126,53 +128,64 @@ def _curve(
         raise TwinbedError(f"{name} over {params.over}: {error}", advice="a larger span") from error
     smooth = table["fit"].to_pylist()
     bend = scaled(second_difference(tested, smooth))
-    rows: Iterator[Row] = (
-        {"metric": name, "mirrored": mirrored, "n": n, "smoothed": fit, "curvature": curvature}
-        for n, fit, curvature in zip(tested, smooth, [None, *bend, None], strict=True)
-    )
-    return rows, inflections(tested[1:-1], bend)
+    turns = [Turn(name, turn.at, turn.rising) for turn in inflections(tested[1:-1], bend)]
+    return Curve(name, mirrored, tested, smooth, [None, *bend, None], _bent(group.n, sign * values, smooth)), turns
 
 
-def _detector(
-    group: Numbered, known: Mapping[str, np.ndarray[Any, np.dtype[np.float64]]], params: ContentionParams
-) -> tuple[Row, list[Row]]:
-    reason, found = "", None
+def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
+    by_n = dict(zip(sorted(set(n)), smooth, strict=True))
+    straight = np.polynomial.Polynomial.fit(n, values, 1)(np.asarray(n))
+    left = float(((values - straight) ** 2).sum())
+    unexplained = float(((values - [by_n[each] for each in n]) ** 2).sum())
+    return max(0.0, 1 - unexplained / left) if left > 0 else 0.0
+
+
+def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[Told | None, str]:
     if not known:
-        reason = "nothing was measured on the machine that varies"
-    else:
-        runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
-        try:
-            found = detect(runs, params.drop, params.fallen)
-        except ValueError as error:
-            reason = str(error)
-    return _said(found, reason), _roc(found)
+        return None, "nothing was measured on the machine that varies"
+    runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
+    try:
+        found = detect(runs, params.drop, params.fallen)
+    except ValueError as error:
+        return None, str(error)
+    points = (Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in found.curve)
+    told = Told(
+        found.area.value,
+        _interval(found.area.interval),
+        found.detector.threshold,
+        found.false_alarms,
+        found.detected,
+        found.unclear,
+        found.lead.alarmed,
+        found.lead.fallen,
+        _alarms(found.lead.before),
+        [Step(step.n, step.lost, _alarms(step.alarms)) for step in found.lead.steps],
+        list(points),
+        _scored(group, found),
+    )
+    return told, ""
 
 
-def _said(found: Detection | None, reason: str) -> Row:
-    interval = None if found is None else found.area.interval
-    return {
-        "area": None if found is None else found.area.value,
-        "low": None if interval is None else interval.low,
-        "high": None if interval is None else interval.high,
-        "threshold": None if found is None else found.detector.threshold,
-        "false_alarms": None if found is None else found.false_alarms,
-        "detected": None if found is None else found.detected,
-        "alarms_from": None if found is None else found.lead.alarmed,
-        "fallen_from": None if found is None else found.lead.fallen,
-        "reason": reason,
-    }
-
-
-def _roc(found: Detection | None) -> list[Row]:
-    return [
-        {
-            # Above all scores there is no number: that it never alarms.
-            "threshold": None if math.isinf(point.threshold) else point.threshold,
-            "false_alarms": point.false_alarms,
-            "detected": point.detected,
-        }
-        for point in (found.curve if found is not None else ())
+def _scored(group: Numbered, found: Detection) -> Sequence[Scored]:
+    kinds = [
+        "contended" if contended else "free" if free else "unclear"
+        for contended, free in zip(found.kinds.contended, found.kinds.free, strict=True)
     ]
+    return [
+        Scored(run, replicate, n, kind, replicate in found.test, score)
+        for run, replicate, n, kind, score in zip(group.runs, group.replicates, group.n, kinds, found.scores, strict=True)
+    ]
+
+
+def _alarms(share: Share | None) -> Alarms | None:
+    if share is None:
+        return None
+    bounds = share.interval()
+    return Alarms(share.count, share.of, Interval(bounds.low, bounds.high, bounds.level))
+
+
+def _interval(bounds: Bounds | None) -> Interval | None:
+    return None if bounds is None else Interval(bounds.low, bounds.high, bounds.level)
 
 
 analysis = ContentionAnalysis()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import options, table_text, write
 from twinbed.model.error import TwinbedError
@@ -30,7 +31,7 @@ def command(
     per_pair: bool,
     host: str | None,
     direction: str | None,
-    style: str,
+    style: str | None,
     table: str,
     output: Path | None,
 ) -> int:
@@ -43,7 +44,7 @@ def command(
     from twinbed import registry
     from twinbed.cli.extraction import extracted
 
-    if not source.is_dir():
+    if not is_results(source):
         raise TwinbedError(f"{source} is no results folder", advice="anomaly needs all metrics of every run")
     anomaly = registry.analysis("anomaly")
     params = anomaly.params(response=response, over=over, per_pair=per_pair, alpha=alpha, host=host, direction=direction)

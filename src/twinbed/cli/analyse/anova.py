@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def command(
     only = dict(_levels(each) for each in levels)
     asked = anova.columns(params)
     columns = None if asked is None else [*asked, *(name for name in only if name not in asked)]
-    if columns is None and not source.is_dir():
+    if columns is None and not is_results(source):
         raise TwinbedError("which factors?", advice=_advice(source))
     frame = read_frame(source, anova.response(params), columns, host=host, direction=direction)
     found = anova.analyse(_only(frame, only), params)

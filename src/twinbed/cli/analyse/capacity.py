@@ -7,10 +7,13 @@ from pathlib import Path
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.model.capacity import Capacities, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
+from twinbed.model.run import level_text
 
 
 @click.command(name="capacity", epilog="docs/capacity.md says what is tested, and why nothing is said of N not tested.")
@@ -20,7 +23,7 @@ from twinbed.model.result import Result
 @click.option("--of-one", is_flag=True, help="VALUE is a share of the mean at N = 1: --at-least 0.9 --of-one.")
 @click.option("--by", metavar="COLUMN", multiple=True, help="Of FILE: other factors; each combination has its own capacity.")
 @click.option("--confidence", type=click.FloatRange(0.5, 1, True, True), default=0.95, show_default=True)
-@options(("statements", "steps"), whole=True)
+@options(("statements", "steps"), whole=True, pages=True)
 def command(
     source: Path,
     at_most: float | None,
@@ -33,7 +36,7 @@ def command(
     per_pair: bool,
     host: str | None,
     direction: str | None,
-    style: str,
+    style: str | None,
     table: str,
     output: Path | None,
 ) -> int:
@@ -45,6 +48,7 @@ def command(
     twinbed analyse capacity results/ --response loss --at-most 0.01
     twinbed analyse capacity results/ --response requests_per_second --per-pair --at-least 0.9 --of-one
     twinbed analyse capacity loss.csv --response loss --over receivers --at-most 1
+    twinbed analyse capacity results/ --response loss --at-most 0.01 -o capacity.html       as a page
     """
     from twinbed import registry
     from twinbed.cli.analyse.frame import read_frame
@@ -62,15 +66,22 @@ def command(
         per_pair=per_pair,
         confidence=confidence,
     )
-    columns = None if source.is_dir() else [over, *by]
+    columns = None if is_results(source) else [over, *by]
     found = capacity.analyse(read_frame(source, response, columns, host=host, direction=direction), params)
-    write(found, source, style, table, _text(found), output)
+    result = Result(analysis="capacity", cautions=tuple(found.cautions), tables=tables(found))
+    write(result, source, style, table, _text(found, result), output, lambda: _page(found))
     return codes.DONE
 
 
-def _text(found: Result) -> Iterator[str]:
-    for row in found.tables["statements"]:
-        levels = [f"{name} {row[name]}" for name in list(row)[: list(row).index("objective")]]
-        yield ": ".join((*([", ".join(levels)] if levels else []), row["objective"], row["statement"]))
+def _page(found: Capacities) -> str:
+    from twinbed.report.capacity_page import page
+
+    return page(found)
+
+
+def _text(found: Capacities, result: Result) -> Iterator[str]:
+    for group in found.groups:
+        levels = [f"{name} {level_text(level)}" for name, level in group.levels.items()]
+        yield ": ".join((*([", ".join(levels)] if levels else []), found.objective, group.statement))
     yield ""
-    yield table_text(found.tables["steps"])
+    yield table_text(result.tables["steps"])

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.model.contention import Contention, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
 
@@ -26,7 +28,7 @@ from twinbed.model.result import Result
     help="Share of the rate lost: contended.",
 )
 @click.option("--fallen", type=click.FloatRange(0, 1, True, True), default=0.1, show_default=True, help="Lost: too much.")
-@options(("inflections", "curves", "detectors", "roc"), whole=False)
+@options(("inflections", "curves", "detectors", "alarms", "scores", "roc"), whole=False, pages=True)
 def command(
     source: Path,
     metrics: tuple[str, ...],
@@ -39,7 +41,7 @@ def command(
     per_pair: bool,
     host: str | None,
     direction: str | None,
-    style: str,
+    style: str | None,
     table: str,
     output: Path | None,
 ) -> int:
@@ -50,11 +52,12 @@ def command(
     \b
     twinbed analyse contention results/
     twinbed analyse contention results/ --metric cpu_idle --metric interrupts --format csv --table curves
+    twinbed analyse contention results/ -o contention.html                                         as a page
     """
     from twinbed import registry
     from twinbed.cli.extraction import extracted
 
-    if not source.is_dir():
+    if not is_results(source):
         raise TwinbedError(f"{source} is no results folder", advice="contention needs the machine's metrics of every run")
     contention = registry.analysis("contention")
     params = contention.params(
@@ -69,14 +72,26 @@ def command(
         host=host,
         direction=direction,
     )
-    found = contention.run(extracted(source), params)
-    write(found, source, style, table, _text(found), output)
+    found = contention.analyse(extracted(source), params)
+    result = Result(analysis="contention", cautions=tuple(found.cautions), tables=tables(found))
+    write(result, source, style, table, _text(found, result), output, lambda: _page(found))
     return codes.DONE
 
 
-def _text(found: Result) -> Iterator[str]:
+def _page(found: Contention) -> str:
+    from twinbed.report.contention_page import page
+
+    return page(found)
+
+
+def _text(found: Contention, result: Result) -> Iterator[str]:
+    from twinbed.report.contention import sentences
+
     yield "Where the slope turns, in the order of N"
-    yield table_text(found.tables["inflections"]) or "  nowhere"
+    yield table_text(result.tables["inflections"]) or "  nowhere"
     yield ""
-    yield "Contended runs, told by the machine's metrics alone, on replicates not trained on"
-    yield table_text(found.tables["detectors"])
+    yield from sentences(found)
+    if result.tables["alarms"]:
+        yield ""
+        yield "How early it alarms: test runs at each N, and the share of the rate lost there"
+        yield table_text(result.tables["alarms"])

@@ -7,9 +7,11 @@ whichever the header has most of; .gz is read too.  Empty fields and NA, NaN, nu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinbed.archive.unpack import is_results
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Column, Frame, arranged, of_tables
 
@@ -34,10 +36,10 @@ def read_frame(
     Of a results folder ``response`` is a metric (None: its first headline), at ``host`` and in ``direction`` where several
     places have it; of a file it is a column, and ``columns`` None takes all others.  Raises TwinbedError.
     """
-    if source.is_dir():
+    if is_results(source):
         from twinbed.cli.extraction import extracted
 
-        found = of_tables(extracted(source), response, host, direction)
+        found = replace(of_tables(extracted(source), response, host, direction), source=str(source))
         for name in columns or ():
             found.column(name)
         return found

@@ -1,4 +1,4 @@
-"""What the commands on N have in common: options, and results in text, JSON and CSV."""
+"""What the commands on N have in common: options, and results in text, JSON, CSV, and some as a page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Any, TypeVar
 
 import click
 
+from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
 
 STYLES = ("text", "json", "csv")
+SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def options(tables: tuple[str, ...], *, whole: bool) -> Callable[[Command], Command]:
-    """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said."""
+def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Callable[[Command], Command]:
+    """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said; ``pages``
+    whether there is a page."""
+    styles = (*STYLES, "html") if pages else STYLES
     per_pair = "Divide the response by N. Default: {}."
 
     def add(command: Command) -> Command:
@@ -27,7 +31,12 @@ def options(tables: tuple[str, ...], *, whole: bool) -> Callable[[Command], Comm
                 click.option("--per-pair/--whole", default=not whole, help=per_pair.format("whole" if whole else "per pair")),
                 click.option("--host", help="Of RESULTS: the host it was measured on, where there are several."),
                 click.option("--direction", help="Of RESULTS: client_to_server or server_to_client, where there are both."),
-                click.option("--format", "style", type=click.Choice(STYLES), default="text", help="How to write it."),
+                click.option(
+                    "--format",
+                    "style",
+                    type=click.Choice(styles),
+                    help="How to write it. Default: by the output's name, else text.",
+                ),
                 click.option("--table", type=click.Choice(tables), default=tables[0], help="Which table CSV is of."),
                 click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output."),
             )
@@ -38,12 +47,25 @@ def options(tables: tuple[str, ...], *, whole: bool) -> Callable[[Command], Comm
     return add
 
 
-def write(found: Result, source: Path, style: str, table: str, text: Iterator[str], output: Path | None) -> None:
-    """``text`` are the lines for people, without cautions."""
+def write(
+    found: Result,
+    source: Path,
+    style: str | None,
+    table: str,
+    text: Iterator[str],
+    output: Path | None,
+    page: Callable[[], str] | None = None,
+) -> None:
+    """``text`` are the lines for people, without cautions; ``page`` makes HTML, where there is a page."""
     from twinbed.cli.captures import opened
     from twinbed.cli.output import as_csv
 
-    if style == "json":
+    style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
+    if style == "html" and page is None:
+        raise TwinbedError("there is no page of this analysis", advice="--format text, json or csv")
+    if page is not None and style == "html":
+        shown = page()
+    elif style == "json":
         about = {"source": str(source), "cautions": [caution.to_json() for caution in found.cautions]}
         shown = json.dumps({**about, **found.tables}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     elif style == "csv":

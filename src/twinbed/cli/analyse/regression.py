@@ -111,9 +111,10 @@ def _effects(given: Sequence[str]) -> Iterator[tuple[str, str | None, str | None
 
 def _reference(source: Path) -> str | None:
     """A study's reference testbed."""
+    from twinbed.archive.unpack import folder_of, is_results
     from twinbed.store import Store
 
-    return Store.open(source).outline.reference if source.is_dir() else None
+    return Store.open(folder_of(source)).outline.reference if is_results(source) else None
 
 
 def _shown(found: Regression, style: str, stars: bool) -> str:

@@ -86,23 +86,27 @@ def artifact(server: str) -> str:
 def read(file: Path) -> Pair:
     """Raises OSError, ValueError or LookupError where the file is not what irtt writes, or was cut off."""
     server = file.name.removeprefix("irtt-").removesuffix(".json")
-    text = file.read_bytes()
+    return parsed(file.read_bytes(), f"{file.name} of {file.parent.name}", file.parent.name, server)
+
+
+def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
+    """``where`` is how messages name the text. Raises ValueError or LookupError, OverflowError for what no clock shows."""
     try:
         said = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
     except ValueError as error:
-        raise ValueError(f"{file.name} of {file.parent.name}: not the JSON of a client that ended in order: {error}") from None
+        raise ValueError(f"{where}: not the JSON of a client that ended in order: {error}") from None
     if broken := {name: said[name]["Code"] for name in ("send_err", "receive_err") if said.get(name)}:
-        raise ValueError(f"{file.name} of {file.parent.name}: the client broke off: {broken}")
+        raise ValueError(f"{where}: the client broke off: {broken}")
     trips = _TRIP.findall(text)
     there = text.count(b'"seqno"')
     if not trips or len(trips) != there:
-        raise ValueError(f"{file.name} of {file.parent.name}: {len(trips)} of {there} probes could be read")
+        raise ValueError(f"{where}: {len(trips)} of {there} probes could be read")
     columns = list(zip(*trips, strict=True))
     numbers = [np.array([int(each) if each else MISSING for each in column], dtype=np.int64) for column in columns[2:]]
     monotonic = _stamps(numbers[1::2])
     fates = np.array([_FATES[each] for each in columns[1]], dtype=np.int64)
     return Pair(
-        client=file.parent.name,
+        client=client,
         server=server,
         sequence=np.array(columns[0], dtype=np.int64),
         wall=_stamps(numbers[0::2]),

@@ -100,15 +100,16 @@ def _records(file: Path) -> tuple[Integers, int]:
     if not lines:
         raise ValueError(f"{where}: no records; owping says nothing where it fails")
     for number, line in enumerate(lines, start=1):
-        record = _record(line)
-        if record is None:
+        read = record(line)
+        if read is None:
             raise ValueError(f"{where}: line {number} is no record of owping -R: {' '.join(line)}")
-        found.setdefault(record[0], record)
-    records = np.array(sorted(found.values(), key=lambda record: record[1]), dtype=np.int64)
+        found.setdefault(read[0], read)
+    records = np.array(sorted(found.values(), key=lambda each: each[1]), dtype=np.int64)
     return records, len(lines) - len(found)
 
 
-def _record(words: Sequence[str]) -> tuple[int, int, int] | None:
+def record(words: Sequence[str]) -> tuple[int, int, int] | None:
+    """(sequence, sent, received) of a line of ``owping -R``, in nanoseconds since 1970; None where it is none."""
     if len(words) != _FIELDS or not all(words[at].isdecimal() for at in (0, 1, 4)):
         return None
     sent, received = int(words[1]), int(words[4])

@@ -45,23 +45,29 @@ class Capture:
 
 def read(path: Path) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
-    host, file = path.stem, str(path)
+    host = path.stem
+    tables, summary = tables_of(path)
+    said = path.with_name(f"{host}.tcpdump.err")
+    counters = tcpdump.ended(said.read_bytes()) if said.exists() else None
+    cautions = [*_drops(host, summary["packets"], counters), *checksums(f"on {host}'s link", summary["checksums"])]
+    cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {words(why)}") for why, count in summary["skipped"].items()]
+    return Capture(path, tables, summary["packets"], cautions, counters)
+
+
+def tables_of(path: Path) -> tuple[dict[str, pa.Table], _core.LogSummary]:
+    """A capture's tables, and what is known of it. Raises as ``read``."""
+    file = str(path)
     log, summary = _core.connection_log([file], ignore_checksums=True)
     flows, _ = _core.flows([file])
     directions, sizes, _ = _core.packetisation(file)
     exchanges, _ = _core.requests(file)
-    tables = {
+    return {
         "connections": log,
         "flows": flows,
         "packetisation": directions,
         "segment_sizes": _by_size(sizes),
         "exchanges": exchanges,
-    }
-    said = path.with_name(f"{host}.tcpdump.err")
-    counters = tcpdump.ended(said.read_bytes()) if said.exists() else None
-    cautions = [*_drops(host, summary["packets"], counters), *_checksums(host, summary["checksums"])]
-    cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {_words(why)}") for why, count in summary["skipped"].items()]
-    return Capture(path, tables, summary["packets"], cautions, counters)
+    }, summary
 
 
 def _by_size(sizes: pa.Table) -> pa.Table:
@@ -71,7 +77,7 @@ def _by_size(sizes: pa.Table) -> pa.Table:
     return summed.rename_columns([*keys, "segments", "wire_packets"]).sort_by([(key, "ascending") for key in keys])
 
 
-def _words(reason: str) -> str:
+def words(reason: str) -> str:
     """``last_record_cut_off`` -> ``last record cut off``."""
     return reason.replace("_", " ")
 
@@ -87,15 +93,15 @@ def _drops(host: str, packets: int, counters: tcpdump.Counters | None) -> Iterat
         yield Caution(Kind.UNREADABLE, f"{host}.pcap holds {packets} packets, tcpdump captured {counters.captured}")
 
 
-def _checksums(host: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Iterator[Caution]:
+def checksums(where: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Iterator[Caution]:
     """Bad checksums, and those that the NIC was to finish. What the snap length cut cannot be checked."""
     bad = sum(each["bad"] for each in verdicts.values())
     partial = sum(each["partial"] for each in verdicts.values())
     checked = bad + partial + sum(each["good"] for each in verdicts.values())
     if bad:
-        yield Caution(Kind.BAD_CHECKSUMS, f"{bad} of {checked} that could be checked on {host}'s link")
+        yield Caution(Kind.BAD_CHECKSUMS, f"{bad} of {checked} that could be checked {where}")
     if partial:
-        yield Caution(Kind.CHECKSUM_OFFLOAD, f"{partial} of {checked} checksums on {host}'s link")
+        yield Caution(Kind.CHECKSUM_OFFLOAD, f"{partial} of {checked} checksums {where}")
 
 
 def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:

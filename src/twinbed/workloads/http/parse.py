@@ -61,7 +61,7 @@ def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
 
 def _ab_client(params: HttpParams, folder: Path) -> Client:
     report = _core.ab((folder / "ab.txt").read_bytes())
-    numbers = dict(_ab_numbers(report))
+    numbers = dict(ab_numbers(report))
     done = report["complete_requests"]
     # A percentile of nothing, or of failures alone, is no time of a request.
     percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if done and numbers["requests"] else {}
@@ -74,7 +74,7 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     return Client(folder.name, numbers, cautions, _requests(folder))
 
 
-def _ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     done, failed, taken = report["complete_requests"], report["failed_requests"], report["duration_s"]
     # ab counts an answer that never came as complete, and one request may fail in several ways.
     some = bool(done) and not (failed and failed >= done)
@@ -126,11 +126,11 @@ def _requests(folder: Path) -> pa.Table:
 
 def _wrk_client(params: HttpParams, folder: Path) -> Client:
     report = _core.wrk((folder / "wrk.txt").read_bytes())
-    numbers = dict(_wrk_numbers(params, report))
+    numbers = dict(wrk_numbers(report, params.payload))
     return Client(folder.name, numbers, list(_doubts(params, folder.name, numbers, report["requests"])))
 
 
-def _wrk_numbers(params: HttpParams, report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def wrk_numbers(report: Mapping[str, Any], payload: int | None) -> Iterator[tuple[str, float | None]]:
     done, taken = report["requests"], report["duration_s"]
     odd = report["non_2xx_or_3xx_responses"] or 0
     errors = report["socket_errors"] or {}
@@ -138,7 +138,7 @@ def _wrk_numbers(params: HttpParams, report: Mapping[str, Any]) -> Iterator[tupl
     yield "requests", done
     yield "requests_per_second", report["requests_per_second"] if done else None
     # wrk does not tell documents from headers; answers other than 2xx are of unknown size.
-    yield "goodput", _quotient(_product(8 * params.payload, done), taken) if not odd else None
+    yield "goodput", _quotient(_product(8 * payload, done), taken) if payload is not None and not odd else None
     yield "transfer_rate", report["read_bytes_per_second"]
     yield "time_taken", taken
     yield "transferred_bytes", report["read_bytes"]
@@ -162,8 +162,16 @@ def _wrk_numbers(params: HttpParams, report: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _doubts(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
-    failed, odd, size = numbers["failed_requests"], numbers["non_2xx"], numbers.get("document_bytes")
-    of = f"of {done} requests{_of(host)}"
+    yield from request_doubts(numbers, done, _of(host))
+    size = numbers.get("document_bytes")
+    if size is not None and size != params.payload and not numbers["non_2xx"]:
+        raise ValueError(f"{host} was sent a document of {size:.0f} bytes where {params.payload} were asked for")
+
+
+def request_doubts(numbers: Numbers, done: float | None, of_host: str = "") -> Iterator[Caution]:
+    """What requests that failed, and answers other than 2xx, say against the rest. ``of_host`` is put behind it."""
+    failed, odd = numbers["failed_requests"], numbers["non_2xx"]
+    of = "of {} requests{}".format("?" if done is None else f"{done:.0f}", of_host)
     if failed:
         kinds = ", ".join(
             f"{name.removeprefix('failed_')} {number:.0f}"
@@ -173,8 +181,6 @@ def _doubts(params: HttpParams, host: str, numbers: Numbers, done: int | None) -
         yield Caution(Kind.FAILED_REQUESTS, f"{failed:.0f} failures {of}" + (f": {kinds}" if kinds else ""))
     if odd:
         yield Caution(Kind.NON_2XX, f"{odd:.0f} {of}")
-    if size is not None and size != params.payload and not odd:
-        raise ValueError(f"{host} was sent a document of {size:.0f} bytes where {params.payload} were asked for")
 
 
 def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:

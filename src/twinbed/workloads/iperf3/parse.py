@@ -40,7 +40,7 @@ def read(params: Iperf3Params, artifacts: Path) -> Extracted:
         raise FileNotFoundError(f"no {REPORT} in {artifacts}")
     clients = [_client(params, file) for file in files]
     rows = [row for client in clients for row in client.rows]
-    tables = {"intervals": _table(rows)} if rows else {}
+    tables = {"intervals": interval_table(rows)} if rows else {}
     found = values([(client.host, client.numbers) for client in clients], UNITS, together)
     return Extracted(list(found), tables, [caution for client in clients for caution in client.cautions])
 
@@ -150,7 +150,7 @@ def _row(host: str, end: str, interval: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
+def interval_table(rows: Sequence[Mapping[str, Any]]) -> Any:
     import pyarrow as pa
 
     whole, real = pa.int64(), pa.float64()

@@ -1,0 +1,174 @@
+"""What `twinbed import` found and did, as text for people and as data."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from twinbed.cli.output import as_csv, as_text
+from twinbed.importing.gaps import CellCount, cell_counts, gaps, uneven
+from twinbed.importing.names import shown
+from twinbed.importing.plan import Outcome, State
+from twinbed.importing.study import About
+from twinbed.importing.survey import Survey
+from twinbed.model.run import Level, level_text
+
+MOST_LINES = 10
+MOST_KEPT = 1000
+"""Files that study.json names with what was wrong; of more it has the number."""
+
+
+def as_data(found: Survey, about: About) -> dict[str, Any]:
+    """Everything, as JSON has it."""
+    plan = found.plan
+    testbeds = [name for name in about.testbeds if name in plan.testbeds()]
+    testbeds += [name for name in plan.testbeds() if name not in testbeds]
+    lacking = gaps(plan.runs, testbeds, plan.factors())
+    counts = plan.counts()
+    bad = [each for each in plan.outcomes if each.state in (State.REFUSED, State.PARTLY)]
+    return {
+        "testbeds": testbeds,
+        "reference": about.reference_of(testbeds)[0] if testbeds else None,
+        "factors": {name: list(levels) for name, levels in plan.factors().items()},
+        "runs": len(plan.runs),
+        "failed_runs": sum(run.reason is not None for run in plan.runs),
+        "files": {**{str(state): count for state, count in counts.items()}, "left out": len(found.left)},
+        "formats": dict(Counter(_format(each) for each in plan.outcomes if each.candidate is not None)),
+        "cells": [
+            {"testbed": each.testbed, **each.levels, "runs": each.runs, "failed": each.failed}
+            for each in cell_counts(plan.runs)
+        ],
+        "gaps": lacking,
+        "numbered": [shown(each) for each in plan.numbered],
+        "conflicts": [shown(each) for each in plan.conflicts],
+        "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
+        "outcomes": [_row(each) for each in plan.outcomes],
+        "left_out": [{"path": shown(each.path), "reason": each.reason} for each in found.left],
+    }
+
+
+def print_csv(found: Survey) -> None:
+    """A row a file."""
+    factors = found.plan.factors()
+    rows = []
+    for each in found.plan.outcomes:
+        row = _row(each)
+        levels = row.pop("levels")
+        rows.append({**row, **{name: levels.get(name) for name in factors}, "runs": " ".join(row["runs"])})
+    left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in found.left]
+    names = list(rows[0]) if rows else []
+    click.echo(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]), nl=False)
+
+
+def print_text(found: Survey, data: Mapping[str, Any], output: Path | None, dry: bool) -> None:
+    """The summary; a dry run has all the rest before it."""
+    for line in _lines(found, data, dry):
+        click.echo(line)
+    files = data["files"]
+    click.echo(
+        f"{files['read']} files read, {files['partly read']} partly read, {files['refused']} refused,"
+        f" {files['copy']} copies of others, {files['ignored'] + files['left out']} ignored"
+    )
+    failed = f", {data['failed_runs']} of them failed" if data["failed_runs"] else ""
+    if dry:
+        click.echo(f"{data['runs']} runs{failed}; nothing was written")
+        return
+    there = f", {data['runs_there']} were there" if data["runs_there"] else ""
+    click.echo(f"{data['runs_added']} runs added to {output}{failed}{there}")
+
+
+def _lines(found: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
+    plan = found.plan
+    usual, short = uneven(cell_counts(plan.runs))
+    if dry:
+        yield from _files(plan.outcomes)
+        yield f"testbeds   {', '.join(_marked(name, data['reference']) for name in data['testbeds'])}"
+        for name, levels in data["factors"].items():
+            yield f"factor     {name}: {_short([level_text(level) for level in levels], 12)}"
+        yield f"formats    {', '.join(f'{count} {name}' for name, count in data['formats'].items())}"
+        yield f"cells      {len(data['cells'])}, of which {len(data['cells']) - len(short)} have {usual} complete runs or more"
+    yield from _some("cells with fewer complete runs", [_short_cell(each) for each in short])
+    if data["gaps"] is None:
+        yield "gaps: not looked for, the full cross of all levels has too many cells"
+    else:
+        yield from _some("cells without any run", [_levels(cell) for cell in data["gaps"]])
+    yield from _some("conflicts", data["conflicts"])
+    yield from _some("numbered as replicates", data["numbered"])
+    for state in (State.REFUSED, State.PARTLY, State.COPY, State.IGNORED):
+        yield from _some(
+            str(state), [f"{shown(each.path)}: {shown(each.reason)}" for each in plan.outcomes if each.state is state]
+        )
+    yield from _some("left out", [f"{shown(each.path)} {each.reason}" for each in found.left])
+    yield from _some("changed", data.get("runs_changed", []))
+
+
+def _files(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    rows = []
+    for each in [one for one in outcomes if one.runs][:MOST_LINES]:
+        row = _row(each)
+        levels = row.pop("levels")
+        rows.append({"file": row["path"], **{name: row[name] for name in ("format", "testbed")}, **_texts(levels)})
+        rows[-1] |= {"replicate": row["replicate"], "host": row["host"], "runs": " ".join(row["runs"])}
+    if rows:
+        columns = [name for name in rows[0] if any(row.get(name) for row in rows)]
+        yield as_text([{name: row.get(name) for name in columns} for row in rows]).rstrip("\n")
+    rest = sum(bool(each.runs) for each in outcomes) - len(rows)
+    if rest > 0:
+        yield f"... and {rest} more files; --format csv names all"
+    yield ""
+
+
+def _row(each: Outcome) -> dict[str, Any]:
+    one = each.candidate
+    return {
+        "path": shown(each.path),
+        "what": str(each.state),
+        "format": _format(each) if one is not None else "",
+        "measurements": len(one.looked.pieces) if one is not None else None,
+        "testbed": one.assigned.testbed if one is not None else "",
+        "replicate": one.assigned.replicate if one is not None else None,
+        "host": one.assigned.host if one is not None else "",
+        "levels": dict(one.assigned.levels) if one is not None else {},
+        "runs": list(each.runs),
+        "reason": each.reason,
+    }
+
+
+def _format(each: Outcome) -> str:
+    return each.candidate.looked.format or "unknown" if each.candidate is not None else ""
+
+
+def _some(title: str, texts: Sequence[str]) -> Iterator[str]:
+    """A heading with their number, and the first of them."""
+    if texts:
+        yield f"{title} ({len(texts)}):"
+        yield from (f"  {text}" for text in texts[:MOST_LINES])
+        if len(texts) > MOST_LINES:
+            yield f"  and {len(texts) - MOST_LINES} more; --format json has all"
+
+
+def _short(texts: Sequence[str], most: int) -> str:
+    return ", ".join(texts[:most]) + (f", ... ({len(texts)})" if len(texts) > most else "")
+
+
+def _short_cell(each: CellCount) -> str:
+    failed = f", {each.failed} more failed" if each.failed else ""
+    return f"{_levels({'testbed': each.testbed, **each.levels})}: {each.runs - each.failed}{failed}"
+
+
+def _levels(levels: Mapping[str, Level]) -> str:
+    testbed, *rest = levels.items()
+    return ", ".join([str(testbed[1]), *(f"{name} {level_text(level)}" for name, level in rest)])
+
+
+def _texts(levels: Mapping[str, Level]) -> dict[str, str]:
+    return {name: level_text(level) if not isinstance(level, dict) else json.dumps(level) for name, level in levels.items()}
+
+
+def _marked(name: str, reference: str | None) -> str:
+    return f"{name} (reference)" if name == reference else name

@@ -1,0 +1,250 @@
+"""`twinbed import`: files that were measured elsewhere become a study like any other."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinbed.cli import exit as codes
+
+if TYPE_CHECKING:
+    from twinbed.importing.manifest import Manifest
+    from twinbed.importing.study import About
+    from twinbed.importing.survey import Request
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(name="import")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="RESULTS", type=click.Path(path_type=Path), help="The results folder to make or add to."
+)
+@click.option("--pattern", "patterns", multiple=True, help="What paths look like. Of several, the first that matches counts.")
+@click.option("--regex", "regexes", multiple=True, help="A regular expression with named groups, for whole paths below DIR.")
+@click.option("--manifest", type=_FILE, help="A CSV with a row a file, or YAML with patterns, formats and own metrics.")
+@click.option("--layout", type=click.Choice(["que"]), help="The folders of a harness that is known.")
+@click.option("--testbed", metavar="NAME", default="", help="The testbed that all files are of, where paths do not say it.")
+@click.option("--testbeds", metavar="NAMES", default="", help="Their order, with commas between.")
+@click.option(
+    "--reference", metavar="NAME", help="The testbed that others are held against. Default: one named physical or host."
+)
+@click.option("--passport", type=_FILE, help="YAML that says what each testbed is made of: testbed: {fact: value}.")
+@click.option("--link-rate", metavar="RATE", help="What links carry, such as 1gbit; rates above it are doubted.")
+@click.option("--mtu", type=click.IntRange(576, 9000), default=1500, show_default=True, help="Of the links, bytes.")
+@click.option("--margin", metavar="SHARE", default="10%", show_default=True, help="How far apart still counts as equivalent.")
+@click.option("--confidence", metavar="SHARE", default="95%", show_default=True, help="Level of the intervals.")
+@click.option(
+    "--number-replicates", is_flag=True, help="Several files of one cell are replicates, in the order of their paths."
+)
+@click.option("--link", is_flag=True, help="Hard links instead of copies: for captures too large to have twice.")
+@click.option(
+    "--most-files", type=click.IntRange(1), default=100_000, show_default=True, help="Files and folders in DIR at most."
+)
+@click.option("--dry-run", is_flag=True, help="Say what each file would become; write nothing.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
+def command(folder: Path, output: Path | None, dry_run: bool, style: str, **options: Any) -> int:
+    """Turn the files in DIR into results that compare, analyse and report read.
+
+    What a file is, is told by its content; which testbed, levels and replicate it is of, by its path or a manifest:
+
+    \b
+      twinbed import iperf/ -o results/mine --pattern '{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.json'
+
+    {name} is a word, {name:int} and {name:float} are numbers, {_} is ignored; testbed, replicate, host and format are not
+    factors, all others are.  Without any pattern, one is proposed.  The same command again adds what is new.
+
+    Exit code 1: some files were refused or read in part.  Read docs/import.md.
+    """
+    from twinbed import registry
+    from twinbed.cli.import_tables import as_data, print_csv, print_text
+    from twinbed.cli.output import print_json
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.importing.build import before, build
+    from twinbed.importing.survey import survey
+
+    study, records = before(output) if output is not None else ({}, [])
+    request, about = _asked(folder, output, options, study)
+    if output is None and not dry_run and request.assigner is not None:
+        raise ImportRefused("where to? -o RESULTS is missing", advice="or look first, with --dry-run")
+    found = survey(
+        _with(request, {each.id: each.replicate for each in records}), registry.PLUGINS.formats, _progress("reading files")
+    )
+    data = as_data(found, about)
+    written = None
+    if not dry_run:
+        if found.plan.conflicts:
+            raise _conflicts(found.plan.conflicts)
+        assert output is not None
+        _known_testbeds(about, found.plan.testbeds(), study)
+        kept = {key: data[key] for key in ("files", "formats", "not_read")}
+        written = build(
+            folder, output, found.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
+        )
+        data["runs_added"], data["runs_there"], data["runs_changed"] = written.added, written.there, list(written.conflicts)
+    if style == "json":
+        print_json(data)
+    elif style == "csv":
+        print_csv(found)
+    else:
+        print_text(found, data, output, dry_run)
+    bad = data["files"]["refused"] + data["files"]["partly read"] + len(found.plan.conflicts)
+    return codes.SOME_FAILED if bad or (written is not None and written.conflicts) else codes.DONE
+
+
+def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: dict[str, Any]) -> tuple[Request, About]:
+    """What the options and the files that they name ask for. Raises ImportRefused."""
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.importing.manifest import LinkFacts, read_passport
+    from twinbed.importing.study import About
+    from twinbed.importing.survey import Request
+    from twinbed.model.units import parse_rate, parse_share
+
+    manifest = options["manifest"]
+    given = [bool(options["patterns"] or options["regexes"]), manifest is not None, options["layout"] is not None]
+    if sum(given) > 1:
+        raise ImportRefused("--pattern or --regex, --manifest and --layout exclude each other", advice="give one of them")
+    source = _text(manifest, "--manifest") if manifest is not None else ""
+    assigner, limited, yaml = _assigner(options, source)
+    described = dict(yaml.testbeds) if yaml is not None else {}
+    facts = {name: each for name, each in described.items() if each is not None}
+    if options["passport"] is not None:
+        passport = read_passport(_text(options["passport"], "--passport"), str(options["passport"]))
+        for name, each in passport.items():
+            facts[name] = facts[name].model_copy(update={"facts": each.facts}) if name in facts else each
+    rate = _quantity("--link-rate", options["link_rate"], parse_rate) if options["link_rate"] is not None else None
+    margin = _quantity("--margin", options["margin"], parse_share)
+    confidence = _quantity("--confidence", options["confidence"], parse_share)
+    if rate == 0:
+        raise ImportRefused("--link-rate is above 0", advice="leave it out where it is not known")
+    if not 0 < margin < 1 or not 0.5 <= confidence < 1:
+        raise ImportRefused("--margin is between 0 and 100 %, --confidence from 50 % to below 100 %")
+    names = [name.strip() for name in options["testbeds"].split(",") if name.strip()] or list(described)
+    about = About(
+        name=str(study.get("study") or (output or folder).absolute().name),
+        reference=options["reference"] or (yaml.reference if yaml is not None else None),
+        testbeds=names,
+        margin=margin,
+        confidence=confidence,
+        link=LinkFacts(rate=rate, mtu=options["mtu"]),
+        described=facts,
+        command=_command(folder, output, options),
+        source=source,
+    )
+    without = [path for path in (output, manifest, options["passport"]) if path is not None]
+    return Request(folder, assigner, limited, options["number_replicates"], options["most_files"], without), about
+
+
+def _quantity(option: str, text: str, parsed: Callable[[object], Any]) -> Any:
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.model.units import QuantityError
+
+    try:
+        return parsed(text)
+    except QuantityError as error:
+        raise ImportRefused(f"{option}: {error}") from error
+
+
+def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequence[str]], Any] | None, bool, Manifest | None]:
+    """What tells files apart, whether it needs a time limit, and a manifest in YAML, where there is one."""
+    from twinbed.importing.assigned import Assigned, FirstOf, ImportRefused
+    from twinbed.importing.manifest import read_csv, read_yaml
+    from twinbed.importing.pattern import compile_pattern, compile_regex
+    from twinbed.importing.que import Que
+
+    path = options["manifest"]
+    if path is not None and path.suffix.lower() in (".yaml", ".yml"):
+        if options["testbed"]:
+            raise ImportRefused("--testbed: a YAML manifest says it itself", advice="give each entry of 'files' its testbed")
+        yaml = read_yaml(manifest, str(path))
+        made = yaml.assigner()
+        return (lambda _paths: made), yaml.expressions, yaml
+    if path is not None:
+        listed = read_csv(manifest, str(path), options["testbed"])
+        return (lambda _paths: listed), False, None
+    if options["layout"] is not None:
+        return Que.of, False, None
+    fixed = Assigned(options["testbed"], {})
+    patterns = [compile_pattern(text, fixed) for text in options["patterns"]]
+    patterns += [compile_regex(text, fixed) for text in options["regexes"]]
+    if not patterns:
+        return None, False, None
+    return (lambda _paths: FirstOf(patterns)), bool(options["regexes"]), None
+
+
+def _text(path: Path, option: str) -> str:
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.importing.look import opened
+    from twinbed.importing.manifest import MOST_BYTES
+
+    try:
+        with opened(str(path)) as (descriptor, about):
+            if about.st_size > MOST_BYTES:
+                raise ImportRefused(f"{option}: {path} is larger than {MOST_BYTES // 2**20} MiB")
+            with open(descriptor, encoding="utf-8", closefd=False) as file:
+                return file.read()
+    except OSError as error:
+        raise ImportRefused(f"{option}: {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ImportRefused(f"{option}: {path} is no UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def _command(folder: Path, output: Path | None, options: dict[str, Any]) -> str:
+    """As it would be typed; what has its default is left out."""
+    words = ["twinbed", "import", str(folder), *([] if output is None else ["-o", str(output)])]
+    defaults = {each.name: each.default for each in command.params}
+    flags = {each.name: each.opts[-1] for each in command.params}
+    for name, value in options.items():
+        if value is True:
+            words.append(flags[name])
+        elif isinstance(value, tuple):
+            words += [word for each in value for word in (flags[name], each)]
+        elif value is not None and value is not False and value != defaults[name]:
+            words += [flags[name], str(value)]
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def _with(request: Request, have: dict[str, int]) -> Request:
+    from dataclasses import replace
+
+    return replace(request, have=have)
+
+
+def _known_testbeds(about: About, found: Sequence[str], study: dict[str, Any]) -> None:
+    """Names that no file is of are misspelt."""
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.model.problem import listed, nearest
+
+    known = list(dict.fromkeys([*found, *study.get("testbeds", {})]))
+    for option, names in (("--reference", [about.reference]), ("--testbeds", about.testbeds), ("--passport", about.described)):
+        for name in names:
+            if name is not None and name not in known:
+                near = nearest(name, known)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise ImportRefused(f"{option}: no file is of the testbed {name!r}{hint}", advice=f"there are {listed(known)}")
+
+
+def _conflicts(conflicts: Sequence[str]) -> Exception:
+    from twinbed.importing.assigned import ImportRefused
+    from twinbed.importing.names import shown
+
+    said = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
+    more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
+    return ImportRefused(
+        f"{len(conflicts)} runs have several files that could be it:\n{said}{more}",
+        advice="put what tells them apart into the pattern, or count them as replicates with --number-replicates",
+    )
+
+
+def _progress(what: str) -> Callable[[int, int], None]:
+    def on_progress(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            end = "\r" + " " * 60 + "\r" if done == total else ""
+            click.echo(f"\r{what}: {done} of {total}{end}", err=True, nl=False)
+
+    return on_progress

@@ -1,0 +1,56 @@
+"""Format ``ethtool-k``: the offloads of NICs, as ``ethtool -k`` prints them.
+
+They are facts (``offload.tcp-segmentation-offload``: true or false), so that runs whose offloads differ are told apart.  Of
+several NICs in a file their names are in the facts' too.  Source: ethtool(8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
+
+_HEAD = re.compile(r"Features for (\S{1,64}):\s*")
+_BEGINS = re.compile(rb"\s*Features for \S{1,64}:[ \t]*\r?\n")
+_FEATURE = re.compile(r"\s*([a-z0-9][a-z0-9_-]*): (on|off)(?: \[[a-z ]+\])*\s*")
+
+
+class EthtoolFeatures:
+    """The format."""
+
+    name = "ethtool-k"
+    summary = "offloads of NICs, of ethtool -k"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _BEGINS.match(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        nics: dict[str, dict[str, bool]] = {}
+        features: dict[str, bool] | None = None
+        flaws: list[Flaw] = []
+        for number, line in enumerate(source.text().split("\n"), 1):
+            if head := _HEAD.fullmatch(line):
+                features = nics.setdefault(head[1], {})
+            elif features is not None and line.strip():
+                found = _FEATURE.fullmatch(line)
+                if found is None:
+                    flaws.append(Flaw(f"is no feature that can be read: {line.strip()[:80]!r}", number))
+                elif features.setdefault(found[1], found[2] == "on") != (found[2] == "on"):
+                    flaws.append(Flaw(f"has {found[1]} a second time, and otherwise", number))
+        if not any(nics.values()):
+            raise FormatError("has no feature of ethtool -k")
+        facts = {
+            f"offload.{name}" if len(nics) == 1 else f"offload.{nic}.{name}": state
+            for nic, own in nics.items()
+            for name, state in own.items()
+        }
+        return [Reading(flaws=flaws, facts=facts)]
+
+
+ethtool_features = EthtoolFeatures()

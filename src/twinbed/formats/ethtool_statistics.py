@@ -1,0 +1,72 @@
+"""Format ``ethtool-S``: the counters of a NIC's driver, as ``ethtool -S`` prints them.
+
+They count since the driver was loaded, so one block says nothing of a run: it is the table ``counters``, without values.  With
+``before_and_after: true`` in the manifest a file's blocks are of one NIC, before the run and after it: the differences are
+values where the driver uses the kernel's own names (rx_packets, tx_bytes and so on), and rows of the table whatever it calls
+them.
+
+Limits: whose block it is ethtool does not print, so two blocks without that option may be of two NICs.  What a counter means
+only its driver knows.  Source: ethtool(8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twinbed.instruments.counters.metrics import NIC_METRICS
+from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
+from twinbed.reading.counted import differences, flaws, summed, table
+from twinbed.reading.figures import count
+
+_HEAD = "NIC statistics:"
+_BEGINS = re.compile(rb"\s*NIC statistics:[ \t]*\r?\n")
+_TOTALS = (
+    "has totals since the driver was loaded, and no values: before_and_after says that its blocks are before and after a run"
+)
+
+
+class EthtoolStatistics:
+    """The format."""
+
+    name = "ethtool-S"
+    summary = "counters of a NIC's driver, of ethtool -S"
+    metrics: Sequence[Metric] = tuple(NIC_METRICS.values())
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _BEGINS.match(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        blocks: list[dict[str, int]] = []
+        unread: list[Flaw] = []
+        for number, line in enumerate(source.text().split("\n"), 1):
+            if line.strip() == _HEAD:
+                blocks.append({})
+            elif blocks and line.strip():
+                name, _, word = line.strip().rpartition(":")
+                value = count(word.strip())
+                if not name or value is None or name in blocks[-1]:
+                    unread.append(Flaw(f"is no counter that can be read: {line.strip()[:80]!r}", number))
+                else:
+                    blocks[-1][name] = value
+        if not any(blocks):
+            raise FormatError("has no counter of ethtool -S")
+        if options.get("before_and_after") is not True:
+            return [
+                Reading((), {"counters": table("ethtool -S", differences([block]))}, (), [*unread, Flaw(_TOTALS)])
+                for block in blocks
+            ]
+        if len(blocks) < 2:
+            raise FormatError("has one block only, and before_and_after is said of it")
+        found = differences(blocks)
+        values = [
+            summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
+        ]
+        return [Reading(values, {"counters": table("ethtool -S", found)}, (), [*unread, *flaws(found)])]
+
+
+ethtool_statistics = EthtoolStatistics()

@@ -1,0 +1,119 @@
+"""Format ``proc-snapshot``: /proc/stat, /proc/net/snmp and others, before a run and after it, in one file.
+
+As ``tail -n +1 /proc/stat /proc/net/snmp ...`` or ``cat`` of the same writes them, appended twice or more; what they are is
+told by their lines.  A source that comes again begins the next snapshot.  Read: stat, interrupts, softirqs, vmstat, meminfo,
+loadavg, schedstat, uptime, pressure/* (with tail's headings) and net/{snmp,netstat,softnet_stat,dev}.  Metrics and the table
+``counters`` are those of the instrument ``counters``: differences from the first to the last snapshot.  Rates are there where
+/proc/uptime is.
+
+Limits: one snapshot alone counts since boot, so it has the table and no values but for memory.  Counts are sums over all NICs
+but ``lo``.  Source: Documentation/filesystems/proc.rst of Linux.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from twinbed.instruments.counters.doubts import doubts
+from twinbed.instruments.counters.metrics import LOST, METRICS, UNEXPLAINED
+from twinbed.instruments.counters.place import KERNEL_MARK, Place, read_place
+from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
+from twinbed.reading.proc_sections import Section, sections, snapshots
+
+_FILE = "counters.snap"
+_UPTIME = "/proc/uptime"
+_BEGINS = re.compile(
+    rb"^[ \t]*(?:==> /proc/\S+ <==|cpu  \d+ \d+ \d+|Ip: Forwarding |TcpExt: [A-Z]|Inter-\|   Receive|nr_free_pages \d"
+    rb"|MemTotal: +\d|[0-9a-f]{8}(?: [0-9a-f]{8}){8,}[ \r]*$|CPU\d+(?: +CPU\d+)* *\r?\n *[A-Z0-9]+:)",
+    re.MULTILINE,
+)
+_FIRST_LINES = 5
+"""A word or the date may stand before the first source."""
+
+
+class ProcSnapshot:
+    """The format."""
+
+    name = "proc-snapshot"
+    summary = "/proc before a run and after it: CPU time, interrupts, TCP, NICs"
+    metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric not in (LOST, UNEXPLAINED))
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _BEGINS.search(b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        found, flaws = sections(source.text())
+        parts = snapshots(found)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / _FILE
+            unread = _unreadable(parts, file)
+            flaws += unread.values()
+            kept = [{name: each for name, each in part.items() if name not in unread} for part in parts]
+            if not any(kept):
+                raise FormatError("has no source of /proc that can be read")
+            times = [_uptime_s(part.get(_UPTIME)) for part in kept]
+            known = [time for time in times if time is not None]
+            timed = len(known) == len(times) and all(later > earlier for earlier, later in pairwise(known))
+            place = _read(kept, known if timed else range(len(kept)), file)
+            doubtful = list(doubts(replace(place, name=source.name)))
+        if not timed:
+            place = replace(place, seconds=None)
+        values = [value for value in place.values() if value.value is not None]
+        return [Reading(values, {"counters": place.moved() if timed else _without_times(place)}, doubtful, flaws)]
+
+
+def _uptime_s(section: Section | None) -> float | None:
+    return float(section.lines[0].split()[0]) if section else None
+
+
+def _written(parts: Sequence[Mapping[str, Section]], times: Sequence[float]) -> bytes:
+    """As ``twinbed-probe counters`` writes snapshots."""
+    text: list[bytes] = []
+    for at, part in enumerate(parts):
+        text.append(f"@ {at} {times[at]} 0\n".encode())
+        # The kernel is the file's own, whatever of it is there.
+        text += [] if KERNEL_MARK in part else [f"# {KERNEL_MARK} -\n".encode()]
+        for name, section in part.items():
+            content = ("\n".join(section.lines) + "\n").encode()
+            text.append(f"# {name} {len(content)}\n".encode() + content + b"\n")
+    return b"".join(text)
+
+
+def _read(parts: Sequence[Mapping[str, Section]], times: Sequence[float], file: Path) -> Place:
+    file.write_bytes(_written(parts, times))
+    try:
+        return replace(read_place(file), name="")
+    except ValueError as error:
+        raise FormatError(f"cannot be read as snapshots of /proc: {str(error).removeprefix(f'{file}: ')}") from error
+
+
+def _unreadable(parts: Sequence[Mapping[str, Section]], file: Path) -> dict[str, Flaw]:
+    """Source -> why it is left out, where one of its texts is damaged."""
+    unread: dict[str, Flaw] = {}
+    for part in parts:
+        for name, section in part.items():
+            try:
+                _read([{name: section}], [0], file)
+            except FormatError as error:
+                unread[name] = Flaw(f"{name}: {error.reason}", section.line)
+    return unread
+
+
+def _without_times(place: Place) -> Any:
+    import pyarrow as pa
+
+    table = place.moved()
+    at = table.column_names.index("seconds")
+    return table.set_column(at, "seconds", pa.nulls(table.num_rows, pa.float64()))
+
+
+proc_snapshot = ProcSnapshot()

@@ -1,0 +1,76 @@
+"""Format ``wrk``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from twinbed import _core
+from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
+from twinbed.reading.load import MOST, each_read, head_text, parsed, plain, runs, values, whole_lines
+from twinbed.workloads.http.metrics import METRICS, UNITS
+from twinbed.workloads.http.parse import request_doubts, wrk_numbers
+
+BEGINS = re.compile(r"\s*Running \S+ test @ ")
+RECOGNISED = re.compile(r"^\s*Running \S+ test @ .*\n\s*[0-9]+ threads and [0-9]+ connections", re.MULTILINE)
+SCHEDULED = re.compile(r"Thread calibration: |HdrHistogram|Detailed Percentile spectrum|Initialised [0-9]+ threads")
+"""What only wrk2 prints."""
+_UNPRINTED = ("failed_requests", "failed_connect", "failed_receive", "failed_write", "failed_timeout", "non_2xx")
+
+
+class Wrk:
+    name = "wrk"
+    summary = "what wrk prints"
+    metrics: Sequence[Metric] = METRICS
+    work = "requests"
+    rate = "requests_per_second"
+
+    def recognises(self, head: bytes) -> bool:
+        text = head_text(head)
+        return RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        lines, cut = whole_lines(source.text())
+        return each_read(runs(lines, BEGINS), _reading, cut)
+
+
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+    numbers, report, flaws = counted(first, lines, cut)
+    return Reading(
+        values=list(values(numbers, UNITS)),
+        cautions=list(request_doubts(numbers, report["requests"])),
+        flaws=flaws,
+        facts=dict(facts(report)),
+    )
+
+
+def counted(
+    first: int, lines: Sequence[str], cut: Sequence[Flaw]
+) -> tuple[dict[str, float | None], Mapping[str, Any], Sequence[Flaw]]:
+    """The workload's numbers, and the report. Raises FormatError."""
+    report, flaws = parsed(_core.wrk, lines, first)
+    if report["requests"] is None:
+        raise FormatError("has no count of requests", first)
+    flaws = [*flaws, *cut]
+    numbers = {name: number if _is_one(number) else None for name, number in wrk_numbers(report, None)}
+    if flaws:
+        # What is not printed is 0 in a whole report alone.
+        printed = report["socket_errors"] is not None, report["non_2xx_or_3xx_responses"] is not None
+        numbers |= {name: None for name in _UNPRINTED if not printed[name == "non_2xx"]}
+    return numbers, report, flaws
+
+
+def _is_one(number: float | None) -> bool:
+    return number is not None and 0 <= number <= MOST
+
+
+def facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str | int | float | bool]]:
+    names = (("url", "url"), ("threads", "threads"), ("connections", "connections"), ("duration_s", "requested_duration_s"))
+    for name, key in names:
+        found = report[key]
+        if isinstance(found, str):
+            yield name, found
+        elif _is_one(found):
+            yield name, plain(found)

@@ -1,0 +1,62 @@
+"""What a file was made by, as its path or a manifest tells: testbed, levels of factors, replicate, host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level
+from twinbed.workloads.imported import OwnMetric
+
+RESERVED = ("testbed", "replicate", "host", "format")
+"""Names in patterns and manifests that are no factors."""
+
+
+class ImportRefused(TwinbedError):
+    """What was asked cannot be imported so."""
+
+
+class NotAssigned(Exception):
+    """Nothing says what a file is. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Where one file belongs."""
+
+    testbed: str
+    levels: Mapping[str, Level]
+    """Of all factors but the testbed."""
+    replicate: str | None = None
+    """As written; None where nothing says it."""
+    host: str = ""
+    format: str = ""
+    """Its name, where it is given; else it is recognised by content."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    metrics: tuple[OwnMetric, ...] = ()
+
+
+class Assigner(Protocol):
+    """Something that says of each path what it is."""
+
+    def assign(self, path: str) -> Assigned:
+        """``path`` is below the folder that is imported, with slashes. Raises NotAssigned."""
+        ...
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """Several, of which the first that knows a file counts."""
+
+    members: Sequence[Assigner]
+
+    def assign(self, path: str) -> Assigned:
+        reasons = []
+        for each in self.members:
+            try:
+                return each.assign(path)
+            except NotAssigned as error:
+                reasons.append(str(error))
+        raise NotAssigned("; ".join(dict.fromkeys(reasons)))

@@ -1,0 +1,192 @@
+"""Reads each file once, in processes side by side: its hash, its kind, and what its format says of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from twinbed.importing.assigned import ImportRefused
+from twinbed.importing.names import shown
+from twinbed.model.caution import Kind
+from twinbed.model.format import Format, FormatError, Reading
+from twinbed.reading.source import File
+
+ALONE_BYTES = 4 * 2**20
+"""Up to so many bytes are read faster by this process than another is started."""
+CHUNK = 16
+_BLOCK = 2**20
+
+Fact = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A file to be looked at. Without ``read`` only its kind is wanted."""
+
+    path: str
+    format: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is kept of one measurement in a file until its run is made."""
+
+    flaws: tuple[str, ...]
+    """The first, and in how many."""
+    flaw_count: int
+    cautions: tuple[str, ...]
+    facts: Mapping[str, Fact]
+    started_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a file is. ``reason`` says why it cannot be read; then it has no pieces."""
+
+    path: str
+    sha256: str = ""
+    bytes: int = 0
+    mtime_ns: int = 0
+    format: str = ""
+    pieces: tuple[Piece, ...] = ()
+    reason: str = ""
+
+    @property
+    def flawed(self) -> bool:
+        return any(piece.flaw_count or piece.cautions for piece in self.pieces)
+
+
+def look_at(
+    folder: Path,
+    wishes: Sequence[Wish],
+    formats: Mapping[str, Format],
+    sizes: Mapping[str, int],
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Looked]:
+    """Each of ``wishes``, in their order. What a file is never raises; a reader that is killed raises ImportRefused."""
+    root = os.path.realpath(folder)
+    processes = min(len(os.sched_getaffinity(0)), 8)
+    found: list[Looked] = []
+    if processes == 1 or sum(sizes.get(wish.path, 0) for wish in wishes if wish.read) < ALONE_BYTES:
+        for wish in wishes:
+            found.append(_look(root, wish, formats))
+            on_progress(len(found), len(wishes))
+        return found
+    try:
+        with ProcessPoolExecutor(processes, initializer=_begin, initargs=(root, formats)) as pool:
+            for one in pool.map(_looked, wishes, chunksize=CHUNK):
+                found.append(one)
+                on_progress(len(found), len(wishes))
+    except BrokenProcessPool:
+        near = ", ".join(shown(wish.path) for wish in wishes[len(found) : len(found) + 3])
+        raise ImportRefused(
+            f"a reader was ended from outside after {len(found)} of {len(wishes)} files, near {near}",
+            exit_code=1,
+            advice="memory may have run out: look at the kernel log, and import the largest files apart",
+        ) from None
+    return found
+
+
+_usual: list[str] = []
+"""The kind of the last file that was recognised."""
+_ground: list[tuple[str, Mapping[str, Format]]] = []
+"""Of a reader process: the folder and the formats."""
+
+
+def _begin(root: str, formats: Mapping[str, Format]) -> None:
+    _ground[:] = [(root, formats)]
+
+
+def _looked(wish: Wish) -> Looked:
+    root, formats = _ground[0]
+    return _look(root, wish, formats)
+
+
+def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
+    path = f"{root}/{wish.path}"
+    try:
+        with opened(path) as (descriptor, about):
+            # The descriptor's own name: what is read is what was opened, whatever happens to the path meanwhile.
+            file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wish.path))
+            size, mtime = about.st_size, about.st_mtime_ns
+            if not wish.read:
+                kind, reason = _kind(file, wish, formats)
+                return Looked(wish.path, "", size, mtime, kind, reason=reason)
+            digest = _hash(descriptor)
+            kind, reason = _kind(file, wish, formats)
+            if not kind:
+                return Looked(wish.path, digest, size, mtime, reason=reason)
+            try:
+                pieces = tuple(_piece(reading) for reading in formats[kind].read(file, wish.options))
+            except FormatError as error:
+                return Looked(wish.path, digest, size, mtime, kind, reason=shown(str(error)))
+            return Looked(wish.path, digest, size, mtime, kind, pieces)
+    except OSError as error:
+        return Looked(wish.path, reason=f"cannot be read: {error.strerror}")
+
+
+@contextmanager
+def opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
+    """A regular file's descriptor. Raises OSError for anything else, which it neither waits for nor reads."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(0, "is no regular file", path)
+        yield descriptor, about
+    finally:
+        os.close(descriptor)
+
+
+def _hash(descriptor: int) -> str:
+    digest = hashlib.sha256()
+    offset = 0
+    while block := os.pread(descriptor, _BLOCK, offset):
+        digest.update(block)
+        offset += len(block)
+    return digest.hexdigest()
+
+
+def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, str]:
+    """The format's name, or why there is none."""
+    if wish.format:
+        known = wish.format in formats
+        return (wish.format, "") if known else ("", f"there is no format {shown(wish.format)}")
+    try:
+        head = file.head()
+    except FormatError as error:
+        return "", shown(str(error))
+    if not head:
+        return "", "is empty" if not file.path.stat().st_size else "cannot be decompressed"
+    # Files of a folder are mostly of one kind, and no two formats recognise the same file.
+    usual = _usual[0] if _usual and _usual[0] in formats else ""
+    if usual and formats[usual].recognises(head):
+        return usual, ""
+    found = next((name for name, each in formats.items() if name != usual and each.recognises(head)), "")
+    if found:
+        _usual[:] = [found]
+    return (found, "") if found else ("", "is of no kind that is known")
+
+
+def _piece(reading: Reading) -> Piece:
+    """A measurement none of whose values could be read is flawed, even if no line was."""
+    cautions = [caution.detail for caution in reading.cautions if caution.kind is Kind.UNREADABLE]
+    if reading.values and all(value.value is None for value in reading.values) and not reading.tables:
+        cautions.append("none of its values could be read")
+    return Piece(
+        flaws=tuple(shown(str(flaw)) for flaw in reading.flaws[:3]),
+        flaw_count=len(reading.flaws),
+        cautions=tuple(shown(text) for text in cautions[:3]),
+        facts=dict(reading.facts),
+        started_s=reading.started_s,
+    )

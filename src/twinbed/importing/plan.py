@@ -1,0 +1,293 @@
+"""From files and what each is to the runs that they make: replicates numbered, copies dropped, conflicts found.
+
+A run is a testbed, levels and a replicate.  Files of one run differ in format or host; several measurements in a file are
+replicates of their own.  What cannot be decided without guessing is a conflict, and nothing is imported then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from twinbed.importing.assigned import Assigned
+from twinbed.importing.look import Looked
+from twinbed.importing.names import level_key, natural
+from twinbed.model.format import Format
+from twinbed.model.run import Level
+
+MOST_REPLICATE = 10_000
+"""Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
+
+
+class State(StrEnum):
+    """What became of a file."""
+
+    READ = "read"
+    PARTLY = "partly read"
+    REFUSED = "refused"
+    COPY = "copy"
+    """The same bytes as another file of its cell: one measurement, not two."""
+    IGNORED = "ignored"
+    """Nothing says what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that the pattern or manifest says something of."""
+
+    assigned: Assigned
+    looked: Looked
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """Two files of a run with the same slot are two measurements of the same thing."""
+        return (self.looked.format or self.assigned.format, self.assigned.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A file, for the list of what each became."""
+
+    path: str
+    state: State
+    reason: str = ""
+    candidate: Candidate | None = None
+    runs: tuple[str, ...] = ()
+    """Ids of the runs that it went into."""
+
+
+@dataclass(slots=True)
+class Made:
+    """A run to be. ``replicate`` counts from 0."""
+
+    id: str
+    cell: str
+    testbed: str
+    levels: Mapping[str, Level]
+    label: str
+    files: list[tuple[Candidate, int]]
+    """With the measurement in it, from 0."""
+    refused: list[Candidate]
+    replicate: int = 0
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed; None if it has anything that could be read."""
+        return None if self.files else "; ".join(dict.fromkeys(each.looked.reason for each in self.refused))
+
+    @property
+    def started_s(self) -> float:
+        """As a file says; else when the first was last written."""
+        said = [time for one, piece in self.files if (time := one.looked.pieces[piece].started_s) is not None]
+        return min(said) if said else min(each.looked.mtime_ns for each in self.candidates()) / 1e9
+
+    def candidates(self) -> Iterator[Candidate]:
+        yield from (one for one, _ in self.files)
+        yield from self.refused
+
+
+@dataclass(slots=True)
+class Plan:
+    """All runs, in the order of testbeds, cells and replicates."""
+
+    runs: list[Made] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    """Of every file."""
+    numbered: list[str] = field(default_factory=list)
+    """What was numbered that had no number of its own, and why."""
+    conflicts: list[str] = field(default_factory=list)
+
+    def counts(self) -> dict[State, int]:
+        return {state: sum(each.state is state for each in self.outcomes) for state in State}
+
+    def testbeds(self) -> tuple[str, ...]:
+        """In natural order."""
+        return tuple(sorted({run.testbed for run in self.runs}, key=natural))
+
+    def factors(self) -> dict[str, tuple[Level, ...]]:
+        """Levels of each factor but the testbed, numbers by size; factors in the order in which they were named."""
+        found: dict[str, dict[str, Level]] = {}
+        for run in self.runs:
+            for name, level in run.levels.items():
+                found.setdefault(name, {})[json.dumps(level)] = level
+        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in found.items()}
+
+
+def plan(
+    candidates: Sequence[Candidate],
+    formats: Mapping[str, Format],
+    *,
+    number: bool = False,
+    have: Mapping[str, int] | None = None,
+) -> Plan:
+    """The runs of ``candidates``. ``number``: several files of a run are replicates, in natural order of their paths.
+
+    ``have`` maps runs that were imported before to their replicates, which they keep.
+    """
+    found = Plan()
+    cells: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    readable = {each.assigned.testbed for each in candidates if each.looked.pieces}
+    for each in candidates:
+        cells[each.assigned.testbed, _key(each.assigned.levels)].append(each)
+    labels = [each.assigned.replicate for each in candidates if each.assigned.replicate is not None]
+    first = 0 if "0" in labels else 1
+    for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].assigned.levels)):
+        distinct = list(_without_copies(members, formats, found))
+        if testbed not in readable:
+            found.outcomes += [Outcome(each.looked.path, State.REFUSED, each.looked.reason, each) for each in distinct]
+            continue
+        runs = list(_runs(testbed, distinct, number, found))
+        _number(runs, first, have or {})
+        found.runs += runs
+        found.outcomes += _outcomes(runs)
+    return found
+
+
+def _key(levels: Mapping[str, Level]) -> str:
+    return json.dumps(dict(levels), sort_keys=True)
+
+
+def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[Any, ...]:
+    return (natural(testbed), [(name, level_key(level)) for name, level in levels.items()])
+
+
+def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], found: Plan) -> Iterator[Candidate]:
+    """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
+    seen: dict[tuple[str, ...], Candidate] = {}
+    for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), *_nearest(one.looked.path))):
+        kind = formats.get(each.looked.format)
+        measures = kind is not None and bool(kind.rate or kind.work)
+        place = () if measures else (each.assigned.replicate or "",)
+        key = (each.looked.sha256, *each.slot, *place)
+        if each.looked.sha256 and each.looked.bytes and key in seen:
+            found.outcomes.append(
+                Outcome(each.looked.path, State.COPY, f"the same bytes as {seen[key].looked.path}", each),
+            )
+        else:
+            seen[key] = each
+            yield each
+
+
+def _nearest(path: str) -> tuple[int, Any]:
+    """What lies deeper, as in ``backup/``, is the copy."""
+    return (path.count("/"), natural(path))
+
+
+def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan) -> Iterator[Made]:
+    by_label: dict[str, list[Candidate]] = defaultdict(list)
+    for each in members:
+        by_label[each.assigned.replicate or ""].append(each)
+    for label in sorted(by_label, key=natural):
+        group = by_label[label]
+        slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+        for each in group:
+            if each.looked.pieces:
+                slots[each.slot].append(each)
+        refused = [each for each in group if not each.looked.pieces]
+        crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
+        where = _where(testbed, members[0].assigned.levels)
+        if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
+            yield from _of_one(testbed, label, slots, refused, where, found)
+        elif number and len(slots) <= 1:
+            yield from _each_alone(testbed, label, group, where, found)
+        else:
+            names = ", ".join(each.looked.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
+            which = f"replicate {label}" if label else "the only replicate"
+            found.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host: {names}")
+
+
+def _of_one(
+    testbed: str,
+    label: str,
+    slots: Mapping[tuple[str, str], Sequence[Candidate]],
+    refused: list[Candidate],
+    where: str,
+    found: Plan,
+) -> Iterator[Made]:
+    """A run, or as many as its files have measurements."""
+    files = [slot[0] for slot in slots.values()]
+    counts = {len(each.looked.pieces) for each in files}
+    if len(counts) > 1:
+        said = ", ".join(f"{each.looked.path} has {len(each.looked.pieces)}" for each in files[:4])
+        found.conflicts.append(f"{where}: measurements that cannot be told which belong together: {said}")
+        return
+    count = next(iter(counts), 1)
+    if count > 1:
+        found.numbered.append(f"{files[0].looked.path}: {count} measurements, a replicate each")
+    for piece in range(count):
+        own = label if count == 1 else f"{label}#{piece}"
+        taken = [(each, piece) for each in files]
+        yield _made(testbed, own, taken, refused if piece == 0 else [])
+
+
+def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str, found: Plan) -> Iterator[Made]:
+    """Every file a replicate, named by its content, so that more files later leave it what it is."""
+    said = f"replicate {label}" if label else "no replicate in the paths"
+    found.numbered.append(f"{where}: {len(group)} files with {said}, numbered in the order of their paths")
+    for each in sorted(group, key=lambda one: natural(one.looked.path)):
+        pieces = range(len(each.looked.pieces))
+        for piece in pieces:
+            yield _made(testbed, f"{label}={each.looked.sha256}#{piece}", [(each, piece)], [])
+        if not pieces:
+            yield _made(testbed, f"{label}={each.looked.sha256}", [], [each])
+
+
+def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
+    levels = (files[0][0] if files else refused[0]).assigned.levels
+    cell = {"testbed": testbed, "levels": dict(levels)}
+    return Made(_hash({**cell, "label": label}), _hash(cell), testbed, levels, label, files, refused)
+
+
+def _number(runs: Sequence[Made], first: int, have: Mapping[str, int]) -> None:
+    """By their own numbers, where all have one; else in order, after those that were there before."""
+    own = [int(run.label) - first if run.label.isdecimal() else -1 for run in runs]
+    if runs and all(0 <= number < MOST_REPLICATE for number in own):
+        for run, number in zip(runs, own, strict=True):
+            run.replicate = number
+        return
+    here = [have[run.id] for run in runs if run.id in have]
+    after = max(here, default=-1) + 1
+    for run in runs:
+        if run.id in have:
+            run.replicate = have[run.id]
+        else:
+            run.replicate, after = after, after + 1
+
+
+def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
+    into: dict[str, list[str]] = {}
+    of: dict[str, Candidate] = {}
+    for run in runs:
+        for each in run.candidates():
+            into.setdefault(each.looked.path, []).append(run.id)
+            of[each.looked.path] = each
+    for path, ids in into.items():
+        looked = of[path].looked
+        if not looked.pieces:
+            state, reason = State.REFUSED, looked.reason
+        elif looked.flawed:
+            state, reason = State.PARTLY, flaws(looked)
+        else:
+            state, reason = State.READ, ""
+        yield Outcome(path, state, reason, of[path], tuple(ids))
+
+
+def flaws(looked: Looked) -> str:
+    """The first two things that could not be read, and how many more there are."""
+    said = [text for piece in looked.pieces for text in (*piece.flaws, *piece.cautions)]
+    count = sum(piece.flaw_count + len(piece.cautions) for piece in looked.pieces)
+    return "; ".join(said[:2]) + (f"; and {count - 2} more" if count > 2 else "")
+
+
+def _where(testbed: str, levels: Mapping[str, Level]) -> str:
+    return ", ".join([testbed, *(f"{name} {level}" for name, level in levels.items())])
+
+
+def _hash(data: Any) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,125 @@
+"""What the readers of load generators share: numbers that are none are None, heads as text, and values of numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from twinbed.model.format import Flaw, FormatError, Reading
+from twinbed.model.metric import Value
+
+MOST = 1e18
+"""No count of bytes or packets, and no rate, that a load generator prints is as large; what is larger is damaged."""
+SHOWN = 80
+"""Characters of a line in a message."""
+DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
+"""A plain decimal number, as C's own locale prints it."""
+MOST_FLAWS = 20
+"""Lines that may be left out of a report before it is none."""
+_LINE = re.compile(r"\bline ([0-9]+): ")
+_DECIMAL = re.compile(rf"{DECIMAL}(?:[eE][+-]?[0-9]{{1,3}})?")
+
+Report = TypeVar("Report")
+
+
+def number(value: object) -> float | None:
+    """A finite number of zero or more, of JSON or as text; None where it is none. Another locale's comma is none."""
+    if isinstance(value, str):
+        found = _DECIMAL.fullmatch(value.strip())
+        value = float(found[0]) if found and len(found[0]) < 40 else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= MOST else None
+
+
+def whole(value: object) -> int | None:
+    """A count; None where it is none."""
+    found = number(value)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def plain(found: float) -> int | float:
+    """A whole number as one."""
+    return int(found) if found == int(found) else found
+
+
+def head_text(head: bytes) -> str:
+    """A file's first bytes as text, as ``Source.text`` would have it, but for line ends and colours."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return head[: len(head) & ~1].decode("utf-16", errors="replace")
+    return head.decode("utf-8-sig", errors="replace")
+
+
+def values(numbers: Mapping[str, float | None], units: Mapping[str, str], direction: str = "") -> Iterator[Value]:
+    """Numbers that are not finite, such as products of damaged ones, are missing."""
+    for name, one in numbers.items():
+        yield Value(name, one if one is not None and math.isfinite(one) else None, units[name], direction=direction)
+
+
+def line_of(text: str, at: int) -> int:
+    """The line, from 1, of a place in a text."""
+    return text.count("\n", 0, at) + 1
+
+
+def whole_lines(text: str) -> tuple[list[str], list[Flaw]]:
+    """Its lines. A last one that has no line end and ends in a digit may be cut within a number: it is a flaw instead."""
+    lines = text.split("\n")
+    last = lines.pop()
+    if not last:
+        return lines, []
+    if last.rstrip()[-1:] in "0123456789.,-":
+        return lines, [Flaw(f"the last line is cut: {last.strip()[:SHOWN]!r}", len(lines) + 1)]
+    return [*lines, last], []
+
+
+def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 1) -> tuple[Report, list[Flaw]]:
+    """What a reader of whole reports makes of lines, without those that it cannot read. ``first``: the first one's number.
+
+    Raises FormatError where it makes nothing of them."""
+    left = [(first + index, line) for index, line in enumerate(lines)]
+    flaws: list[Flaw] = []
+    while True:
+        try:
+            return parse("".join(f"{line}\n" for _, line in left).encode()), flaws
+        except ValueError as error:
+            found = _LINE.search(str(error))
+            at = int(found[1]) - 1 if found is not None else -1
+            if found is None or not 0 <= at < len(left) or len(flaws) >= MOST_FLAWS:
+                raise FormatError(str(error)) from None
+            line, text = left.pop(at)
+            flaws.append(Flaw(f"{str(error)[found.end() :]}: {text.strip()[:SHOWN]!r}", line))
+
+
+def runs(lines: Sequence[str], begins: re.Pattern[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """The number of the first line, and the lines, of each run in a text; what is before the first one is of it."""
+    starts = [index for index, line in enumerate(lines) if begins.match(line)][1:]
+    for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
+        yield start + 1, lines[start:end]
+
+
+def each_read(
+    parts: Iterator[tuple[int, Sequence[str]]],
+    read: Callable[[int, Sequence[str], Sequence[Flaw]], Reading],
+    cut: Sequence[Flaw],
+) -> Sequence[Reading]:
+    """The measurements of a text's runs; of one that cannot be read, the reason is a flaw of the one before or after it.
+    ``cut``: what is wrong with the last one's end. Raises FormatError where none can be read."""
+    found: list[Reading] = []
+    waiting: list[Flaw] = []
+    listed = list(parts)
+    for index, (first, lines) in enumerate(listed):
+        try:
+            one = read(first, lines, cut if index == len(listed) - 1 else ())
+        except FormatError as error:
+            waiting.append(Flaw(error.reason, error.line or first))
+            if index == len(listed) - 1 and not found:
+                raise
+            continue
+        found.append(replace(one, flaws=[*waiting, *one.flaws]))
+        waiting = []
+    if waiting:
+        found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *waiting])
+    return found

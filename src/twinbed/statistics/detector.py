@@ -1,0 +1,132 @@
+"""A detector of one kind of runs, from what was measured beside them: a logistic regression and the score that it alarms above.
+
+Columns are divided by their spread among runs of one N, so that what stands out of that spread counts, whatever its unit.  The
+ridge, and whether metrics are taken as they are or as logarithms, are those under which runs left out, a replicate at a time,
+are told apart best: runs of the other kind from the hardest (those to be told first), by the area under the ROC curve.
+
+It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed: the conformal quantile of such runs'
+scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer
+than 1/false_alarms - 1 runs have no such quantile: then it is Student's prediction bound for one more, or the greatest if more.
+Models that score them have seen a replicate less, and the ridge is chosen on the same runs: benchmarks/contention.py has what
+that comes to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from twinbed.statistics.logistic import Logistic, logistic
+from twinbed.statistics.roc import area
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+RIDGES = (10.0, 1.0, 0.1, 0.01)
+"""For each run that is fitted; of equal ones the first."""
+LEAST_SPREAD = 1e-3
+"""Of the standard deviation over all runs: a metric that hardly varies at one N is not taken for more exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    model: Logistic
+    floor: Floats
+    """The least value trained on of a metric taken as a logarithm, which stands for any below it; nan of one taken as it is."""
+    threshold: float
+
+    def scores(self, machine: Floats) -> Floats:
+        """Log odds: a row a run, a column a metric."""
+        return self.model.scores(_taken(machine, self.floor))
+
+    def alarms(self, machine: Floats) -> Bools:
+        found: Bools = self.scores(machine) > self.threshold
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """One entry a run."""
+
+    machine: Floats
+    yes: Bools
+    """Runs to alarm in."""
+    no: Bools
+    """Runs not to alarm in; those that are neither are not trained on."""
+    hardest: Bools
+    """Of ``yes``, those to be told first."""
+    n: NDArray[np.intp]
+    replicate: NDArray[np.intp]
+
+
+def train(runs: Training, false_alarms: float) -> Detector:
+    """Raises ValueError where all runs of one kind are of one replicate, or fewer than two are not to alarm in."""
+    bare = np.full(runs.machine.shape[1], math.nan)
+    least = runs.machine.min(axis=0)
+    floors = [bare, np.where(least > 0, least, math.nan)] if (least > 0).any() else [bare]
+    best, chosen = -1.0, None
+    for floor, ridge in itertools.product(floors, RIDGES):
+        rows = _taken(runs.machine, floor)
+        spread = _spread(rows, runs.n)
+        scores = _left_out(runs, rows, ridge, spread)
+        told = ~np.isnan(scores)
+        if not (told & runs.hardest).any() or (told & runs.no).sum() < 2:
+            continue
+        found = area(scores[told & runs.hardest].tolist(), scores[told & runs.no].tolist()).value
+        if found > best:
+            best, chosen = found, (floor, rows, ridge, spread, np.sort(scores[told & runs.no]))
+    if chosen is None:
+        raise ValueError("too few training runs of one kind, or all of one replicate: none can be set aside for the threshold")
+    floor, rows, ridge, spread, kept = chosen
+    return Detector(_fitted(runs, rows, runs.yes | runs.no, ridge, spread), floor, _threshold(kept, false_alarms))
+
+
+def _taken(machine: Floats, floor: Floats) -> Floats:
+    logged = ~np.isnan(floor)
+    found = machine.astype(np.float64, copy=True)
+    found[:, logged] = np.log(np.maximum(machine[:, logged], floor[logged]))
+    return found
+
+
+def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
+    """The pooled standard deviation among runs of one N."""
+    squares, freedom = np.zeros(rows.shape[1]), 0
+    for each in np.unique(n):
+        of = rows[n == each]
+        squares, freedom = squares + ((of - of.mean(axis=0)) ** 2).sum(axis=0), freedom + len(of) - 1
+    found: Floats = np.maximum(np.sqrt(squares / max(freedom, 1)), LEAST_SPREAD * rows.std(axis=0, ddof=1))
+    return found
+
+
+def _left_out(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Floats:
+    """Each run's score by a model that has not seen its replicate; nan where no such model can be."""
+    scores = np.full(len(rows), math.nan)
+    for here, model in _models(runs, rows, ridge, spread):
+        scores[here] = model.scores(rows[here])
+    return scores
+
+
+def _models(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Iterator[tuple[Bools, Logistic]]:
+    for each in np.unique(runs.replicate):
+        here = runs.replicate == each
+        if (runs.yes & ~here).any() and (runs.no & ~here).any():
+            yield here, _fitted(runs, rows, (runs.yes | runs.no) & ~here, ridge, spread)
+
+
+def _fitted(runs: Training, rows: Floats, of: Bools, ridge: float, spread: Floats) -> Logistic:
+    return logistic(rows[of], runs.yes[of], ridge * float(of.sum()), spread)
+
+
+def _threshold(scores: Floats, false_alarms: float) -> float:
+    """Of at least two scores, sorted."""
+    count = len(scores)
+    rank = math.ceil((count + 1) * (1 - false_alarms))
+    if rank <= count:
+        return float(scores[rank - 1])
+    wide = float(stdtrit(count - 1, 1 - false_alarms)) * math.sqrt(1 + 1 / count)
+    return float(max(scores[-1], scores.mean() + wide * scores.std(ddof=1)))
