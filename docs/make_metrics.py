@@ -27,7 +27,22 @@ def text() -> str:
         ("background load", plugins.backgrounds),
     ):
         parts += [_section(kind, plugin) for plugin in found.values()]
-    return "\n".join(parts)
+    known = {
+        metric.name for found in (plugins.workloads, plugins.beside) for plugin in found.values() for metric in plugin.metrics
+    }
+    return "\n".join([*parts, _imported(known)])
+
+
+def _imported(known: set[str]) -> str:
+    """What formats of files made elsewhere have beside the metrics of plugins."""
+    rows, names = [*COLUMNS], set(known)
+    for each in registry.PLUGINS.formats.values():
+        for metric in each.metrics:
+            if metric.name not in names:
+                rows.append(_row(metric, "headline" if metric.headline else ""))
+                names.add(metric.name)
+    about = "Files that were made elsewhere (docs/formats.md) give the metrics above where they are the same, and these."
+    return f"## imported\n\n{about}\n\n" + "\n".join(rows) + "\n"
 
 
 def _derived() -> str:

@@ -20,6 +20,20 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LABS = ("e2e", "remote", "minimega", "contract")
+"""Folders of tests that make labs."""
+OF_LABS = {"leaves_nothing", "site", "probe", "image"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What one lab leaves behind can only be told while there is no other: tests of labs run one after another in one worker,
+    and all others beside them."""
+    for item in items:
+        of_labs = item.path.relative_to(Path(__file__).parent).parts[0] in LABS or item.get_closest_marker("privileged")
+        if of_labs or OF_LABS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("labs"))
+
+
 @pytest.fixture(scope="session")
 def image() -> Image:
     return find() or build()

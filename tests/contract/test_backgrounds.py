@@ -47,6 +47,13 @@ def test_every_command_stays_on_a_host_and_says_when_it_is_ready(plugin: Any) ->
 
 
 @pytest.mark.parametrize("plugin", BACKGROUNDS, ids=lambda plugin: plugin.name)
+def test_its_trials_run_something_each(plugin: Any) -> None:
+    assert plugin.trials
+    for said, params in plugin.trials.items():
+        assert said and plugin.plan(params, HOSTS)
+
+
+@pytest.mark.parametrize("plugin", BACKGROUNDS, ids=lambda plugin: plugin.name)
 def test_metrics_are_declared_once_and_no_instrument_has_its_name(plugin: Any) -> None:
     names = [metric.name for metric in plugin.metrics]
     assert len(names) == len(set(names))

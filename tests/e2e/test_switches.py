@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from twinbed import design
-from twinbed.cli.carry import PreflightFailed
+from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.run import command
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute

@@ -140,6 +140,42 @@ def test_capacity_refuses(shown, results, arguments, message):
     assert code == codes.USAGE and message in err
 
 
+RATE = ("--response", "requests_per_second")
+
+
+def small(folder: Path, factors: Mapping[str, Any]) -> Path:
+    """Six replicates of one testbed; a pair is slower by 1 % with each one more."""
+
+    def respond(_testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        n = next(level for name, level in levels.items() if name != "testbed")
+        rate = n * (100 - n) + 0.1 * replicate
+        return {"requests": 1000, "requests_per_second": rate, "packets": 100, "bytes": 1000}
+
+    return write_study(folder, ["bed"], factors, 6, respond)
+
+
+@pytest.mark.parametrize("factor", ["pairs", "topology.pairs"])
+@pytest.mark.parametrize("command", [("capacity", "--at-least", "1"), ("contention",), ("anomaly",)])
+def test_the_number_of_pairs_is_found_by_its_short_and_its_full_name(shown, tmp_path, factor, command):
+    results = small(tmp_path / "study", {factor: (1, 2, 4, 8)})
+    name, *more = command
+    code, out, err = shown(name, results, *RATE, *more, "--format", "json")
+    assert (code, err) == (codes.DONE, "")
+    tables = [table for table in json.loads(out).values() if isinstance(table, list)]
+    found = {row["n"] for table in tables for row in table if row.get("n") is not None}
+    assert found and found <= {1, 2, 4, 8}
+
+
+@pytest.mark.parametrize("command", [("capacity", "--at-least", "1"), ("contention",), ("anomaly",)])
+def test_where_no_number_of_pairs_varies_what_could_be_n_is_named(shown, tmp_path, command):
+    results = small(tmp_path / "study", {"receivers": (1, 2, 3), "share": (0.5, 1), "offload": ("on", "off"), "flows": (3, 4)})
+    name, *more = command
+    code, _, err = shown(name, results, *RATE, *more)
+    assert code == codes.USAGE
+    assert f"twinbed: {results}: no number of pairs varies" in err
+    assert "--over FACTOR; those that could be N: receivers, flows" in err
+
+
 def test_one_run_at_an_n_is_refused(shown, tmp_path):
     file = tmp_path / "few.csv"
     file.write_text("pairs,rate\n1,5\n1,6\n2,5\n")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from twinbed.model.caution import Kind
@@ -69,6 +70,27 @@ def test_what_cannot_be_read_is_missing_with_its_line(tmp_path: Path) -> None:
     assert (caution.kind, caution.detail) == (Kind.UNREADABLE, "a.txt: line 1: 'rate many' is no rate")
 
 
+def test_a_compressed_file_that_ends_early_says_so(tmp_path: Path) -> None:
+    lines = "".join(f"rate {number}\n" for number in range(20_000)).encode()
+    whole = gzip.compress(lines, compresslevel=0)
+    (tmp_path / "a.gz").write_bytes(whole[:-100])
+    readings = source.read(Line(), File(tmp_path / "a.gz", "a.gz"), {})
+    assert 10_000 < len(readings) < 20_000
+    assert "ends early" in str(readings[-1].flaws[-1])
+    assert not readings[0].flaws
+
+
+def test_tables_name_the_host_that_a_file_is_of(tmp_path: Path) -> None:
+    class WithTable(Line):
+        def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+            return [Reading(tables={"calls": pa.table({"host": ["", None, "server"], "calls": [1, 2, 3]})})]
+
+    (tmp_path / "a.txt").write_text("rate 1\n")
+    asked = params({"path": "a.txt", "format": "line", "host": "client2"})
+    found = Imported({"line": WithTable()}).parse(asked, tmp_path)
+    assert found.tables["calls"]["host"].to_pylist() == ["client2", "client2", "server"]
+
+
 def test_files_that_contradict_each_other_say_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("rate 1\n")
     (tmp_path / "b.txt").write_text("rate 2\n")
@@ -94,7 +116,9 @@ def test_files_are_opened_by_their_first_bytes_and_only_so_far(tmp_path: Path, m
     assert File(file, "a").text().endswith("z\u00e4hlt")
     whole = gzip.compress(bytes(range(256)) * 4096, compresslevel=0)
     file.write_bytes(whole[: len(whole) // 2])
-    assert File(file, "a").content().startswith(bytes(range(256))), "of a file that is cut, what there is"
+    cut = File(file, "a")
+    assert cut.content().startswith(bytes(range(256))), "of a file that is cut, what there is"
+    assert cut.cut and not File(file, "a").cut
     monkeypatch.setattr(source, "MOST_BYTES", 1000)
     file.write_bytes(gzip.compress(bytes(10**6)))
     with pytest.raises(FormatError, match="longer than"):

@@ -12,12 +12,16 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
 
+from twinbed.backgrounds.stress import stress
 from twinbed.cli.check import _lines, command
+from twinbed.hosts import cgroups
+from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Installed
+from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab import matrix, preflight, settings
 from twinbed.model.plugin import Applied, Bed, Check
+from twinbed.testbeds.container import _limited
 from twinbed.testbeds.qemu import qemu, trial
 
 IMAGE = Image("0", Path("r"), Path("d"), "erofs", Path("k"), Path("i"), "6.1", {})
@@ -56,7 +60,7 @@ def tried(
     monkeypatch.setattr(matrix, "_installed", lambda: Installed(Path("p"), IMAGE))
     monkeypatch.setattr(matrix, "_settings", lambda _: [])
     monkeypatch.setattr(matrix, "_network", lambda _: [matrix._of_the_network(Check("HTB", True, "made", required=False))])
-    plugins = SimpleNamespace(drivers={each.name: each for each in drivers}, instruments={}, workloads={})
+    plugins = SimpleNamespace(drivers={each.name: each for each in drivers}, instruments={}, workloads={}, backgrounds={})
     found = matrix.matrix(plugins, boot=boot)
     groups = [matrix.GROUPS.index(check.group) for check in found]
     assert groups == sorted(groups)
@@ -106,6 +110,34 @@ def test_hosts_that_come_up_otherwise_than_asked_do_not_work(monkeypatch: pytest
 
 def test_what_tests_need_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(group == "driver" for group, _ in tried(monkeypatch, Driver("fake")))
+
+
+def test_a_background_load_that_does_not_start_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On the machine it is a package of the machine's, on hosts one of the image."""
+
+    class Missing:
+        def start(self, *_: Any, **__: Any) -> Any:
+            raise HostError("stress-ng: no such program")
+
+    monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
+    bed = Bed(dict.fromkeys(("machine", "client", "server"), Missing()), {}, [], [], {})
+    for host in bed.hosts.values():
+        vars(host).update(artifacts=str(tmp_path), bin="/usr/bin")
+    site = Site("check", Path("p"), IMAGE, tmp_path, (0,))
+    found = {check.what: check for check in matrix._background(stress, bed, site)}
+    assert {what: check.mend for what, check in found.items()} == {
+        "stress, where: machine": "apt-get install stress-ng",
+        "stress, where: hosts": "twinbed image build makes the image with today's packages",
+    }
+    assert not any(check.works or check.required for check in found.values())
+    assert {(check.group, check.found) for check in found.values()} == {("background", "stress-ng: no such program")}
+
+
+def test_a_limit_of_containers_that_cannot_be_had_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "hierarchies", dict)
+    check = _limited(None, "container memory", Limits(memory_bytes=2**26))  # type: ignore[arg-type]
+    assert (check.what, check.works, check.required, check.group) == ("container memory", False, False, "parameter")
+    assert check.found.startswith("no hierarchy with it") and check.mend
 
 
 @pytest.fixture

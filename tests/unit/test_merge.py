@@ -114,6 +114,17 @@ def test_what_differs_and_is_no_factor_is_a_doubt(there: Path) -> None:
     assert "NIC driver" not in text, "that is what the testbeds are"
 
 
+def test_cells_that_the_reference_lacks_stand_alone(there: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study("a", {"physical": 1.0}, {"payload": ["500B"]}, 5)
+    study("b", {"virtio": 1.0}, {"payload": ["500B", "1MiB"]}, 5)
+    assert run(["merge", "a", "b", "-o", "both"]) == 0
+    assert run(["compare", "both"]) == 0, "no verdict is about what was not measured"
+    said = capsys.readouterr().out
+    assert "some cells were not measured on the reference" in said.lower()
+    assert "1 of 2 cells: payload 1MiB" in said
+    assert verdicts("both")["virtio", "1MiB"] == "inconclusive"
+
+
 def test_link_checks_come_along(there: Path) -> None:
     for name in ("a", "b"):
         folder = study(name, {name: 1.0}, {})

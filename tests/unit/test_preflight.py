@@ -223,6 +223,8 @@ def test_check_in_every_format_changes_nothing(probe: Path, image: object, monke
     assert text.return_value == data.returncode == table.return_value == (3 if broken else 0)
     found = {(row["kind"], row["what"]): row["works"] for row in rows}
     assert found.keys() >= {("machine", "lab"), ("driver", "container"), ("NIC", "e1000"), ("parameter", "offload tso")}
+    assert found.keys() >= {("background", "stress, where: machine"), ("background", "stress, where: hosts")}
+    assert found.keys() >= {("parameter", f"container {limit}") for limit in ("cpu_quota", "memory", "cpus: auto")}
     assert found["driver", "container"] and found["instrument", "packets"] and found["workload", "http, tool: ab"]
     for row in rows:
         assert row["what"] in text.output

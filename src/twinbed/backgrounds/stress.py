@@ -16,12 +16,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.model.metric import Layer, Metric, Value
 from twinbed.model.plugin import Command, Extracted, Ready
+from twinbed.model.room import PROGRAM_BYTES, ProgramNeed
 from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"
@@ -72,6 +74,11 @@ class StressParams(BaseModel):
     def estimate_seconds(self) -> float:
         return 0.2 if self.workers() else 0.0
 
+    def program_need(self) -> ProgramNeed:
+        """Memory workers are two processes each: one that works, and one that starts it again."""
+        processes = 1 + sum(self.workers().values()) + self.memory
+        return ProgramNeed(self.memory * self.memory_size + processes * PROGRAM_BYTES, processes + 1)
+
 
 class Stress:
     """The background load."""
@@ -80,6 +87,10 @@ class Stress:
     params = StressParams
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
     metrics = METRICS
+    # Without ``io``: sync(2) would have the whole machine write its caches.
+    trials: Mapping[str, StressParams] = MappingProxyType(
+        {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
+    )
 
     def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
         workers = params.workers()

@@ -12,22 +12,18 @@ from twinbed import design, registry
 from twinbed.cli import exit as codes
 from twinbed.cli.looks import Deciding
 from twinbed.cli.progress import watcher
+from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.studyfile import read_study
 from twinbed.design.time import expense
+from twinbed.hosts.room import allow_descriptors, room
 from twinbed.hosts.site import Installed
 from twinbed.image import build, find, probe_path
-from twinbed.lab import preflight
+from twinbed.lab import fits, preflight
 from twinbed.lab.folder import Folder
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Run
 from twinbed.model.study import Study
-
-
-class PreflightFailed(TwinbedError):
-    """This machine cannot carry the study out."""
-
-    exit_code = codes.PREFLIGHT
 
 
 def carry(
@@ -57,6 +53,8 @@ def carry(
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         installed = _ready(study, to_do, results) if to_do else None
+        # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
+        allow_descriptors(fits.descriptors(runs, registry.PLUGINS))
         with watcher(console, to_do, at_most=study.until is not None) as listener:
             ending = carry_out(
                 study,
@@ -99,16 +97,11 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
             ]
         ),
         preflight.room(results, expense(to_do).bytes),
+        *fits.checks(to_do, registry.PLUGINS, room()),
     ]
     problems = [check for check in checks if check.required and not check.works]
     if problems:
-        raise PreflightFailed(
-            f"{study.name}: this machine cannot carry it out:\n"
-            + "\n".join(
-                f"  {check.what}: {check.found}" + (f"\n      {check.mend}" if check.mend else "") for check in problems
-            ),
-            advice="`twinbed check` tries everything and changes nothing",
-        )
+        raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
     return Installed(probe_path(), find() or build())
 
 

@@ -26,6 +26,7 @@ _HEADINGS = {
     "parameter": "Parameters",
     "instrument": "Instruments",
     "workload": "Workloads",
+    "background": "Background loads",
     "": "The study",
 }
 _WIDTH = 100
@@ -45,7 +46,7 @@ _LONG = 300
 @click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(study_file: Path | None, profile: str | None, boot: bool, style: str) -> int:
-    """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads.
+    """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads, background loads.
 
     With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
     afterwards. What does not work has the reason, and what would mend it.
@@ -61,7 +62,8 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.lab import matrix, preflight
+    from twinbed.hosts.room import room
+    from twinbed.lab import fits, matrix, preflight
 
     if study_file:
         study = read_study(study_file, (), profile)
@@ -83,6 +85,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *preflight.network(beds),
             *preflight.programs(list(beside)),
             *preflight.backgrounds(loads),
+            *fits.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room()),
         ]
     elif profile is not None:
         raise click.UsageError("--profile is of a study: give STUDY too")

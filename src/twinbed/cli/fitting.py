@@ -12,7 +12,7 @@ from twinbed.extract.rows import described
 from twinbed.model.error import TwinbedError
 from twinbed.model.fitting import AtN, Fits, Group, Statement
 from twinbed.model.frame import Frame, of_tables
-from twinbed.model.numbered import Numbered, measured, numbered
+from twinbed.model.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
 from twinbed.model.tables import Tables
 from twinbed.report.quantities import scaling
 from twinbed.report.words import metric_name
@@ -31,7 +31,7 @@ ByRun = Mapping[str, float]
 
 def fits(tables: Tables) -> Fits | None:
     """None where the number of pairs does not vary, or no run has a rate."""
-    over, kinds = _over(tables), {str(record.settings["workload"]["kind"]) for record in tables.records}
+    over, kinds = of_pairs(varied_numbers(tables)), {str(record.settings["workload"]["kind"]) for record in tables.records}
     if over is None or len(kinds) != 1:
         return None
     workload = described(registry.PLUGINS.read[kinds.pop()], tables.records[0].settings["workload"])
@@ -56,11 +56,6 @@ def fits(tables: Tables) -> Fits | None:
     contention = registry.analysis("contention")
     told = contention.analyse(tables, contention.params(response=workload.rate, over=over), bends=False)
     return Fits(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS, told)
-
-
-def _over(tables: Tables) -> str | None:
-    factors = tables.outline.data.get("factors") or {}
-    return next((name for name, levels in factors.items() if name.rpartition(".")[2] == "pairs" and len(levels) > 1), None)
 
 
 def _frame(tables: Tables, metric: str) -> Frame | None:

@@ -11,6 +11,7 @@ import click
 from twinbed.cli.output import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
+    from twinbed.model.plugin import Check
     from twinbed.model.run import Run
     from twinbed.model.study import Study
 
@@ -51,21 +52,39 @@ def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], p
       twinbed plan studies/quickstart.yaml --format csv > order.csv
       twinbed plan studies/quickstart.yaml --pilot results/quickstart
 
-    Exit code 0: the study is right; 2: it is not, and every problem is listed.
+    Exit code 0: the study is right; 2: it is not, and every problem is listed; 3: it is right, and some of its cells do not fit
+    on this machine (memory, processes, file descriptors), which is said below the plan, with how many pairs would.
     """
     from twinbed import design
+    from twinbed.cli.refusal import PreflightFailed
     from twinbed.cli.studyfile import read_study
 
     study = read_study(study_file, overrides, profile)
     runs = design.runs(study)
+    refused = _refused(study)
     if pilot is not None:
         _plan_by(study, runs, pilot, style)
     elif style == "json":
-        print_json(_as_json(study, runs))
+        print_json({**_as_json(study, runs), "refused": [_refusal(check) for check in refused]})
     elif style == "csv":
         print_table([_row(run) for run in runs], style)
     else:
         _print_text(study, runs)
+    if refused:
+        raise PreflightFailed(study.name, refused, "the plan holds for a machine with more")
+
+
+def _refused(study: Study) -> Sequence[Check]:
+    """What does not fit on this machine."""
+    from twinbed import registry
+    from twinbed.hosts.room import room
+    from twinbed.lab import fits
+
+    return fits.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room())
+
+
+def _refusal(check: Check) -> dict[str, str]:
+    return {"what": check.what, "found": check.found, "mend": check.mend}
 
 
 def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> None:

@@ -12,6 +12,7 @@ Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from twinbed import _core
@@ -21,6 +22,7 @@ from twinbed.instruments.packets.path import stream_values
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric, Value
+from twinbed.reading.uncompressed import read_by_path
 
 _PCAP = tuple(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"))
 _PCAPNG = bytes.fromhex("0a0d0d0a")
@@ -46,16 +48,26 @@ class Capture:
         at = options.get("captured_at")
         if at is not None and at not in _ARRIVES:
             raise FormatError(f"captured_at is {at!r}, expected client or server")
-        try:
-            tables, about = link.tables_of(source.path)
-            tables["streams"], _ = _core.udp_streams(str(source.path))
-        except (OSError, ValueError) as error:
-            said = str(error).removeprefix(f"{source.path}: ")
-            raise FormatError(f"cannot be read as a capture: {said}") from error
+        (tables, about), damaged = read_by_path(source, "a capture", _tables)
         if about["truncated"] and not about["packets"]:
             raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
         named = {name: _of_link(source.name, table) for name, table in tables.items()}
-        return [Reading(list(_values(source, tables, about, at)), named, _cautions(about), _flaws(about), {}, about["first_s"])]
+        return [
+            Reading(
+                list(_values(source, tables, about, at)),
+                named,
+                _cautions(about),
+                [*damaged, *_flaws(about)],
+                {},
+                about["first_s"],
+            )
+        ]
+
+
+def _tables(path: Path) -> tuple[dict[str, Any], _core.LogSummary]:
+    tables, about = link.tables_of(path)
+    tables["streams"], _ = _core.udp_streams(str(path))
+    return tables, about
 
 
 def _values(source: Source, tables: Mapping[str, Any], about: _core.LogSummary, captured_at: str | None) -> Iterator[Value]:

@@ -78,7 +78,8 @@ class Dmesg:
 
 
 def _shown(record: _Record) -> str:
-    return record.text if record.seconds is None else f"{record.text} (at {record.seconds:.6f} s)"
+    line = record.text.partition("\n")[0]
+    return line if record.seconds is None else f"{line} (at {record.seconds:.6f} s)"
 
 
 def _of_text(text: str, flaws: list[Flaw]) -> Iterator[_Record]:

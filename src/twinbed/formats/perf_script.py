@@ -9,6 +9,6 @@ import re
 
 from twinbed.reading.system_calls import TraceFormat, some_line
 
-_LINE = re.compile(rb".*\s(?:\[\d+\]\s+)?\d+\.\d+:\s+raw_syscalls:sys_(?:enter|exit):\s+NR ")
+_LINE = re.compile(rb"\s(?:\[\d+\]\s+)?\d+\.\d+:\s+raw_syscalls:sys_(?:enter|exit):\s+NR ")
 
 perf_script = TraceFormat("perf-script", "system calls that perf script prints", "perf_script", some_line(_LINE))

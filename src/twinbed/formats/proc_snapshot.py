@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +36,8 @@ _BEGINS = re.compile(
 )
 _FIRST_LINES = 5
 """A word or the date may stand before the first source."""
+_PROBE = b"@ "
+"""What ``twinbed-probe counters`` writes has the same texts in it."""
 
 
 class ProcSnapshot:
@@ -48,27 +50,39 @@ class ProcSnapshot:
     rate = ""
 
     def recognises(self, head: bytes) -> bool:
-        return _BEGINS.search(b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])) is not None
+        first = b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])
+        return _BEGINS.search(first) is not None and not head.startswith(_PROBE)
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         found, flaws = sections(source.text())
         parts = snapshots(found)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / _FILE
-            unread = _unreadable(parts, file)
-            flaws += unread.values()
-            kept = [{name: each for name, each in part.items() if name not in unread} for part in parts]
-            if not any(kept):
-                raise FormatError("has no source of /proc that can be read")
-            times = [_uptime_s(part.get(_UPTIME)) for part in kept]
-            known = [time for time in times if time is not None]
-            timed = len(known) == len(times) and all(later > earlier for earlier, later in pairwise(known))
-            place = _read(kept, known if timed else range(len(kept)), file)
+            try:
+                place, timed = _place(parts, file)
+            except FormatError:
+                unread = _unreadable(parts, file)
+                flaws += unread.values()
+                place, timed = _place([_without(part, unread) for part in parts], file)
+            flaws += _lost(place, len(parts))
             doubtful = list(doubts(replace(place, name=source.name)))
         if not timed:
             place = replace(place, seconds=None)
         values = [value for value in place.values() if value.value is not None]
         return [Reading(values, {"counters": place.moved() if timed else _without_times(place)}, doubtful, flaws)]
+
+
+def _place(parts: Sequence[Mapping[str, Section]], file: Path) -> tuple[Place, bool]:
+    """What the snapshots come to, and whether the times between them are known."""
+    if not any(parts):
+        raise FormatError("has no source of /proc that can be read")
+    times = [time for part in parts if (time := _uptime_s(part.get(_UPTIME))) is not None]
+    timed = len(times) == len(parts) and all(later > earlier for earlier, later in pairwise(times))
+    return _read(parts, times if timed else range(len(parts)), file), timed
+
+
+def _without(part: Mapping[str, Section], names: Mapping[str, Flaw]) -> dict[str, Section]:
+    return {name: section for name, section in part.items() if name not in names}
 
 
 def _uptime_s(section: Section | None) -> float | None:
@@ -93,7 +107,7 @@ def _read(parts: Sequence[Mapping[str, Section]], times: Sequence[float], file: 
     try:
         return replace(read_place(file), name="")
     except ValueError as error:
-        raise FormatError(f"cannot be read as snapshots of /proc: {str(error).removeprefix(f'{file}: ')}") from error
+        raise FormatError(f"cannot be read: {str(error).removeprefix(f'{file}: ')}") from error
 
 
 def _unreadable(parts: Sequence[Mapping[str, Section]], file: Path) -> dict[str, Flaw]:
@@ -106,6 +120,19 @@ def _unreadable(parts: Sequence[Mapping[str, Section]], file: Path) -> dict[str,
             except FormatError as error:
                 unread[name] = Flaw(f"{name}: {error.reason}", section.line)
     return unread
+
+
+def _lost(place: Place, snapshots: int) -> Iterator[Flaw]:
+    """Counters that have no difference, and so no part in any value, by reason."""
+    keys: dict[str, list[str]] = {}
+    if snapshots > 1:
+        rows = zip(place.differences["key"].to_pylist(), place.differences["note"].to_pylist(), strict=True)
+        for key, note in rows:
+            if key is not None and note is not None:
+                keys.setdefault(note, []).append(key)
+    for note, found in keys.items():
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        yield Flaw(f"no difference, {note}: {found[0]}{more}")
 
 
 def _without_times(place: Place) -> Any:

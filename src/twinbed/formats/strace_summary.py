@@ -25,7 +25,7 @@ from twinbed.reading.system_calls import STRACE_LINE, most_lines
 _NAMES = ("% time", "total %", "seconds", "total time", "usecs/call", "avg time", "min time", "shortest", "max time", "longest")
 _HEAD = re.compile(rf"\s*(?:(?:{'|'.join(_NAMES)}|calls|errors|syscall)\s+)*(?:{'|'.join(_NAMES)}|calls|errors|syscall)\s*")
 _COLUMN = re.compile("|".join((*_NAMES, "calls", "errors", "syscall")))
-_RULER = re.compile(r"(?:-{4,} ?){2,}\s*")
+_RULER = re.compile(r"\s*-{4,}(?: -{4,})+\s*")
 _IS_TRACE = most_lines(STRACE_LINE)
 _CALL = re.compile(r"[a-z_][a-z0-9_]*")
 

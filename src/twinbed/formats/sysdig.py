@@ -9,6 +9,6 @@ import re
 
 from twinbed.reading.system_calls import TraceFormat, some_line
 
-_LINE = re.compile(rb"\s*\d+ (?:\d\d:\d\d:\d\d\.\d+|\d+\.\d+) \d+ .{1,128}\([0-9.:]+\) [<>] [a-z]")
+_LINE = re.compile(rb"^\s*\d+ (?:\d\d:\d\d:\d\d\.\d+|\d+\.\d+) \d+ .{1,128}\([0-9.:]+\) [<>] [a-z]")
 
 sysdig = TraceFormat("sysdig", "system calls that sysdig prints", "sysdig", some_line(_LINE))

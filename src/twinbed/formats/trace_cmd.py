@@ -9,6 +9,6 @@ import re
 
 from twinbed.reading.system_calls import TraceFormat, some_line
 
-_LINE = re.compile(rb".*-\d+\s.*\s\d+\.\d+:\s+sys_(?:enter|exit):\s+NR ")
+_LINE = re.compile(rb"-\d+\s.{0,80}?\s\d+\.\d+:\s+sys_(?:enter|exit):\s+NR ")
 
 trace_cmd = TraceFormat("trace-cmd", "system calls that trace-cmd or tracefs prints", "trace_cmd", some_line(_LINE))

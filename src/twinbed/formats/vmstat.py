@@ -48,14 +48,18 @@ class Vmstat:
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         columns: list[str] = []
-        zone = ""
+        zone, is_other = "", False
         rows: list[dict[str, Any]] = []
         flaws: list[Flaw] = []
         for number, line in enumerate(source.text().split("\n"), 1):
             if head := _HEAD.match(line):
-                zone = (head["zone"] or "").strip()
-                columns = line.split()[: -1 if zone else None]
-            elif columns and line.strip() and not _GROUPS.match(line):
+                found = line.split()[: -1 if head["zone"] else None]
+                if not columns:
+                    zone, columns = (head["zone"] or "").strip(), found
+                is_other = found != columns
+                if is_other:
+                    flaws.append(Flaw("has other columns than the first heading: what is below is not read", number))
+            elif columns and not is_other and line.strip() and not _GROUPS.match(line):
                 row = _row(line.split(), columns, zone)
                 if row is None:
                     flaws.append(Flaw(f"is no sample of vmstat: {line.strip()[:80]!r}", number))

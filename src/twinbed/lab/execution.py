@@ -16,7 +16,7 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
-from twinbed.lab.stage import Stage, Started, all_at_once, placed, still_there, to_its_end
+from twinbed.lab.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
@@ -128,9 +128,8 @@ def execute(
                 watch.begin()
                 instruments = stage.start(measures)
             with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
-                outcome.start_skew_s = all_at_once(plan.clients, bed, site)
+                outcome.start_skew_s = all_at_once(plan.clients, bed, site, servers + instruments)
                 outcome.cautions += _apart(outcome.start_skew_s)
-                still_there(servers + instruments)
                 outcome.cautions += _ended(beside)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))

@@ -27,10 +27,10 @@ from twinbed.lab.execution import asked_by
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import Able, Bed, Check
+from twinbed.model.plugin import MACHINE, Able, Bed, Check
 from twinbed.model.topology import Topology
 
-GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload")
+GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload", "background")
 """In the order in which they are shown."""
 _ELSEWHERE = {"bridge and veth", "HTB", "TBF"}
 """What preflight tries too, and is shown as what `links.abilities` finds of it."""
@@ -57,7 +57,7 @@ def matrix(plugins: Any, *, boot: bool) -> list[Check]:
         jobs: list[Callable[[], Iterable[Check]]] = [
             partial(_network, installed),
             partial(_settings, installed),
-            partial(_on_hosts, drivers, list(plugins.instruments.values()), workloads, installed),
+            partial(_on_hosts, drivers, plugins, workloads, installed),
             *(partial(_driver, driver, installed, boot) for driver in drivers),
         ]
         # Each in labs of its own; most of the time is spent waiting.
@@ -127,10 +127,8 @@ def _by_nics(name: str, able: Sequence[Check]) -> Check:
     return Check(name, False, "no guest boots, whatever its NIC", "see the NICs", required=False, group="driver")
 
 
-def _on_hosts(
-    drivers: Sequence[Any], instruments: Sequence[Any], workloads: Sequence[Any], installed: Installed
-) -> list[Check]:
-    """On a client and a server that take no boot: their driver, the instruments, the workloads."""
+def _on_hosts(drivers: Sequence[Any], plugins: Any, workloads: Sequence[Any], installed: Installed) -> list[Check]:
+    """On a client and a server that take no boot: their driver, the instruments, the workloads, the background loads."""
     driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
@@ -142,9 +140,11 @@ def _on_hosts(
                 said = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
                 found = said or "a client and a server came up, with a link, and were read back"
                 checks = [Check(driver.name, not wrong, found, "see what differs", required=False, group="driver")]
-                checks += [_instrument(instrument, bed, site) for instrument in instruments]
+                checks += [_instrument(instrument, bed, site) for instrument in plugins.instruments.values()]
                 for workload in workloads:
                     checks += _workload(workload, bed, site)
+                for background in plugins.backgrounds.values():
+                    checks += _background(background, bed, site)
                 return checks
         except HostError as error:
             return [Check(driver.name, False, _one_line(error), _mend(driver), required=False, group="driver")]
@@ -223,6 +223,28 @@ def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
             yield Check(f"{workload.name}{said}", True, found, required=False, group="workload")
 
 
+def _background(background: Any, bed: Bed, site: Site) -> Iterator[Check]:
+    """Begun and ended; that it did what it was told, it says itself."""
+    hosts = {"machine": [MACHINE], "clients": ["client"], "servers": ["server"]}
+    for said, params in background.trials.items():
+        what = f"{background.name}, {said}"
+        stage = Stage(bed, site)
+        commands = background.plan(params, hosts)
+        try:
+            with _ended(stage):
+                started = stage.start(commands)
+                still_there(started)
+                stage.stop(started)
+            background.extract(params, site.artifacts)
+        except (HostError, ValueError) as error:
+            packages = preflight.install(" ".join(params.machine_programs().values()))
+            mend = packages if params.machine_programs() else "twinbed image build makes the image with today's packages"
+            yield Check(what, False, _one_line(error), mend, required=False, group="background")
+        else:
+            found = f"ran for a moment on {', '.join(command.host for command in commands)}"
+            yield Check(what, True, found, required=False, group="background")
+
+
 def _pairs(bed: Bed) -> list[tuple[str, str, str]]:
     return [("client", "server", bed.addresses["server"])]
 
@@ -248,8 +270,7 @@ def _run(plan: Any, bed: Bed, site: Site) -> None:
         servers = stage.start(plan.servers)
         for command in plan.warm_up:
             to_its_end(command, bed, site)
-        all_at_once(plan.clients, bed, site)
-        still_there(servers)
+        all_at_once(plan.clients, bed, site, servers)
         stage.stop(servers)
 
 

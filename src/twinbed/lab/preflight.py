@@ -94,7 +94,7 @@ def backgrounds(loads: Sequence[tuple[Any, Any, Any]]) -> list[Check]:
         for program, package in load.machine_programs().items():
             if hasattr(params, "kinds") or hasattr(driver, "maker"):
                 path = shutil.which(program)
-                check = Check(f"{program}, for background", path is not None, path or "not installed", _install(package))
+                check = Check(f"{program}, for background", path is not None, path or "not installed", install(package))
             else:
                 found = f"the driver {driver.name} carries its hosts on no machine of its own"
                 check = Check("background: where: machine", False, found, "where: hosts, clients or servers")
@@ -143,10 +143,10 @@ def _tools(wanted: Mapping[str, str]) -> list[Check]:
     if not missing:
         return [Check("tools", True, ", ".join(wanted))]
     packages = " ".join(sorted(set(missing.values())))
-    return [Check("tools", False, f"not installed: {', '.join(missing)}", _install(packages))]
+    return [Check("tools", False, f"not installed: {', '.join(missing)}", install(packages))]
 
 
-def _install(packages: str) -> str:
+def install(packages: str) -> str:
     return f"{_sudo()}apt-get install {packages}"
 
 

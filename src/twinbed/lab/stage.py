@@ -147,8 +147,9 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
         raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
-def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
-    """Start all clients at once and wait for each, also when another fails; those that fail are the run's failure.
+def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> float:
+    """Start all clients at once and wait for each, also when another fails; those that fail are the run's failure, with those
+    of ``staying`` that are gone at the end.
 
     Several are first brought to where they only wait for a moment, which is the same for all. Gives how far apart they started,
     seconds: by their hosts' own clocks, each held against this machine's.
@@ -169,18 +170,28 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site) -> float:
             failures.append(error)
         finally:
             _keep(item)
-    if len(failures) > 1:
-        raise HostError("; ".join(str(failure) for failure in failures))
-    if failures:
-        raise failures[0]
+    _raise(failures + _gone(staying))
     return max(starts, default=0.0) - min(starts, default=0.0)
 
 
 def still_there(programs: Sequence[Started]) -> None:
-    for item in programs:
-        if item.program.ended:
-            done = item.program.wait(1.0)
-            raise ProgramFailed(item.command.host, item.program.argv, f"{done.why} while the workload ran", done.stderr)
+    _raise(_gone(programs))
+
+
+def _gone(programs: Sequence[Started]) -> list[HostError]:
+    ended = [(item, item.program.wait(1.0)) for item in programs if item.program.ended]
+    return [
+        ProgramFailed(item.command.host, item.program.argv, f"{done.why} while the workload ran", done.stderr)
+        for item, done in ended
+    ]
+
+
+def _raise(failures: Sequence[HostError]) -> None:
+    """All in one, since each may be of another host."""
+    if len(failures) > 1:
+        raise HostError("; ".join(str(failure) for failure in failures))
+    if failures:
+        raise failures[0]
 
 
 def _keep(item: Started) -> None:

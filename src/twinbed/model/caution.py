@@ -118,6 +118,10 @@ class Kind(Enum):
         "some runs of this cell failed and are missing from it",
         "the report lists them with their reasons; failures are rarely random",
     )
+    UNMATCHED = (
+        "some cells were not measured on the reference",
+        "their numbers stand alone, and no verdict is about them: measure them there, or name the level that its runs had",
+    )
     INCOMPLETE = ("the study is not complete; some runs have not been made", "run the same command again to go on")
     UNREADABLE = ("an artifact could not be read in full", "its missing values are null, not 0; the raw file is kept")
     CONTRADICTED = (

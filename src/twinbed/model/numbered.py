@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
+
+PAIRS = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,24 @@ class Numbered:
         return found
 
 
+def varied_numbers(tables: Tables) -> dict[str, list[Level]]:
+    """The factors that could be N, with their levels: those that vary and are whole numbers from 1 on."""
+    found: dict[str, dict[Level, None]] = {}
+    for record in tables.records:
+        for factor, level in record.levels.items():
+            found.setdefault(factor, {})[level] = None
+    return {name: list(levels) for name, levels in found.items() if len(levels) > 1 and all(map(_is_number, levels))}
+
+
+def of_pairs(factors: Iterable[str]) -> str | None:
+    """The factor that is the number of pairs, by its short name or its full one (``topology.pairs``)."""
+    return next((name for name in factors if name.rpartition(".")[2] == PAIRS), None)
+
+
+def _is_number(level: Level) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool) and level >= 1 and level == int(level)
+
+
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
     """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
@@ -43,7 +63,7 @@ def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbere
     """
     column = frame.column(over)
     for level in column.levels:
-        if not isinstance(level, int | float) or isinstance(level, bool) or level < 1 or level != int(level):
+        if not _is_number(level):
             raise TwinbedError(
                 f"{over} has the level {level_text(level)}, expected whole numbers from 1 on",
                 advice="name the factor that says how many there were at once",

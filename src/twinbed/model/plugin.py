@@ -235,6 +235,8 @@ class Background(Protocol):
     params: type
     summary: str
     metrics: Sequence[Metric]
+    trials: Mapping[str, Any]
+    """What of it can work or not by itself, such as ``where: machine`` -> the least settings that show it."""
 
     def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
         """``hosts``: the names by what they are: ``machine`` (none where the testbed has none), ``clients`` and ``servers``.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from twinbed.model.format import FormatError
+from twinbed.model.format import Flaw, Format, FormatError, Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,17 +23,19 @@ _KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-@dataclass(frozen=True)
+@dataclass
 class File:
     """A ``twinbed.model.format.Source``."""
 
     path: Path
     name: str
+    cut: bool = field(default=False, init=False)
+    """Whether ``content`` is of a compressed file that ends early."""
 
     def head(self) -> bytes:
         """As the protocol says; empty where the file is damaged at its start. Raises FormatError where it cannot be opened."""
         try:
-            return self._read(HEAD_BYTES)
+            return self._read(HEAD_BYTES)[0]
         except FormatError as error:
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise
@@ -51,15 +54,15 @@ class File:
 
     @cached_property
     def _whole(self) -> bytes:
-        found = self._read(MOST_BYTES + 1)
+        found, self.cut = self._read(MOST_BYTES + 1)
         if len(found) > MOST_BYTES:
             raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
         return found
 
-    def _read(self, most: int) -> bytes:
-        """Up to ``most`` bytes; of a compressed file that ends early, what there is."""
+    def _read(self, most: int) -> tuple[bytes, bool]:
+        """Up to ``most`` bytes; of a compressed file that ends early, what there is, and that it does."""
         parts: list[bytes] = []
-        size = 0
+        size, cut = 0, False
         try:
             with self._opened() as stream:
                 while size < most:
@@ -68,6 +71,7 @@ class File:
                     except OSError as error:
                         if not parts:
                             raise FormatError(f"cannot be decompressed: {error}") from error
+                        cut = True
                         break
                     if not part:
                         break
@@ -75,7 +79,7 @@ class File:
                     size += len(part)
         except OSError as error:
             raise FormatError(f"cannot be read: {error.strerror or error}") from error
-        return b"".join(parts)
+        return b"".join(parts), cut
 
     def _opened(self) -> pa.NativeFile:
         import pyarrow as pa
@@ -86,3 +90,12 @@ class File:
             if start.startswith(magic):
                 return pa.CompressedInputStream(pa.OSFile(str(self.path)), kind)
         return pa.OSFile(str(self.path))
+
+
+def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Reading]:
+    """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
+    found = each.read(file, options)
+    if not file.cut:
+        return found
+    flaw = Flaw("the compressed file ends early: what is behind was not read")
+    return [*found[:-1], replace(found[-1], flaws=[*found[-1].flaws, flaw])]

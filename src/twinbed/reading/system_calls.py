@@ -16,6 +16,7 @@ from twinbed.instruments.syscalls.place import Place, Program
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
+from twinbed.reading.uncompressed import read_by_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,11 +69,10 @@ class TraceFormat:
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
-        try:
-            programs, summary = _core.system_calls(str(source.path), architecture=str(options.get("architecture", "x86_64")))
-        except (OSError, ValueError) as error:
-            said = str(error).removeprefix(f"{source.path}: ")
-            raise FormatError(f"cannot be read as a trace: {said}") from error
+        architecture = str(options.get("architecture", "x86_64"))
+        (programs, summary), damaged = read_by_path(
+            source, "a trace", lambda path: _core.system_calls(str(path), architecture=architecture)
+        )
         if summary["kind"] != self.kind:
             raise FormatError(f"is a trace of another kind: {summary['kind'].replace('_', ' ')}")
         if not summary["calls"]:
@@ -82,7 +82,7 @@ class TraceFormat:
         values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
         joined = {name: _joined(rows) for name, rows in tables.items()}
-        doubts, flaws = list(_cautions(self, summary)), list(_flaws(summary))
+        doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary)]
         return [Reading(values, joined, doubts, flaws, {"tracer": self.name}, _started_s(self, summary))]
 
 
@@ -115,7 +115,7 @@ def _flaws(summary: _core.TraceSummary) -> Iterator[Flaw]:
 
 def some_line(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
     """Whether one of the first lines is a tracer's."""
-    return lambda head: any(pattern.match(line) for line in head.split(b"\n", _LINES)[:_LINES])
+    return lambda head: any(pattern.search(line) for line in head.split(b"\n", _LINES)[:_LINES])
 
 
 def most_lines(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:

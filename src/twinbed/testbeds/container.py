@@ -6,7 +6,9 @@ The root file system is the image, read-only, with a private writable layer in m
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,15 @@ from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
+from twinbed.hosts.lab import Lab, open_lab
+from twinbed.hosts.processors import own_cpus
+from twinbed.hosts.site import Installed, Site
 from twinbed.links.lab_bed import Ground, Made, lab_bed
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution
 from twinbed.model.hostsettings import HostSettings
 from twinbed.model.plugin import Applied, Bed, Check
+from twinbed.model.room import HostNeed
 from twinbed.model.topology import Topology
 from twinbed.model.units import Size, format_size
 
@@ -45,6 +50,10 @@ class ContainerSettings(HostSettings):
         """What a run takes beside its workload."""
         return 0.7
 
+    def host_need(self) -> HostNeed:
+        """Of a container without programs, each of 80: 0.7 MB of its two processes, 0.8 MB of the kernel's."""
+        return HostNeed(2 * 2**20, 6, "a container", limit_bytes=self.memory)
+
 
 class Container:
     name = "container"
@@ -59,6 +68,17 @@ class Container:
             ),
             *(cgroups.check(controller) for controller in _limits(params, None).controllers),
         ]
+
+    def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
+        """Each limit by itself, set in a control group of a lab and read back."""
+        cpus = own_cpus()[:1]
+        trials = {
+            "cpu_quota": Limits(cpu_quota=0.5),
+            "memory": Limits(memory_bytes=64 * 2**20),
+            "cpus: auto": Limits(cpus=cpus),
+        }
+        with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, open_lab(installed.probe, Path(folder)) as lab:
+            return [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
 
     def up(self, params: ContainerSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
         maker = self.maker(params, site)
@@ -122,6 +142,20 @@ class ContainerMaker:
 
 def _limits(settings: ContainerSettings, cpus: tuple[int, ...] | None) -> Limits:
     return Limits(settings.cpu_quota, settings.memory, cpus)
+
+
+def _limited(lab: Lab, what: str, limits: Limits) -> Check:
+    (controller,) = limits.controllers
+    basis = cgroups.check(controller)
+    if not basis.works:
+        return replace(basis, what=what, required=False, group="parameter")
+    try:
+        applied = lab.cgroups.host(controller, limits).applied("container", limits)
+    except HostError as error:
+        return Check(what, False, str(error), "a kernel that lets groups have it", required=False, group="parameter")
+    wrong = [f"{item.setting} is {item.found!r}, not {item.asked!r}" for item in applied if not item.agrees]
+    found = "; ".join(wrong) or f"set in a control group, {basis.found}, and read back"
+    return Check(what, not wrong, found, "a machine whose control group holds it", required=False, group="parameter")
 
 
 container = Container()

@@ -18,7 +18,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Format, Reading
 from twinbed.model.metric import Layer, Metric, Scale, Value
 from twinbed.model.plugin import Described, Extracted
-from twinbed.reading.source import File
+from twinbed.reading.source import File, read
 
 ALIKE = 1e-4
 """Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
@@ -103,7 +103,7 @@ class Imported:
                 elif before is None or before[0].value is None or (value.value is not None and resolution < before[1]):
                     values[place] = value, resolution
             for name, table in reading.tables.items():
-                tables.setdefault(name, []).append(table)
+                tables.setdefault(name, []).append(_of_host(table, file.host))
             cautions += reading.cautions
             cautions += [Caution(Kind.UNREADABLE, f"{file.path}: {flaw}") for flaw in reading.flaws]
         return Extracted(
@@ -113,7 +113,7 @@ class Imported:
     def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
         if file.format not in self.formats:
             raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
-        readings = self.formats[file.format].read(File(artifacts / file.path, file.path), file.options)
+        readings = read(self.formats[file.format], File(artifacts / file.path, file.path), file.options)
         if file.piece >= len(readings):
             raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
         return readings[file.piece]
@@ -128,6 +128,17 @@ def _contradict(one: Value, other: Value, resolution: float) -> bool:
 def _placed(reading: Reading, host: str) -> Iterator[Value]:
     for value in reading.values:
         yield value if value.host or not host else replace(value, host=host)
+
+
+def _of_host(table: Any, host: str) -> Any:
+    """The table with its empty hosts named."""
+    import pyarrow.compute as pc
+
+    if not host or "host" not in table.column_names:
+        return table
+    column = table["host"]
+    named = pc.if_else(pc.equal(pc.fill_null(column, ""), ""), host, column)
+    return table.set_column(table.column_names.index("host"), "host", named)
 
 
 def _joined(parts: Sequence[Any]) -> Any:

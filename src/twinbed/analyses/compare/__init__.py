@@ -175,7 +175,8 @@ class Compare:
                 kept = [*doubts.get((cell, pair.names[0]), ()), *doubts.get((cell, pair.names[1]), ())]
                 kept += dict.fromkeys(caution for name in pair.names for caution in of_order.get((key, name), ()))
                 found = _comparison(key, about, pair, rules, tuple(kept))
-                comparisons.append(replace(found, headline=pair.names[0] in headlines))
+                measured_there = tables.outline.reference in samples.groups[cell]
+                comparisons.append(replace(found, headline=measured_there and pair.names[0] in headlines))
         decided = tuple(_decide(comparisons, rules.alpha))
         cautions = [*_study_cautions(tables, samples, carry, left, decided)]
         cautions += dict.fromkeys(caution for each in of_order.values() for caution in each)

@@ -10,7 +10,7 @@ from typing import Any
 from twinbed.analyses.compare.samples import Group, Samples, cell_of
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
-from twinbed.model.run import Status
+from twinbed.model.run import Status, level_text
 from twinbed.model.suspicion import suspicion
 from twinbed.model.tables import Tables
 
@@ -62,6 +62,11 @@ def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) ->
     missing = sum(run.id not in made for run in tables.planned)
     if missing:
         found.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(tables.planned)} runs have not been made"))
+    alone = [cell for cell, groups in samples.groups.items() if tables.outline.reference not in groups]
+    if alone and len(samples.testbeds) > 1 and tables.outline.reference in samples.testbeds:
+        named = (" ".join(f"{name} {level_text(level)}" for name, level in samples.cells[cell].items()) for cell in alone[:3])
+        cells = "; ".join(named) + ("; ..." if len(alone) > 3 else "")
+        found.append(Caution(Kind.UNMATCHED, f"{len(alone)} of {len(samples.groups)} cells: {cells}"))
     found.extend(_of_all_cells(left))
     return tuple(found)
 

@@ -9,7 +9,7 @@ import click
 
 from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
-from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.cli.analyse.numbered import factor_of_n, options, table_text, write
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
 
@@ -27,7 +27,7 @@ def command(
     source: Path,
     alpha: float,
     response: str | None,
-    over: str,
+    over: str | None,
     per_pair: bool,
     host: str | None,
     direction: str | None,
@@ -47,7 +47,9 @@ def command(
     if not is_results(source):
         raise TwinbedError(f"{source} is no results folder", advice="anomaly needs all metrics of every run")
     anomaly = registry.analysis("anomaly")
-    params = anomaly.params(response=response, over=over, per_pair=per_pair, alpha=alpha, host=host, direction=direction)
+    params = anomaly.params(
+        response=response, over=factor_of_n(source, over), per_pair=per_pair, alpha=alpha, host=host, direction=direction
+    )
     found = anomaly.run(extracted(source), params)
     write(found, source, style, table, _text(found), output)
     return codes.DONE

@@ -9,7 +9,7 @@ import click
 
 from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
-from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.cli.analyse.numbered import factor_of_n, options, table_text, write
 from twinbed.model.capacity import Capacities, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
@@ -32,7 +32,7 @@ def command(
     by: tuple[str, ...],
     confidence: float,
     response: str | None,
-    over: str,
+    over: str | None,
     per_pair: bool,
     host: str | None,
     direction: str | None,
@@ -56,6 +56,7 @@ def command(
     bound = at_least if at_most is None else at_most
     if bound is None or (at_most is not None and at_least is not None):
         raise TwinbedError("what must hold?", advice="either --at-most VALUE or --at-least VALUE")
+    over = factor_of_n(source, over)
     capacity = registry.analysis("capacity")
     params = capacity.params(
         response=response,

@@ -9,7 +9,7 @@ import click
 
 from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
-from twinbed.cli.analyse.numbered import options, table_text, write
+from twinbed.cli.analyse.numbered import factor_of_n, options, table_text, write
 from twinbed.model.contention import Contention, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
@@ -37,7 +37,7 @@ def command(
     drop: float,
     fallen: float,
     response: str | None,
-    over: str,
+    over: str | None,
     per_pair: bool,
     host: str | None,
     direction: str | None,
@@ -62,7 +62,7 @@ def command(
     contention = registry.analysis("contention")
     params = contention.params(
         response=response,
-        over=over,
+        over=factor_of_n(source, over),
         per_pair=per_pair,
         metrics=metrics,
         span=span,

@@ -27,7 +27,7 @@ def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Cal
         for option in reversed(
             (
                 click.option("--response", metavar="NAME", help="The metric. Of RESULTS by default the first headline metric."),
-                click.option("--over", default="pairs", show_default=True, metavar="FACTOR", help="The factor that is N."),
+                click.option("--over", metavar="FACTOR", help="The factor that is N. Default: the number of pairs."),
                 click.option("--per-pair/--whole", default=not whole, help=per_pair.format("whole" if whole else "per pair")),
                 click.option("--host", help="Of RESULTS: the host it was measured on, where there are several."),
                 click.option("--direction", help="Of RESULTS: client_to_server or server_to_client, where there are both."),
@@ -45,6 +45,25 @@ def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Cal
         return command
 
     return add
+
+
+def factor_of_n(source: Path, over: str | None) -> str:
+    """``over`` where given; of results else the number of pairs, however the study writes it. Raises TwinbedError."""
+    from twinbed.archive.unpack import is_results
+    from twinbed.cli.extraction import extracted
+    from twinbed.model.numbered import PAIRS, of_pairs, varied_numbers
+
+    if over is not None:
+        return over
+    if not is_results(source):
+        return PAIRS
+    numbers = varied_numbers(extracted(source))
+    found = of_pairs(numbers)
+    if found is None:
+        there = ", ".join(numbers)
+        advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
+        raise TwinbedError(f"{source}: no number of pairs varies", advice=advice)
+    return found
 
 
 def write(

@@ -30,6 +30,7 @@ from twinbed.instruments.latency.probes import CLIENT_TO_SERVER
 from twinbed.instruments.latency.windows import LEAST
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import Command, Extracted, Target
+from twinbed.model.room import ProgramNeed
 from twinbed.model.units import Duration, Size
 
 PROBE_BYTES = 1_200
@@ -62,6 +63,10 @@ class LatencyParams(BaseModel):
 
     def estimate_seconds(self) -> float:
         return 0.3
+
+    def program_need(self) -> ProgramNeed:
+        """irtt has 6 or 7 threads."""
+        return ProgramNeed(tasks=8)
 
     def estimate_bytes(self, link_rate: int) -> float:
         return PROBE_BYTES / self.interval

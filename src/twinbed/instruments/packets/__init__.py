@@ -31,6 +31,7 @@ from twinbed.model import tcpdump
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Value
 from twinbed.model.plugin import PROBE_PORT, Command, Extracted, Target
+from twinbed.model.room import ProgramNeed
 from twinbed.model.units import Size
 
 WITHOUT_PROBES = (
@@ -53,6 +54,10 @@ class PacketsParams(BaseModel):
 
     def estimate_seconds(self) -> float:
         return 0.2
+
+    def program_need(self) -> ProgramNeed:
+        """tcpdump maps its buffer whole as it starts."""
+        return ProgramNeed(self.buffer + 2 * 2**20)
 
 
 class Packets:
