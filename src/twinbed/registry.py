@@ -31,6 +31,7 @@ from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.tc_statistics import tc_statistics
 from twinbed.formats.trace_cmd import trace_cmd
+from twinbed.formats.twinbed_metrics import twinbed_metrics
 from twinbed.formats.vmstat import vmstat
 from twinbed.formats.wrk import wrk, wrk2
 from twinbed.instruments.counters import counters
@@ -105,6 +106,7 @@ FORMATS: Sequence[Format] = (
     netperf,
     sockperf,
     flent,
+    twinbed_metrics,
 )
 
 PLUGINS = Plugins(

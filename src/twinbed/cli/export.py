@@ -30,7 +30,10 @@ STYLES: Mapping[str, tuple[str, ...]] = {"csv": ("csv",), "parquet": ("parquet",
 @click.option("--figures", is_flag=True, help="Each figure of the report: Vega-Lite JSON, SVG, PNG, PDF.")
 @click.option("--chains", is_flag=True, help="Each program's chain of system calls: GraphML, DOT.")
 @click.option("--flent", is_flag=True, help="Each run's series over time as a data file of flent's.")
-def command(results: Path, output: Path, tables: str | None, latex: bool, figures: bool, chains: bool, flent: bool) -> int:
+@click.option("--runs", is_flag=True, help="Each run's metrics as a file, and a manifest with which they can be imported.")
+def command(
+    results: Path, output: Path, tables: str | None, latex: bool, figures: bool, chains: bool, flent: bool, runs: bool
+) -> int:
     """Write RESULTS, a folder or an archive of one, as files for papers, notebooks and other programs. Without any flag: all
     that there is, tables as CSV and Parquet.
 
@@ -46,7 +49,7 @@ def command(results: Path, output: Path, tables: str | None, latex: bool, figure
     from twinbed.cli.extraction import extracted
     from twinbed.exporting import folder
 
-    everything = not (tables or latex or figures or chains or flent)
+    everything = not (tables or latex or figures or chains or flent or runs)
     store = extracted(results)
     asked = _Asked(store, output, everything)
     try:
@@ -61,6 +64,8 @@ def command(results: Path, output: Path, tables: str | None, latex: bool, figure
             asked.chains()
         if flent or everything:
             asked.flent()
+        if runs or everything:
+            asked.runs()
     except OSError as error:
         reason = error.strerror or str(error)
         raise TwinbedError(f"{error.filename or output} cannot be written: {reason}", advice="name another with -o") from error
@@ -144,6 +149,14 @@ class _Asked:
         with part(self.output, "flent") as made:
             count = flent.write(self.opened, made, progress("flent's files"))
         self._said("flent", f"{count} runs")
+
+    def runs(self) -> None:
+        from twinbed.exporting import again
+        from twinbed.exporting.folder import part
+
+        with part(self.output, "runs") as made:
+            count = again.write(self.opened, made)
+        self._said("runs", f"{count} runs, and {again.MANIFEST}")
 
     def _said(self, name: str, what: str) -> None:
         click.echo(f"{self.output / name}: {what}")
