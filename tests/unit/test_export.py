@@ -8,7 +8,9 @@ import json
 import re
 import struct
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import twinbed as tb
-from synthetic_results import planted_response, write_study
+from synthetic_results import planted_response, write_run, write_study
 from twinbed.cli.extraction import chains as chains_of
 from twinbed.cli.main import run
 from twinbed.exporting import figures
@@ -40,11 +42,11 @@ def results(tmp_path: Path) -> Path:
     """Two testbeds, two payloads; some values are missing."""
     respond = planted_response({"physical": 1.0, "virtio": 0.7}, 0.02, 1)
 
-    def answer(testbed: str, levels: dict[str, object], replicate: int) -> dict[str, float | None]:
+    def answer(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
         found = dict(respond(testbed, levels, replicate))
         return {**found, "packets": None} if replicate == 2 else found
 
-    return write_study(tmp_path / "made" / "http", ["physical", "virtio"], {"payload": ["500B", "1MiB"]}, 4, answer)  # type: ignore[arg-type]
+    return write_study(tmp_path / "made" / "http", ["physical", "virtio"], {"payload": ["500B", "1MiB"]}, 4, answer)
 
 
 def add(results: Path, name: str, table: pa.Table) -> None:
@@ -243,7 +245,7 @@ def test_all_that_there_is_without_a_flag_and_parts_made_anew(
     assert run(["export", str(results), "-o", str(out)]) == 0
     said = capsys.readouterr().out
     assert "5 tables" in said and "no chains: it has no system calls" in said and "no flent: it has no series" in said
-    assert {entry.name for entry in out.iterdir()} == {"export.json", "tables", "latex", "figures"}
+    assert {entry.name for entry in out.iterdir()} == {"export.json", "tables", "latex", "figures", "runs"}
     (out / "tables" / "old.csv").write_text("of a table that is no more")
     figure = next((out / "figures").glob("01-*.svg"))
     drawn = figure.stat().st_mtime_ns
@@ -258,6 +260,77 @@ def test_what_is_asked_for_and_not_there(
 ) -> None:
     assert run(["export", str(results), "-o", str(tmp_path / "out"), flag]) == 2
     assert advice in capsys.readouterr().err
+
+
+def metrics_of(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Testbed, replicate, levels, metric, host, direction -> the whole row but for the run's own name."""
+    found = tb.open(path)
+    runs = {row["run"]: row["replicate"] for row in found.runs().to_pylist()}
+    rows = {}
+    for row in found.metrics().to_pylist():
+        levels = [(name, type(row[name]), row[name]) for name in sorted(found.factors)]
+        key = (row["testbed"], runs[row.pop("run")], *levels, row["metric"], row["host"], row["direction"])
+        assert key not in rows
+        rows[key] = row
+    return rows
+
+
+def test_exported_metrics_come_back_equal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    respond = planted_response({"physical": 1.0, "a: virtio, #2": 0.7}, 0.02, 1)
+
+    def answer(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        found = dict(respond(testbed, levels, replicate))
+        return {**found, "packets": None} if replicate == 2 else found
+
+    factors = {
+        "topology.link.rate": ["1gbit", None],
+        "offload": [True, False],
+        "loss": [0.5, 1],
+        "pairs": [1, 2],
+        "é {x}": ["007"],
+    }
+    results = write_study(tmp_path / "made", ["a: virtio, #2", "physical"], factors, 3, answer, reference="physical")
+    levels = {"testbed": "physical", **{name: of[0] for name, of in factors.items()}}
+    write_run(results, "physical", levels, 3, {}, position=999, failed="no link")
+    out, again = tmp_path / "out", tmp_path / "again"
+    assert run(["export", str(results), "-o", str(out), "--runs"]) == 0
+    assert "96 runs, and import.yaml; 1 without values left out" in capsys.readouterr().out
+    assert run(["import", str(out / "runs"), "--manifest", str(out / "runs" / "import.yaml"), "-o", str(again)]) == 0
+    wanted = metrics_of(results)
+    assert metrics_of(again) == wanted and len(wanted) > 96
+    assert any(row["value"] is None for row in wanted.values()) and {row["scale"] for row in wanted.values()} == {"ratio"}
+    one, other = tb.open(results), tb.open(again)
+    assert (other.reference, other.testbeds) == (one.reference, one.testbeds)
+    starts = [
+        {(run["testbed"], *(run[name] for name in one.factors), run["replicate"]): run["started_s"] for run in each}
+        for each in (one.runs().to_pylist(), other.runs().to_pylist())
+    ]
+    assert starts[1].items() <= starts[0].items()
+    verdicts = [
+        sorted(json.dumps([row[name] for name in ("metric", "testbed", "ratio", "ratio_low", "verdict")]) for row in each)
+        for each in (one.compare(headlines=True).to_pylist(), other.compare(headlines=True).to_pylist())
+    ]
+    assert verdicts[0] == verdicts[1]
+
+
+def test_all_metrics_of_real_reports_come_back_equal(tmp_path: Path) -> None:
+    """Hosts, directions, several declarations: what the formats' own cases give, imported, exported, imported again."""
+    files = tmp_path / "files"
+    files.mkdir()
+    cases = Path(__file__).parents[1] / "golden" / "formats"
+    for number, name in enumerate(("iperf3-json", "irtt-json", "ping", "netperf")):
+        for case in sorted((cases / name).glob("*/")):
+            (source,) = case.glob("input*")
+            if not (case / "options.json").exists():
+                (files / f"{name}_{number}{case.name}_1{''.join(source.suffixes)}").write_bytes(source.read_bytes())
+    first, out, again = tmp_path / "first", tmp_path / "out", tmp_path / "again"
+    arguments = ["--regex", r"(?P<testbed>[a-z0-9-]+)_(?P<case>[^_]+)_1\..*", "--number-replicates"]
+    assert run(["import", str(files), "-o", str(first), *arguments]) in (0, 1)
+    assert run(["export", str(first), "-o", str(out), "--runs", "--flent"]) == 0
+    assert run(["import", str(out / "runs"), "--manifest", str(out / "runs" / "import.yaml"), "-o", str(again)]) in (0, 1)
+    wanted = metrics_of(first)
+    assert metrics_of(again) == wanted
+    assert {row["direction"] for row in wanted.values()} == {"", "client_to_server", "server_to_client"}
 
 
 def test_only_an_exports_folder_is_written_into(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -156,7 +156,9 @@ class _Asked:
 
         with part(self.output, "runs") as made:
             count = again.write(self.opened, made)
-        self._said("runs", f"{count} runs, and {again.MANIFEST}")
+        rest = len(self.store.records) - count
+        left_out = f"; {rest} without values left out" if rest else ""
+        self._said("runs", f"{count} runs, and {again.MANIFEST}{left_out}")
 
     def _said(self, name: str, what: str) -> None:
         click.echo(f"{self.output / name}: {what}")

@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import twinbed
 from twinbed.exporting.folder import Names
 from twinbed.model.run import level_text
 from twinbed.report.words import cell_title
@@ -29,7 +30,12 @@ from twinbed.results import Results
 
 VERSION = 4
 INDEX = "runs.csv"
-TABLES = ("intervals", "probes", "delay_windows")
+TABLES: Mapping[str, Sequence[str]] = {
+    "intervals": ("host", "end", "start_s", "seconds", "bytes"),
+    "probes": ("client", "server", "client_sent_ns", "rtt_s"),
+    "delay_windows": ("client", "direction", "begin_s", "jitter_s"),
+}
+"""With the columns that a row needs: what other tools' intervals have is less."""
 STEP_S = 1.0
 """Where no interval says it."""
 TCP, UDP, PING = "tcp_nup", "udp_flood", "ping"
@@ -41,8 +47,12 @@ Row = Mapping[str, Any]
 class Point:
     at_s: float
     value: float
-    weight: float
-    """Of the value in the mean of its step."""
+    seconds: float | None = None
+    """How long it lasts: its weight in the mean of its step; None of a moment."""
+
+    @property
+    def lasts(self) -> dict[str, float]:
+        return {} if self.seconds is None else {"dur": self.seconds}
 
 
 @dataclass(slots=True)
@@ -77,14 +87,15 @@ def _by_run(results: Results) -> dict[str, dict[str, list[Row]]]:
     for name in TABLES:
         if name in results.tables():
             for row in results.table(name).to_pylist():
-                found[row["run"]][name].append(row)
+                if all(row.get(column) is not None for column in TABLES[name]):
+                    found[row["run"]][name].append(row)
     return found
 
 
 def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row]], filename: str) -> dict[str, Any]:
     """The file's content. ``run`` is of the table of runs, ``tables`` the run's own rows."""
     intervals = tables.get("intervals", ())
-    udp = any(row["datagrams"] is not None for row in intervals)
+    udp = any(row.get("datagrams") is not None for row in intervals)
     step_s = max(0.1, round(max((row["seconds"] for row in intervals), default=STEP_S), 1))
     series = dict([*_rates(intervals, udp, step_s), *_delays(tables.get("probes", ()), tables.get("delay_windows", ()))])
     last = max((point.at_s for each in series.values() for point in each.points), default=0.0)
@@ -97,7 +108,8 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
         "x_values": [step * step_s for step in range(steps)],
         "results": {name: _stepped(each.points, steps, step_s) for name, each in series.items()},
         "raw_values": {
-            name: [{"t": began + point.at_s, "val": point.value} for point in each.points] for name, each in series.items()
+            name: [{"t": began + point.at_s, "val": point.value, **point.lasts} for point in each.points]
+            for name, each in series.items()
         },
         "metadata": {
             "NAME": (UDP if udp else TCP) if intervals else PING,
@@ -111,6 +123,7 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
             "HOST": hosts[0] if hosts else "server",
             "HOSTS": hosts or ["server"],
             "LOCAL_HOST": run["testbed"],
+            "FLENT_VERSION": f"twinbed-{twinbed.__version__}",
             "NOTE": f"run {run['run']} of twinbed; each series' seconds count from its own beginning",
             "SERIES_META": {name: {"UNITS": each.unit} for name, each in series.items()},
         },
@@ -120,23 +133,26 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
 def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple[str, Series]]:
     """What arrived, as flent names it; what was handed over, and iperf3's other numbers, beside it."""
     protocol = "UDP" if udp else "TCP"
-    ends: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    ends: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in intervals:
         if row["seconds"] < step_s / 2:
             continue
-        ends[row["host"], row["end"]].append(row)
-    for (host, end), rows in sorted(ends.items()):
-        rate = f"{protocol} upload::{host}" if end == "server" else f"{protocol} sent::{host}"
+        way = "download" if row.get("direction") == "server_to_client" else "upload"
+        ends[row["host"] or "client", way, row["end"]].append(row)
+    for (host, way, end), rows in sorted(ends.items()):
+        receiver, short = {"upload": "server", "download": "client"}[way], way.removesuffix("load")
+        alone = (host, way, receiver) not in ends
+        rate = f"{protocol} {way}::{host}" if end == receiver or alone else f"{protocol} sent {short}::{host}"
         yield rate, Series("Mbits/s", [_point(row, 8e-6 * row["bytes"] / row["seconds"], step_s) for row in rows])
         if any(row["retransmissions"] is not None for row in rows):
             points = [_point(row, row["retransmissions"], step_s) for row in rows if row["retransmissions"] is not None]
-            yield f"TCP retransmissions::{host}", Series("segments", points)
+            yield f"TCP retransmissions {short}::{host}", Series("packets", points)
         if any(row["jitter_s"] is not None for row in rows):
             points = [_point(row, 1e3 * row["jitter_s"], step_s) for row in rows if row["jitter_s"] is not None]
-            yield f"UDP jitter (ms)::{host}", Series("ms", points)
+            yield f"UDP jitter (ms) {short}::{host}", Series("ms", points)
         if any(row["lost_datagrams"] is not None for row in rows):
             points = [_point(row, row["lost_datagrams"], step_s) for row in rows if row["lost_datagrams"] is not None]
-            yield f"UDP lost::{host}", Series("datagrams", points)
+            yield f"UDP lost {short}::{host}", Series("packets", points)
 
 
 def _point(row: Row, value: float, step_s: float) -> Point:
@@ -147,18 +163,17 @@ def _point(row: Row, value: float, step_s: float) -> Point:
 
 def _delays(probes: Sequence[Row], windows: Iterable[Row]) -> Iterator[tuple[str, Series]]:
     began: dict[str, int] = {}
-    there = [row for row in probes if row["client_sent_ns"] is not None and row["rtt_s"] is not None]
-    for row in there:
+    for row in probes:
         began[row["client"]] = min(began.get(row["client"], row["client_sent_ns"]), row["client_sent_ns"])
     found: dict[str, Series] = {}
-    for row in there:
+    for row in probes:
         at = (row["client_sent_ns"] - began[row["client"]]) / 1e9
         series = found.setdefault(f"Ping (ms) UDP::{row['client']}", Series("ms"))
-        series.points.append(Point(at, 1e3 * row["rtt_s"], 1.0))
+        series.points.append(Point(at, 1e3 * row["rtt_s"]))
     for row in windows:
         name = f"Jitter (ms) {row['direction'].replace('_', ' ')}::{row['client']}"
         if row["jitter_s"] is not None:
-            found.setdefault(name, Series("ms")).points.append(Point(row["begin_s"], 1e3 * row["jitter_s"], 1.0))
+            found.setdefault(name, Series("ms")).points.append(Point(row["begin_s"], 1e3 * row["jitter_s"]))
     yield from found.items()
 
 
@@ -167,4 +182,4 @@ def _stepped(points: Iterable[Point], steps: int, step_s: float) -> list[float |
     of: list[list[Point]] = [[] for _ in range(steps)]
     for point in points:
         of[math.floor(point.at_s / step_s)].append(point)
-    return [fmean([each.value for each in step], [each.weight for each in step]) if step else None for step in of]
+    return [fmean([each.value for each in step], [each.seconds or 1.0 for each in step]) if step else None for step in of]
