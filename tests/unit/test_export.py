@@ -200,7 +200,7 @@ def test_flent_opens_its_files(results: Path, tmp_path: Path, folder: str, udp: 
     assert {len(values) for values in data["results"].values()} == {len(data["x_values"])}
     reports = json.loads((GOLDEN / folder / "client" / "iperf3.json").read_text())["server_output_json"]["intervals"]
     rates = [each["sum"]["bits_per_second"] / 1e6 for each in reports if not each["sum"]["omitted"]]
-    name = f"{'UDP' if udp else 'TCP'} upload::client"
+    name = "UDP upload" if udp else "TCP upload::client"
     assert [value for value in data["results"][name] if value is not None] == pytest.approx(rates[:3], rel=1e-6)
     # What flent itself makes of it.
     read = subprocess.run(["flent", "-i", str(file), "-f", "csv"], capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -209,6 +209,9 @@ def test_flent_opens_its_files(results: Path, tmp_path: Path, folder: str, udp: 
     said = subprocess.run(["flent", "-i", str(file), "-f", "summary"], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert re.search(rf"{name} +: +{sum(rates[:3]) / 3:.2f} +\S+ +\S+ +Mbits/s +3\n", said.stdout)
     assert "virtio payload 500B #1" in said.stdout
+    plotted = tmp_path / "totals.csv"
+    subprocess.run(["flent", "-i", str(file), "-p", "totals", "-f", "csv", "-o", str(plotted)], check=True, cwd=tmp_path)
+    assert name in plotted.read_text()
 
 
 def test_latencys_probes_and_windows_for_flent(results: Path, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
 
 
 def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple[str, Series]]:
-    """What arrived, as flent names it; what was handed over, and iperf3's other numbers, beside it."""
+    """What arrived, as flent names it (a UDP flood of one client has no number); what was handed over, and iperf3's other numbers, beside it."""
     protocol = "UDP" if udp else "TCP"
     ends: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in intervals:
@@ -139,10 +139,12 @@ def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple
             continue
         way = "download" if row.get("direction") == "server_to_client" else "upload"
         ends[row["host"] or "client", way, row["end"]].append(row)
+    single = udp and len({host for host, _, _ in ends}) == 1
     for (host, way, end), rows in sorted(ends.items()):
         receiver, short = {"upload": "server", "download": "client"}[way], way.removesuffix("load")
         alone = (host, way, receiver) not in ends
-        rate = f"{protocol} {way}::{host}" if end == receiver or alone else f"{protocol} sent {short}::{host}"
+        arrived = f"{protocol} {way}" if single else f"{protocol} {way}::{host}"
+        rate = arrived if end == receiver or alone else f"{protocol} sent {short}::{host}"
         yield rate, Series("Mbits/s", [_point(row, 8e-6 * row["bytes"] / row["seconds"], step_s) for row in rows])
         if any(row["retransmissions"] is not None for row in rows):
             points = [_point(row, row["retransmissions"], step_s) for row in rows if row["retransmissions"] is not None]
