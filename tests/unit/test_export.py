@@ -32,6 +32,7 @@ from twinbed.store import Store
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.iperf3.params import Iperf3Params
 
+MANUAL = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
 GOLDEN = Path(__file__).parents[1] / "golden" / "iperf3"
 CALLS = (("read", "read", 6), ("read", "write", 4), ("write", "read", 4))
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
@@ -86,6 +87,14 @@ def test_every_table_comes_back_equal(results: Path, tmp_path: Path) -> None:
     assert metrics["value"].null_count == 4, "missing, never 0"
     readme = (out / "tables" / "README.md").read_text()
     assert "| requests_per_second | 1/s | application | ratio |" in readme and f"| runs | {16} |" in readme
+
+
+def test_the_manuals_example_runs(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(["export", str(results), "-o", str(tmp_path / "quickstart-export"), "--tables", "parquet"]) == 0
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", MANUAL, re.S)
+    exec(block, names := dict[str, Any]())
+    assert set(names["metrics"]["testbed"]) == {"physical", "virtio"}
 
 
 def test_nested_columns() -> None:

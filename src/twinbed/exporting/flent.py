@@ -131,7 +131,8 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
 
 
 def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple[str, Series]]:
-    """What arrived, as flent names it (a UDP flood of one client has no number); what was handed over, and iperf3's other numbers, beside it."""
+    """What arrived, as flent names it (a UDP flood of one client has no number); beside it what was handed over, and iperf3's
+    other numbers."""
     protocol = "UDP" if udp else "TCP"
     ends: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in intervals:
