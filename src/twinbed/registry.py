@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed.backgrounds.stress import stress
+from twinbed.backgrounds.traffic import traffic
 from twinbed.extract.derived import FAIRNESS, declared
 from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
 from twinbed.formats.capture import capture
@@ -123,7 +124,7 @@ PLUGINS = Plugins(
     },
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
-    backgrounds={background.name: background for background in (stress,)},
+    backgrounds={background.name: background for background in (stress, traffic)},
     formats={each.name: each for each in FORMATS},
 )
 
@@ -153,7 +154,7 @@ def catalogue() -> Catalogue:
 
 
 def metrics(workload: str, beside: Sequence[str]) -> Mapping[str, str]:
-    """The metrics of runs with these (instruments, a background load), those per unit of work too, and their units."""
+    """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in beside))
     found = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}

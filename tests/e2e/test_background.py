@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from twinbed.cli.run import command as run_command
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.caution import Kind
-from twinbed.model.plugin import MACHINE, Command
+from twinbed.model.plugin import MACHINE, BackgroundPlan, Places
 from twinbed.model.run import Phase, Run
 from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
@@ -69,8 +69,7 @@ def test_a_load_on_guests_makes_their_tasks_wait(site: Callable[..., Site], leav
     run = one_run(study("cpu: 2, where: servers", "qemu") + "instruments: [counters]\n")
     place = site()
     execute(run, PLUGINS, place, Outcome(), lambda _: None)
-    assert run.background is not None
-    (rate,) = Stress().extract(run.background.params, place.artifacts).values
+    (rate,) = Stress().extract(run.backgrounds["stress"].params, place.artifacts).values
     assert (rate.metric, rate.host) == ("background_cpu_rate", "server") and (rate.value or 0) > 0
     counters = PLUGINS.instruments["counters"]
     values = counters.extract(run.instruments["counters"].params, place.artifacts).values
@@ -82,17 +81,19 @@ def test_a_load_on_guests_makes_their_tasks_wait(site: Callable[..., Site], leav
 class Brief(Stress):
     """Ends by itself while the workload still runs."""
 
-    def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
+    def plan(self, params: Any, places: Places) -> BackgroundPlan:
         brief = {"--timeout": "1"}
-        return [
-            dataclasses.replace(
-                command,
-                argv=tuple(
-                    brief.get(before, argument) for before, argument in zip(("", *command.argv), command.argv, strict=False)
-                ),
-            )
-            for command in super().plan(params, hosts)
-        ]
+        return BackgroundPlan(
+            commands=[
+                dataclasses.replace(
+                    command,
+                    argv=tuple(
+                        brief.get(before, argument) for before, argument in zip(("", *command.argv), command.argv, strict=False)
+                    ),
+                )
+                for command in super().plan(params, places).commands
+            ]
+        )
 
 
 def test_a_load_that_ends_early_is_told(site: Callable[..., Site], leaves_nothing: None) -> None:
@@ -105,11 +106,13 @@ def test_a_load_that_ends_early_is_told(site: Callable[..., Site], leaves_nothin
 
 def test_a_load_that_does_not_start_fails_the_run(site: Callable[..., Site], leaves_nothing: None) -> None:
     class Wrong(Stress):
-        def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
-            return [
-                dataclasses.replace(command, argv=(*command.argv, "--no-such-option"))
-                for command in super().plan(params, hosts)
-            ]
+        def plan(self, params: Any, places: Places) -> BackgroundPlan:
+            return BackgroundPlan(
+                commands=[
+                    dataclasses.replace(command, argv=(*command.argv, "--no-such-option"))
+                    for command in super().plan(params, places).commands
+                ]
+            )
 
     with pytest.raises(RunFailed, match="no-such-option") as caught:
         plugins = dataclasses.replace(PLUGINS, backgrounds={"stress": Wrong()})

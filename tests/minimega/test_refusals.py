@@ -68,6 +68,11 @@ def test_links_that_qos_cannot_make(server: StandIn, site: Callable[..., Site], 
     assert server.heard == [], "refused before anything is made"
 
 
+def test_hosts_beside_the_workloads_are_refused(server: StandIn, site: Callable[..., Site]) -> None:
+    assert "use bystanders: 0" in fails(server, site, Topology(bystanders=1))
+    assert server.heard == []
+
+
 def test_a_kernel_without_netem_says_so_itself(server: StandIn, site: Callable[..., Site]) -> None:
     assert "Specified qdisc kind is unknown" in fails(server, site, Topology(link=Link(delay=0.01)))
 

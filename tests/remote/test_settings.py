@@ -94,6 +94,11 @@ def test_a_network_that_would_have_to_be_made_is_refused(asked: dict[str, Any]) 
         _addresses(TWO, Topology(**asked))
 
 
+def test_hosts_beside_the_workloads_are_refused() -> None:
+    with pytest.raises(HostError, match="bystanders: 2: hosts over SSH are those of the workload"):
+        _addresses(TWO, Topology(bystanders=2))
+
+
 def test_hosts_are_where_they_are() -> None:
     with pytest.raises(HostError, match=r"client_machines: 2: hosts over SSH are on the machines that they are on"):
         _addresses(TWO, Topology(pairs=2, trunk="plain", client_machines=2))

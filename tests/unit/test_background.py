@@ -11,14 +11,15 @@ import pytest
 from twinbed import design
 from twinbed.backgrounds.stress import StressParams, stress
 from twinbed.lab import preflight
-from twinbed.model.plugin import MACHINE, MACHINE2, Ready
+from twinbed.model.plugin import MACHINE, MACHINE2, BackgroundPlan, Places, Ready
 from twinbed.model.run import Run
 from twinbed.model.study import Study, StudyError, load
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.testbeds.container import ContainerSettings, container
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "stress"
-HOSTS = {"machine": [MACHINE], "clients": ["client1", "client2"], "servers": ["server"]}
+PAIRS = [("client1", "server1", "10.77.0.2"), ("client2", "server2", "10.77.1.2")]
+PLACES = Places([MACHINE], PAIRS, [("otherclient1", "otherserver1", "10.77.2.2")])
 PLAIN = """
 study: loads
 testbeds: {a: {driver: container}}
@@ -42,29 +43,33 @@ def problems(more: str) -> list[str]:
 
 def test_a_run_without_one_is_what_it_was() -> None:
     run = runs()[0]
-    assert run.background is None
+    assert run.backgrounds == {}
     assert "background" not in run.settings()
 
 
 def test_a_run_with_one_is_another() -> None:
     (run, *_) = runs("background: {kind: stress, cpu: 2, where: hosts}\n")
-    assert run.background is not None
     assert run.settings()["background"] == {
-        "kind": "stress",
-        "cpu": 2,
-        "io": 0,
-        "memory": 0,
-        "memory_size": 64 * 2**20,
-        "where": "hosts",
+        "stress": {"kind": "stress", "cpu": 2, "io": 0, "memory": 0, "memory_size": 64 * 2**20, "where": "hosts"}
     }
     assert run.id != runs()[0].id
-    assert run.beside() == (run.background,)
+    assert run.beside() == (run.backgrounds["stress"],)
+
+
+def test_several_kinds_are_a_mapping() -> None:
+    """Alone in it, a kind means what it does where ``kind`` names it."""
+    study = read("background: {stress: {where: hosts}, traffic: }\nfactors: {background.stress.cpu: [0, 2], http: [0, 1]}\n")
+    found = [(cell.backgrounds["stress"].params.cpu, cell.backgrounds["traffic"].params.http) for cell in study.cells]
+    assert found == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert list(study.cells[0].backgrounds) == ["stress", "traffic"]
+    assert runs("background: {stress: {cpu: 2}}\n")[0].id == runs("background: {kind: stress, cpu: 2}\n")[0].id
 
 
 def test_its_settings_are_factors() -> None:
     study = read("background: {kind: stress}\nfactors: {background.cpu: [0, 2, 4], where: [machine, servers]}\n")
     assert study.factors == {"testbed": ("a",), "background.cpu": (0, 2, 4), "where": ("machine", "servers")}
-    found = [(cell.background.params.cpu, cell.background.params.where) for cell in study.cells if cell.background]
+    params = [cell.backgrounds["stress"].params for cell in study.cells]
+    found = [(each.cpu, each.where) for each in params]
     assert found == [(cpu, where) for cpu in (0, 2, 4) for where in ("machine", "servers")]
     assert len({run.cell for run in design.runs(study)}) == 6
 
@@ -77,6 +82,17 @@ def test_its_settings_are_factors() -> None:
         ("background: {kind: stress, cpus: 2}\n", "background.cpus"),
         ("background: {kind: stress, cpu: -1}\n", "background.cpu"),
         ("background: [stress]\n", "background: is not a mapping"),
+        (
+            "background: {strss: {cpu: 2}}\n",
+            "background.strss: is not a background load; allowed: stress, traffic; did you mean",
+        ),
+        ("background: {stress: 2}\n", "background.stress: is not a mapping"),
+        ("background: {stress: {cpus: 2}}\n", "background.stress.cpus: is not a setting of stress"),
+        ("background: {stress: {cpu: 2}, where: hosts}\n", "background.where: is not a background load"),
+        (
+            "background: {stress: {cpu: 1}, traffic: }\nfactors: {background.stress.cpu: [1, 2]}\n",
+            "background.stress.cpu: is also the factor",
+        ),
         ("background: {kind: stress, cpu: 1}\nfactors: {background.cpu: [1, 2]}\n", "is also the factor 'background.cpu'"),
         ("factors: {background.cpu: [1, 2]}\n", "is not a setting of this study"),
         ("background: {kind: stress}\nfactors: {where: [machine, moon]}\n", "factors.where"),
@@ -90,13 +106,13 @@ def test_what_is_wrong_is_told(more: str, said: str) -> None:
     ("where", "hosts"),
     [
         ("machine", [MACHINE]),
-        ("hosts", ["client1", "client2", "server"]),
+        ("hosts", ["client1", "client2", "server1", "server2"]),
         ("clients", ["client1", "client2"]),
-        ("servers", ["server"]),
+        ("servers", ["server1", "server2"]),
     ],
 )
 def test_it_is_put_where_it_was_asked(where: str, hosts: list[str]) -> None:
-    commands = stress.plan(StressParams(cpu=2, io=1, memory=3, where=where), HOSTS)
+    commands = stress.plan(StressParams(cpu=2, io=1, memory=3, where=where), PLACES).commands
     assert [command.host for command in commands] == hosts
     for command in commands:
         assert command.argv[0] == "stress-ng"
@@ -107,13 +123,13 @@ def test_it_is_put_where_it_was_asked(where: str, hosts: list[str]) -> None:
 
 
 def test_a_testbed_on_two_machines_loads_both() -> None:
-    commands = stress.plan(StressParams(cpu=1), {**HOSTS, "machine": [MACHINE, MACHINE2]})
+    commands = stress.plan(StressParams(cpu=1), Places([MACHINE, MACHINE2], PAIRS)).commands
     assert [command.host for command in commands] == [MACHINE, MACHINE2]
 
 
 def test_level_0_of_everything_runs_and_needs_nothing(tmp_path: Path) -> None:
     nothing = StressParams()
-    assert stress.plan(nothing, HOSTS) == []
+    assert stress.plan(nothing, PLACES) == BackgroundPlan()
     assert (nothing.programs(), nothing.machine_programs()) == ((), {})
     assert stress.extract(nothing, tmp_path).values == []
 

@@ -187,7 +187,7 @@ def test_what_a_background_load_did_is_read_as_an_instrument_is(tmp_path: Path) 
     run = write_run(tmp_path, "one", {}, 0, ANSWER)
     file = tmp_path / "runs" / run / "run.json"
     record = json.loads(file.read_text())
-    record["settings"]["background"] = {"kind": "wires"}
+    record["settings"]["background"] = {"wires": {"kind": "wires"}}
     file.write_text(json.dumps(record))
     rows = extract(tmp_path, {"planted": planted}, {"wires": Wires()}).table("metrics").to_pylist()
     assert ("segments", "client_to_server", 500) in {(row["metric"], row["direction"], row["value"]) for row in rows}

@@ -90,7 +90,7 @@ def test_https_listens_on_443_with_a_key_made_on_the_server():
 def test_wrk_keeps_connections_unless_told_to_close_them():
     closing = http.plan(HttpParams(tool="wrk", threads=4, duration="90s"), ONE).clients[0]
     assert closing.argv == (
-        *("wrk", "-t", "4", "-c", "4", "-d", "90s", "-T", "30s", "--latency", "-H", "Connection: close"),
+        *("wrk", "-t", "4", "-c", "4", "-d", "90s", "-T", "8s", "--latency", "-H", "Connection: close"),
         "http://10.0.0.2:80/payload",
     )
     assert closing.stdout == "wrk.txt"

@@ -50,8 +50,13 @@ TOPOLOGIES = [
     Topology(pairs=80, trunk="vxlan"),
     Topology(pairs=80, trunk="vxlan", client_machines=80),
     Topology(pairs=7, trunk="plain", client_machines=3),
+    Topology(pairs=3, trunk="plain", client_machines=2, bystanders=3),
     Topology(kind="star", pairs=80, uplink="1gbit"),
     *(Topology(pairs=pairs, routers=routers) for pairs in (1, 80) for routers in (1, 2, 16)),
+    Topology(bystanders=1),
+    Topology(kind="star", pairs=80, bystanders=80),
+    Topology(trunk="plain", pairs=2, bystanders=3),
+    Topology(pairs=80, bystanders=80, routers=2),
 ]
 
 
@@ -59,7 +64,7 @@ TOPOLOGIES = [
 def test_names_and_addresses_are_distinct_and_fit(topology: Topology) -> None:
     plan = layout(topology)
     nics = [nic for each in plan.nics.values() for nic in each]
-    assert len(nics) == 2 * topology.pairs + 2 * topology.routers
+    assert len(nics) == 2 * (topology.pairs + topology.bystanders + topology.routers)
     names = [*(nic.port for nic in nics), *(switch.name for switch in plan.switches)]
     assert len({*names, *DEVICES}) == len(nics) + len({switch.name for switch in plan.switches}) + 2
     assert all(len(name.encode()) < IFNAMSIZ for name in names)
@@ -83,7 +88,7 @@ def test_every_client_finds_its_server_and_back(topology: Topology) -> None:
         assert any(gateway in ipaddress.ip_interface(nic.address).network for nic in plan.nics[host]), "on a link of its own"
         return gateway
 
-    for pair in topology.names():
+    for pair in (*topology.names(), *topology.bystander_names()):
         for here, there in (pair, pair[::-1]):
             path, to = [here], ipaddress.IPv4Address(plan.addresses[there])
             while path[-1] != there:
@@ -99,6 +104,14 @@ def test_a_star_has_a_switch_at_either_end_of_its_uplink() -> None:
     assert bridge.pair("uplink0", "uplink1", 1500) == (
         "link add uplink0 mtu 1500 type veth peer name uplink1 mtu 1500\nlink set uplink0 up\nlink set uplink1 up\n"
     )
+
+
+def test_bystanders_leave_the_workloads_hosts_as_they_are() -> None:
+    alone, beside = layout(Topology(kind="star", pairs=2)), layout(Topology(kind="star", pairs=2, bystanders=2))
+    assert {host: nics for host, nics in beside.nics.items() if host not in beside.bystanders} == alone.nics
+    assert beside.bystanders == {"otherclient1", "otherclient2", "otherserver1", "otherserver2"}
+    assert [beside.nics[f"other{role}2"][0].switch for role in ("client", "server")] == ["switch0", "switch1"]
+    assert alone.bystanders == frozenset()
 
 
 def test_two_machines_have_a_switch_each() -> None:

@@ -144,6 +144,20 @@ def test_what_a_shared_uplink_drops_is_shared_out() -> None:
     assert (one.unexplained, two.unexplained) == (0, 0)
 
 
+def test_of_what_an_uplink_drops_that_bystanders_share_pairs_have_no_more_than_they_lost() -> None:
+    """Of 100 sent 30 are lost, 10 of them at the receiver's shaper; the uplink dropped 500 of everybody's."""
+    client = place("client", snmp=snmp(Udp_OutDatagrams=100), dev=dev("eth0"))
+    server = place("server", snmp=snmp(Udp_InDatagrams=70, Ip_InDelivers=70), dev=dev("eth0"))
+    devices = (*(dev(f"p.{host}") for host in ("client", "server", "otherclient1", "otherserver1")), dev("uplink0"))
+    machine = place(
+        "machine",
+        dev={key: n for each in devices for key, n in each.items()},
+        tc={"tc:uplink0.root.dropped": 500.0, "tc:p.server.root.dropped": 10.0},
+    )
+    found = ledger(client, server, machine)
+    assert (found.stages["uplink"], found.stages["shaper"], found.unexplained) == (20, 10, 0)
+
+
 def test_nothing_sent_makes_no_ledger() -> None:
     quiet = [place(name, snmp=snmp(), dev=dev("eth0")) for name in ("client", "server")]
     machine = place("machine", dev=dev("p.server"))

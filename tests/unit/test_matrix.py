@@ -120,7 +120,7 @@ def test_a_background_load_that_does_not_start_says_how_to_get_it(monkeypatch: p
             raise HostError("stress-ng: no such program")
 
     monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
-    bed = Bed(dict.fromkeys(("machine", "client", "server"), Missing()), {}, [], [], {})
+    bed = Bed(dict.fromkeys(("machine", "client", "server"), Missing()), {"server": "10.77.0.2"}, [], [], {})
     for host in bed.hosts.values():
         vars(host).update(artifacts=str(tmp_path), bin="/usr/bin")
     site = Site("check", Path("p"), IMAGE, tmp_path, (0,))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from twinbed.instruments.packets import PacketsParams, packets
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import MACHINE, Extracted, Ready, Target
-from twinbed.model.tcpdump import ended, has_drained
+from twinbed.model.tcpdump import QUIET_ANSWERS, ended, has_drained
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "packets"
 C2S, S2C = "client_to_server", "server_to_client"
@@ -31,7 +31,8 @@ def test_every_link_is_captured_at_the_machines_side():
     assert first.argv == (
         *("tcpdump", "-i", "lab-c", "-w", "{artifacts}/client.pcap", "-s", "96", "-B", "65536", "-n", "-Z", "root"),
         "--time-stamp-precision=nano",
-        "not udp port 2112 and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == 2112 or icmp[30:2] == 2112))",
+        "not udp port 2112 and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == 2112 or icmp[30:2] == 2112))"
+        " and not portrange 2120-2122",
     )
     assert (first.host, first.ready, first.stop) == (MACHINE, Ready(says=b"listening on"), 2)
     assert first.drained is has_drained
@@ -69,6 +70,15 @@ def test_a_capture_is_drained_when_it_has_what_it_had_received_when_first_asked(
     assert has_drained(listening + said(90, 100, 0) + said(100, 100, 0))
     assert has_drained(listening + said(90, 100, 0) + said(102, 103, 0)), "a link is never wholly silent"
     assert has_drained(said(90, 100, 10)), "dropped packets will not come"
+
+
+def test_a_capture_is_drained_when_nothing_more_comes_for_longer_than_a_block_is_held():
+    """What came before the filter was set counts as received, and never comes."""
+    same = said(594, 595, 0)
+    assert not has_drained(QUIET_ANSWERS * same)
+    assert has_drained((QUIET_ANSWERS + 1) * same)
+    assert not has_drained(QUIET_ANSWERS * said(590, 595, 0) + same)
+    assert not has_drained(said(590, 595, 0) + QUIET_ANSWERS * same)
     assert not has_drained(said(90, 100, 0) + said(100, 100, 0)[:20]), "half a line is no answer"
 
 

@@ -80,6 +80,17 @@ def test_a_background_load_takes_memory_at_each_of_its_places(where: str, places
     assert more == places * (3 * 2**30 + 7 * PROGRAM_BYTES)
 
 
+def test_bystanders_are_hosts_with_the_programs_of_their_load_alone() -> None:
+    """Two MiB for each of six, iperf3 on each; no capture, no counters, no nginx."""
+    with_them = "topology: {bystanders: 3}\nbackground: {kind: traffic, tcp: 1, on: bystanders}"
+    found = [
+        demand(next(iter(runs("driver: container", more, pairs="[4]", instruments="packets, counters")))).at(4)
+        for more in (with_them, "")
+    ]
+    assert found[0].host_bytes - found[1].host_bytes == 6 * (2 * MIB + PROGRAM_BYTES)
+    assert found[0].machine_bytes == found[1].machine_bytes
+
+
 def test_what_guests_run_is_within_their_memory() -> None:
     load_of = "background: {kind: stress, memory: 3, memory_size: 1GiB, where: hosts}"
     (with_it, *_), (without, *_) = runs("driver: qemu", load_of), runs("driver: qemu")

@@ -98,6 +98,17 @@ def test_clients_are_spread_from_one_machine_to_one_each(profile: str | None) ->
     assert {1, *(cell.topology.pairs for cell in study.cells)} <= machines
 
 
+def test_the_quick_comparison_of_loads_has_each_alone_and_none() -> None:
+    study = load((REPOSITORY / "studies/background.yaml").read_text(), "background.yaml", registry.catalogue(), profile="quick")
+    assert design.expense(design.runs(study)).seconds <= 2 * 60
+    loads = []
+    for cell in study.cells:
+        stress, traffic = (cell.backgrounds[kind].params for kind in ("stress", "traffic"))
+        loads.append((stress.cpu, traffic.http, traffic.tcp, traffic.udp))
+        assert (cell.testbed.kind, cell.topology.pairs, cell.topology.bystanders) == ("container", 4, 2)
+    assert sorted(loads) == [(0, 0, 0, 0), (0, 0, 0, 50_000_000), (0, 0, 1, 0), (0, 2, 0, 0), (2, 0, 0, 0)]
+
+
 def test_the_printed_fairness_stands_beside_every_cell() -> None:
     study = load((REPOSITORY / "studies/tcp-fairness.yaml").read_text(), "tcp-fairness.yaml", registry.catalogue())
     (table,) = (table for table in study.tables if table.published)

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.model.metric import Layer, Metric, Value
-from twinbed.model.plugin import Command, Extracted, Ready
+from twinbed.model.plugin import BackgroundPlan, Command, Extracted, Places, Ready
 from twinbed.model.room import PROGRAM_BYTES, ProgramNeed
 from twinbed.model.units import Size
 
@@ -92,26 +92,34 @@ class Stress:
         {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
     )
 
-    def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
+    def plan(self, params: Any, places: Places) -> BackgroundPlan:
         workers = params.workers()
         if not workers:
-            return []
+            return BackgroundPlan()
         argv = [PROGRAM, "--timeout", "0", "--metrics", "--temp-path", "{artifacts}"]
         for stressor, number in workers.items():
             argv += [f"--{stressor}", str(number)]
         if params.memory:
             # stress-ng divides what it is given among the workers.
             argv += ["--vm-bytes", str(params.memory * params.memory_size)]
-        roles = ("clients", "servers") if params.where == "hosts" else (params.where,)
-        names = dict.fromkeys(name for role in roles for name in hosts[role])
         ready = Ready(says=b"dispatching hogs")
-        return [Command(name, tuple(argv), ready=ready, limit_s=READY_LIMIT_S, stop_limit_s=STOP_LIMIT_S) for name in names]
+        return BackgroundPlan(
+            commands=[
+                Command(name, tuple(argv), ready=ready, limit_s=READY_LIMIT_S, stop_limit_s=STOP_LIMIT_S)
+                for name in _names(params.where, places)
+            ]
+        )
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
         if not files and params.workers():
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
         return Extracted([value for file in files for value in _values(params, file)])
+
+
+def _names(where: str, places: Places) -> Sequence[str]:
+    clients, servers = ([pair[end] for pair in places.pairs] for end in (0, 1))
+    return list({"machine": places.machines, "hosts": [*clients, *servers], "clients": clients, "servers": servers}[where])
 
 
 def _values(params: StressParams, file: Path) -> Iterator[Value]:

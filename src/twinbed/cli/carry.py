@@ -91,9 +91,9 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
         *preflight.backgrounds(
             [
-                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, run.background.params)
+                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, choice.params)
                 for run in to_do
-                if run.background is not None
+                for choice in run.backgrounds.values()
             ]
         ),
         preflight.room(results, expense(to_do).bytes),

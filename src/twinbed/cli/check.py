@@ -75,9 +75,9 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
         beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
         beside = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.beside())
         loads = [
-            (registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params, cell.background.params)
+            (registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params, choice.params)
             for cell in study.cells
-            if cell.background is not None
+            for choice in cell.backgrounds.values()
         ]
         checks = [
             *preflight.machine(),

@@ -151,7 +151,7 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     click.echo(f"order       {study.order.value}, seed {study.seed}")
     instruments = dict.fromkeys(name for cell in study.cells for name in cell.instruments)
     click.echo(f"instruments {', '.join(instruments) or 'none'}")
-    backgrounds = dict.fromkeys(cell.background.kind for cell in study.cells if cell.background is not None)
+    backgrounds = dict.fromkeys(name for cell in study.cells for name in cell.backgrounds)
     if backgrounds:
         click.echo(f"background  {', '.join(backgrounds)}")
 

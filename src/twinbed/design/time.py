@@ -50,8 +50,7 @@ def run_expense(run: Run) -> Expense:
     """What one run takes."""
     workload_s = _seconds(run.workload.params, _duration(run.workload.params))
     seconds = _seconds(run.testbed.params, TESTBED_SECONDS) + workload_s
-    seconds += sum(_seconds(choice.params, 0.0) for choice in run.instruments.values())
-    seconds += 0.0 if run.background is None else _seconds(run.background.params, 0.0)
+    seconds += sum(_seconds(choice.params, 0.0) for choice in run.beside())
     rate = run.topology.link.rate or UNSHAPED_RATE
     clients, links = run.topology.pairs, 2 * run.topology.pairs
     per_second = clients * _bytes_per_second(run.workload.params, rate, 0.0)

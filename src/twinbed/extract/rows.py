@@ -77,9 +77,9 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
     of_clients = [value for value, _ in rows.values]
     pairs = record.settings["topology"].get("pairs", 1)
     rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
-    background = record.settings.get("background")
     beside = [("instrument", settings) for settings in record.settings["instruments"].values()]
-    for what, settings in [*beside, *([("background load", background)] if background else [])]:
+    beside += [("background load", settings) for settings in record.settings.get("background", {}).values()]
+    for what, settings in beside:
         plugin = plugins.beside.get(settings["kind"])
         if plugin is None:
             rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))

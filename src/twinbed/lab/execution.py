@@ -21,7 +21,7 @@ from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.plugin import MACHINE, Applied, Bed, Command, Target
+from twinbed.model.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05
@@ -93,8 +93,7 @@ def execute(
             plan = workload.plan(run.workload.params, pairs)
             with clock.phase(Phase.CONFIGURE, _together(plan.prepare)):
                 _hold_to(bed.applied)
-                for host, path, content in plan.files:
-                    bed.hosts[host].write(placed(path, bed.hosts[host]), content)
+                _put(plan.files, bed)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
             if link_checks is not None and checked is None and linkcheck.asks(run.topology.link):
@@ -113,10 +112,12 @@ def execute(
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
             beside: list[Started] = []
-            if load := _load(run, plugins, bed):
-                with clock.phase(Phase.BACKGROUND, _together(load)):
-                    _has_places(bed, load, run)
-                    beside = stage.start(load)
+            load = _load(run, plugins, bed, pairs)
+            if load.commands:
+                with clock.phase(Phase.BACKGROUND, _together(load.commands)):
+                    _has_places(bed, load.commands, run)
+                    _put(load.files, bed)
+                    beside = stage.start(load.commands)
             targets = asked_by(bed, pairs)
             measures = [
                 command
@@ -154,18 +155,18 @@ def _apart(skew_s: float | None) -> list[Caution]:
     return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
 
 
-def _load(run: Run, plugins: Any, bed: Bed) -> Sequence[Command]:
-    """What the run's background load runs, if it has one."""
-    if run.background is None:
-        return ()
-    names = run.topology.names()
-    hosts = {
-        "machine": [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)],
-        "clients": list(dict.fromkeys(client for client, _ in names)),
-        "servers": list(dict.fromkeys(server for _, server in names)),
-    }
-    commands: Sequence[Command] = plugins.backgrounds[run.background.kind].plan(run.background.params, hosts)
-    return commands
+def _load(run: Run, plugins: Any, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
+    """What the run's background loads do, together."""
+    bystanders = [(client, server, bed.addresses[server]) for client, server in run.topology.bystander_names()]
+    machines = [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)]
+    places = Places(machines, pairs, bystanders)
+    plans = [plugins.backgrounds[choice.kind].plan(choice.params, places) for choice in run.backgrounds.values()]
+    return BackgroundPlan([each for plan in plans for each in plan.files], [each for plan in plans for each in plan.commands])
+
+
+def _put(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
+    for host, path, content in files:
+        bed.hosts[host].write(placed(path, bed.hosts[host]), content)
 
 
 def _has_places(bed: Bed, load: Sequence[Command], run: Run) -> None:

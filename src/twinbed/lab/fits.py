@@ -7,14 +7,16 @@ Linux 6.12 with Python 3.11.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from twinbed.design.room import Demand, Shortage, shortages
-from twinbed.links.layout import layout
-from twinbed.model.plugin import MACHINE, Check, Command, Target
+from twinbed.links.layout import Layout, layout
+from twinbed.model.plugin import MACHINE, Check, Places, Target
 from twinbed.model.room import HostNeed, Need, ProgramNeed, Room
 from twinbed.model.run import Run, level_text
+from twinbed.model.topology import Topology
 
 OWN_BYTES = 128 * 2**20
 """The controller, beyond what it has when it only plans, and the lab: 110 to 150 MB."""
@@ -50,23 +52,24 @@ class _Counting:
     def _need(self, run: Run, hosts: Mapping[str, HostNeed | None], pairs: int) -> Need:
         topology = run.topology.model_copy(update={"pairs": pairs})
         plan = layout(topology)
-        roles = {name: role for role, names in _names(topology).items() for name in names}
+        roles = _roles(topology)
         programs: dict[str, list[ProgramNeed]] = {place: [] for place in (*plan.machines, *plan.nics)}
         # An agent each.
         programs[MACHINE] += [ProgramNeed()] * (len(plan.machines) - 1)
         servers, clients = self._workload(run)
         for name, role in roles.items():
             one = {"server": (servers, "server_need"), "client": (clients, "client_need")}.get(role)
-            if one is not None:
+            if one is not None and name not in plan.bystanders:
                 programs[name] += [_program(run.workload.params, one[1])] * one[0]
         for choice in run.instruments.values():
             plugin = self._plugins.instruments[choice.kind]
             for target in _targets(plan, roles, hosts):
                 for command in plugin.plan(choice.params, target):
                     programs[command.host].append(_program(choice.params, "program_need"))
-        if run.background is not None:
-            for command in self._load(run, plan.machines, _names(topology)):
-                programs[command.host].append(_program(run.background.params, "program_need"))
+        places = _places(topology, plan)
+        for choice in run.backgrounds.values():
+            for command in self._plugins.backgrounds[choice.kind].plan(choice.params, places).commands:
+                programs[command.host].append(_program(choice.params, "program_need"))
         return _sum({name: hosts[role] for name, role in roles.items()}, programs)
 
     def _workload(self, run: Run) -> tuple[int, int]:
@@ -76,12 +79,6 @@ class _Counting:
             plan = self._plugins.workloads[run.workload.kind].plan(run.workload.params, _PAIR)
             self._workloads[key] = len(plan.servers), len(plan.clients)
         return self._workloads[key]
-
-    def _load(self, run: Run, machines: Iterable[str], names: Mapping[str, list[str]]) -> Iterable[Command]:
-        assert run.background is not None
-        places = {"machine": list(machines), "clients": names["client"], "servers": names["server"]}
-        planned: Iterable[Command] = self._plugins.backgrounds[run.background.kind].plan(run.background.params, places)
-        return planned
 
 
 def checks(runs: Iterable[Run], plugins: Any, room: Room | None) -> list[Check]:
@@ -113,22 +110,30 @@ def _hosts(params: Any) -> dict[str, HostNeed | None]:
     return {role: kind.host_need() if hasattr(kind, "host_need") else None for role, kind in kinds.items()}
 
 
-def _names(topology: Any) -> dict[str, list[str]]:
-    """Role -> hosts."""
-    pairs = topology.names()
-    return {
-        "client": [client for client, _ in pairs],
-        "server": [server for _, server in pairs],
-        "router": list(topology.router_names()),
-    }
+def _roles(topology: Topology) -> dict[str, str]:
+    """Host -> role, bystanders' as that of the hosts that they are made like."""
+    pairs = (*topology.names(), *topology.bystander_names())
+    ends = {name: role for pair in pairs for name, role in zip(pair, ("client", "server"), strict=True)}
+    return {**ends, **dict.fromkeys(topology.router_names(), "router")}
+
+
+def _places(topology: Topology, plan: Layout) -> Places:
+    """As a lab gives them to background loads."""
+    pairs, bystanders = (
+        [(client, server, plan.addresses[server]) for client, server in names]
+        for names in (topology.names(), topology.bystander_names())
+    )
+    return Places(list(plan.machines), pairs, bystanders)
 
 
 def _targets(plan: Any, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
     """As a testbed in a lab gives them to instruments."""
     for machine in plan.machines:
-        ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers]
+        ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
         yield Target(machine, {nic.port: nic.host for nic in ends if nic.machine == machine}, captures=True)
     for host, nics in plan.nics.items():
+        if host in plan.bystanders:
+            continue
         need = hosts[roles[host]]
         yield Target(
             host,
@@ -178,13 +183,8 @@ def _cells(names: Sequence[str]) -> str:
 
 
 def _said(run: Run, shortage: Shortage, need: Need, room: Room) -> str:
-    names = _names(run.topology)
     of_role = _hosts(run.testbed.params)
-    counts: dict[str, int] = {}
-    for role, those in names.items():
-        each = of_role[role]
-        if those and each is not None:
-            counts[each.made_of] = counts.get(each.made_of, 0) + len(those)
+    counts = Counter(each.made_of for role in _roles(run.topology).values() if (each := of_role[role]) is not None)
     hosts = " and ".join(f"{count} hosts, each {made_of}" for made_of, count in counts.items())
     if shortage.what == "memory":
         return (

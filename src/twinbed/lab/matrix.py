@@ -27,7 +27,7 @@ from twinbed.lab.execution import asked_by
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import MACHINE, Able, Bed, Check
+from twinbed.model.plugin import MACHINE, Able, Bed, Check, Places
 from twinbed.model.topology import Topology
 
 GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload", "background")
@@ -225,14 +225,15 @@ def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
 
 def _background(background: Any, bed: Bed, site: Site) -> Iterator[Check]:
     """Begun and ended; that it did what it was told, it says itself."""
-    hosts = {"machine": [MACHINE], "clients": ["client"], "servers": ["server"]}
+    places = Places([MACHINE], _pairs(bed))
     for said, params in background.trials.items():
         what = f"{background.name}, {said}"
         stage = Stage(bed, site)
-        commands = background.plan(params, hosts)
+        plan = background.plan(params, places)
         try:
+            _put(plan.files, bed)
             with _ended(stage):
-                started = stage.start(commands)
+                started = stage.start(plan.commands)
                 still_there(started)
                 stage.stop(started)
             background.extract(params, site.artifacts)
@@ -241,8 +242,13 @@ def _background(background: Any, bed: Bed, site: Site) -> Iterator[Check]:
             mend = packages if params.machine_programs() else "twinbed image build makes the image with today's packages"
             yield Check(what, False, _one_line(error), mend, required=False, group="background")
         else:
-            found = f"ran for a moment on {', '.join(command.host for command in commands)}"
+            found = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"
             yield Check(what, True, found, required=False, group="background")
+
+
+def _put(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
+    for host, path, content in files:
+        bed.hosts[host].write(placed(path, bed.hosts[host]), content)
 
 
 def _pairs(bed: Bed) -> list[tuple[str, str, str]]:
@@ -262,8 +268,7 @@ def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 def _run(plan: Any, bed: Bed, site: Site) -> None:
     stage = Stage(bed, site)
-    for host, path, content in plan.files:
-        bed.hosts[host].write(placed(path, bed.hosts[host]), content)
+    _put(plan.files, bed)
     for command in plan.prepare:
         to_its_end(command, bed, site)
     with _ended(stage):

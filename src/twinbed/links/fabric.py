@@ -155,8 +155,15 @@ class Fabric:
         return result
 
     def targets(self) -> list[Target]:
-        """Each machine, with the ports of clients and servers."""
-        return [Target(name, {nic.port: nic.host for nic in self._ends(name)}, captures=True) for name in self.machines]
+        """Each machine, with the ports of the workload's clients and servers."""
+        return [
+            Target(
+                name,
+                {nic.port: nic.host for nic in self._ends(name) if nic.host not in self.layout.bystanders},
+                captures=True,
+            )
+            for name in self.machines
+        ]
 
     def cautions(self) -> list[Caution]:
         if len(self.machines) > 1:

@@ -18,7 +18,7 @@ from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.hostsettings import HostSettings, share_cpus
 from twinbed.model.plugin import MACHINE, Applied, Bed, Target
-from twinbed.model.topology import Link, Topology
+from twinbed.model.topology import BYSTANDER, Link, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,11 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             addresses=plan.addresses,
             targets=[
                 *fabric.targets(),
-                *(Target(name, _devices(every[name], nics), maker_of[name].own_kernel) for name, nics in plan.nics.items()),
+                *(
+                    Target(name, _devices(every[name], nics), maker_of[name].own_kernel)
+                    for name, nics in plan.nics.items()
+                    if name not in plan.bystanders
+                ),
             ],
             applied=fabric.applied() + [item for _, found, _ in answers for item in found],
             passport={
@@ -141,7 +145,7 @@ def _devices(made: Made, nics: Sequence[Nic]) -> dict[str, str]:
 
 
 def _role(host: str) -> str:
-    return host.rstrip("0123456789")
+    return host.rstrip("0123456789").removeprefix(BYSTANDER)
 
 
 def _without_emulation(link: Link) -> Link:

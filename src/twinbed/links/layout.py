@@ -2,7 +2,7 @@
 
 Addresses are private to the lab.  Without routers pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server),
 /24.  With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
-has 10.78.(r - 1).2 towards the clients and 10.78.r.1 towards the servers.
+has 10.78.(r - 1).2 towards the clients and 10.78.r.1 towards the servers.  Bystanders are numbered after the pairs.
 
 With a trunk the servers are on one machine, the clients in turn on one or several others: ``machine``, then, as the servers'
 is ``machine2``, ``machine3`` and on.  Trunk t joins the t-th machine of clients to the servers', from 0.
@@ -10,7 +10,7 @@ is ``machine2``, ``machine3`` and on.  Trunk t joins the t-th machine of clients
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.model.plugin import MACHINE, MACHINE2
@@ -55,6 +55,8 @@ class Layout:
     routes: Mapping[str, tuple[tuple[str, str], ...]]
     """Host -> (network, next hop)."""
     routers: tuple[str, ...]
+    bystanders: frozenset[str]
+    """Hosts that take no part in the workload."""
     trunks: tuple[tuple[str, str], ...] = ()
     """(Machine of clients, machine of servers) of each trunk, by its number."""
     uplink: tuple[str, str] | None = None
@@ -94,12 +96,14 @@ def _switched(topology: Topology) -> Layout:
     if topology.kind == "star":
         servers = Switch("switch1", MACHINE)
     nics: dict[str, tuple[Nic, ...]] = {}
-    for pair, (client, server) in enumerate(topology.names()):
+    for pair, (client, server) in enumerate(_every_pair(topology)):
         nics[client] = (_nic(client, clients[pair % len(clients)], f"10.77.{pair}.1"),)
         nics[server] = (_nic(server, servers, f"10.77.{pair}.2"),)
     trunks = tuple((switch.machine, servers.machine) for switch in clients) if topology.trunk != "none" else ()
     uplink = UPLINK if topology.kind == "star" else None
-    return Layout(tuple(dict.fromkeys((clients[0], servers, *clients[1:]))), nics, {}, (), trunks, uplink)
+    return Layout(
+        tuple(dict.fromkeys((clients[0], servers, *clients[1:]))), nics, {}, (), _bystanders(topology), trunks, uplink
+    )
 
 
 def _routed(topology: Topology) -> Layout:
@@ -108,7 +112,7 @@ def _routed(topology: Topology) -> Layout:
     nics: dict[str, tuple[Nic, ...]] = {}
     routes: dict[str, tuple[tuple[str, str], ...]] = {}
     near, far = "10.78.0.0/24", f"10.78.{last}.0/24"
-    for pair, (client, server) in enumerate(topology.names()):
+    for pair, (client, server) in enumerate(_every_pair(topology)):
         nics[client] = (_nic(client, switches[0], f"10.78.0.{_FIRST_OF_A_ROUTED_NETWORK + pair}"),)
         nics[server] = (_nic(server, switches[-1], f"10.78.{last}.{_FIRST_OF_A_ROUTED_NETWORK + pair}"),)
         routes[client] = ((far, "10.78.0.2"),)
@@ -121,4 +125,12 @@ def _routed(topology: Topology) -> Layout:
         towards_servers = ((far, f"10.78.{number}.2"),) if number < last else ()
         towards_clients = ((near, f"10.78.{number - 1}.1"),) if number > 1 else ()
         routes[router] = towards_clients + towards_servers
-    return Layout(switches, nics, routes, tuple(topology.router_names()))
+    return Layout(switches, nics, routes, tuple(topology.router_names()), _bystanders(topology))
+
+
+def _every_pair(topology: Topology) -> Sequence[tuple[str, str]]:
+    return (*topology.names(), *topology.bystander_names())
+
+
+def _bystanders(topology: Topology) -> frozenset[str]:
+    return frozenset(name for pair in topology.bystander_names() for name in pair)

@@ -29,11 +29,11 @@ class Cell:
     topology: Topology
     workload: Choice
     instruments: Mapping[str, Choice]
-    background: Choice | None
+    backgrounds: Mapping[str, Choice]
 
     def beside(self) -> tuple[Choice, ...]:
-        """All that runs beside the workload: instruments, and a background load."""
-        return (*self.instruments.values(), *(() if self.background is None else (self.background,)))
+        """All that runs beside the workload: instruments and background loads."""
+        return (*self.instruments.values(), *self.backgrounds.values())
 
     def run(self, *, replicate: int, block: int, position: int) -> Run:
         return Run(
@@ -46,7 +46,7 @@ class Cell:
             topology=self.topology,
             workload=self.workload,
             instruments=self.instruments,
-            background=self.background,
+            backgrounds=self.backgrounds,
         )
 
 
@@ -58,7 +58,8 @@ class Sections:
     workload: Section | None
     topology: Section
     instruments: Mapping[str, Section]
-    background: Section | None
+    backgrounds: Mapping[str, Section]
+    """By their paths: ``background``, or of several ``background.KIND``."""
 
 
 def cells(
@@ -101,20 +102,29 @@ class _Resolver:
         name = str(chosen[TESTBED].value)
         testbed = self._choice(self.sections.testbeds.get(name), "testbed", chosen, f" (testbed {name})")
         workload = self._choice(self.sections.workload, "workload", chosen)
-        background = self._choice(self.sections.background, "background", chosen)
+        loads = {path: self._choice(section, path, chosen) for path, section in self.sections.backgrounds.items()}
         topology = self._params(self.sections.topology, "topology", chosen)
         used = self._instruments(chosen)
         instruments = {kind: self._choice(section, f"instruments.{kind}", chosen) for kind, section in used.items()}
         self._unused_instruments(used, chosen)
         if testbed is None or workload is None or not isinstance(topology, Topology):
             return None
-        if background is None and self.sections.background is not None:
-            return None
         complete = {kind: choice for kind, choice in instruments.items() if choice is not None}
-        if len(complete) < len(instruments):
+        backgrounds = {choice.kind: choice for choice in loads.values() if choice is not None}
+        if len(complete) < len(instruments) or len(backgrounds) < len(loads):
             return None
+        for path, choice in loads.items():
+            self._fits(self.sections.backgrounds[path], choice, topology)
         levels = {factor: level.value for factor, level in chosen.items()}
-        return Cell(levels, name, testbed, topology, workload, complete, background)
+        return Cell(levels, name, testbed, topology, workload, complete, backgrounds)
+
+    def _fits(self, section: Section, choice: Choice | None, topology: Topology) -> None:
+        """What a background load cannot have on this topology."""
+        unfit = getattr(choice.params, "unfit", None) if choice is not None else None
+        if unfit is not None and (found := unfit(topology)) is not None:
+            setting, message, allowed = found
+            place = section.node.keys.get(setting, section.node.place)
+            self.problems.append(Problem.at(place, f"{section.path}.{setting}", message, allowed))
 
     def _instruments(self, chosen: Mapping[str, Scalar]) -> Mapping[str, Section]:
         if INSTRUMENTS not in chosen:

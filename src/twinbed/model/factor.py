@@ -28,7 +28,8 @@ class Setting:
     """One setting that can be a factor."""
 
     owner: str
-    """``workload``, ``background``, ``topology``, ``testbed`` (of whichever testbed the cell has), or ``instruments.NAME``."""
+    """``workload``, ``background`` (of several ``background.KIND``), ``topology``, ``testbed`` (of whichever testbed the cell
+    has), or ``instruments.NAME``."""
     field: Path
     """Where it is in its owner's params model."""
 
@@ -56,13 +57,13 @@ class Factor:
 
 def settings(
     workload: type[BaseModel] | None,
-    background: type[BaseModel] | None,
+    backgrounds: Mapping[str, type[BaseModel]],
     drivers: Iterable[type[BaseModel]],
     instruments: Mapping[str, type[BaseModel]],
 ) -> dict[str, Setting]:
-    """Every setting that can be a factor, by its dotted path."""
+    """Every setting that can be a factor, by its dotted path. ``backgrounds`` are by their paths in the file."""
     found = [Setting("workload", (name,)) for name in (workload.model_fields if workload else ())]
-    found += [Setting("background", (name,)) for name in (background.model_fields if background else ())]
+    found += [Setting(path, (name,)) for path, params in backgrounds.items() for name in params.model_fields]
     found += [Setting("topology", (name,)) for name in Topology.model_fields if name not in {"kind", "link"}]
     found += [Setting("topology", ("link", name)) for name in Link.model_fields]
     found += [Setting("testbed", (name,)) for driver in drivers for name in driver.model_fields]

@@ -26,6 +26,8 @@ MACHINE2 = "machine2"
 
 PROBE_PORT = 2112
 """The UDP port of an instrument's own packets, which captures leave out: they are no part of the workload."""
+BACKGROUND_PORTS = range(2120, 2123)
+"""Where servers of a background load listen, TCP or UDP; captures leave them out too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,27 @@ class WorkloadPlan:
     servers: Sequence[Command] = ()
     warm_up: Sequence[Command] = ()
     clients: Sequence[Command] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a background load can be put. Pairs are (client host, server host, server address)."""
+
+    machines: Sequence[str]
+    """What carries the testbed."""
+    pairs: Sequence[tuple[str, str, str]]
+    """The workload's own clients and servers."""
+    bystanders: Sequence[tuple[str, str, str]] = ()
+    """Hosts beside them, which take no part in the workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundPlan:
+    """What a background load wants done: files put, then programs started that stay."""
+
+    files: Sequence[tuple[str, str, bytes]] = ()
+    """(host, absolute path, content)"""
+    commands: Sequence[Command] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +252,12 @@ class Instrument(Protocol):
 
 
 class Background(Protocol):
-    """A load that machines carry beside the workload: begun before the instruments, ended after them."""
+    """A load beside the workload: begun before the instruments, ended after them.
+
+    Its params have ``programs()`` (what hosts must have installed) and ``machine_programs()`` (what the machine must have:
+    program -> Debian's package), and may have ``unfit(topology)`` (the setting that this topology cannot fulfil, why, and what
+    is allowed; None where all can be done).
+    """
 
     name: str
     params: type
@@ -238,9 +266,8 @@ class Background(Protocol):
     trials: Mapping[str, Any]
     """What of it can work or not by itself, such as ``where: machine`` -> the least settings that show it."""
 
-    def plan(self, params: Any, hosts: Mapping[str, Sequence[str]]) -> Sequence[Command]:
-        """``hosts``: the names by what they are: ``machine`` (none where the testbed has none), ``clients`` and ``servers``.
-        Every command is one that stays."""
+    def plan(self, params: Any, places: Places) -> BackgroundPlan:
+        """Every command is one that stays until it is told to end."""
         ...
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:

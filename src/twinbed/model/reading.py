@@ -77,10 +77,10 @@ class StudyReader:
         until = read_until(self.root, None if head is None else head.order, self.problems)
         testbeds = self.sections.testbeds()
         workload = self.sections.workload()
-        background = self.sections.background()
+        backgrounds = self.sections.backgrounds()
         topology = self.sections.topology()
         instruments = self.sections.instruments()
-        factors = self.factors(testbeds, workload, background, instruments)
+        factors = self.factors(testbeds, workload, backgrounds, instruments)
         self.check_instruments_factor(factors, instruments)
         excused = self.excused(factors)
         sections = Sections(
@@ -88,7 +88,7 @@ class StudyReader:
             None if workload is None else _excuse(workload, excused),
             topology,
             instruments,
-            None if background is None else _excuse(background, excused),
+            {path: _excuse(section, excused) for path, section in backgrounds.items()},
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
@@ -141,15 +141,15 @@ class StudyReader:
         self,
         testbeds: Mapping[str, Section],
         workload: Section | None,
-        background: Section | None,
+        backgrounds: Mapping[str, Section],
         instruments: dict[str, Section],
     ) -> list[Factor]:
         node = self.root.entries.get("factors")
         drivers = [section.model for section in testbeds.values()]
         models = {name: section.model for name, section in instruments.items()}
         models |= self.instruments_in_levels(node)
-        load = None if background is None else background.model
-        known = settings(None if workload is None else workload.model, load, drivers, models)
+        loads = {path: section.model for path, section in backgrounds.items()}
+        known = settings(None if workload is None else workload.model, loads, drivers, models)
         factors = read_factors(node, known, self.problems)
         if any(factor.name == TESTBED for factor in factors):
             self.check_testbed_factor(factors)
@@ -287,7 +287,7 @@ class StudyReader:
         self, factors: Sequence[Factor], reference: str, workload: Section | None, found: Sequence[Cell]
     ) -> tuple[Pivot, ...]:
         used = dict.fromkeys(name for cell in found for name in cell.instruments)
-        used |= dict.fromkeys(cell.background.kind for cell in found if cell.background is not None)
+        used |= dict.fromkeys(name for cell in found for name in cell.backgrounds)
         metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
         return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
             self.root.entries.get(TABLES)
@@ -308,8 +308,8 @@ def _owners(owner: str, sections: Sections) -> Sequence[Section]:
         return list(sections.testbeds.values())
     if owner == "workload":
         return [] if sections.workload is None else [sections.workload]
-    if owner == "background":
-        return [] if sections.background is None else [sections.background]
+    if owner in sections.backgrounds:
+        return [sections.backgrounds[owner]]
     if owner == "topology":
         return [sections.topology]
     name = owner.partition(".")[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -71,23 +71,24 @@ class Run:
     topology: Any
     workload: Choice
     instruments: Mapping[str, Choice]
-    background: Choice | None = None
+    backgrounds: Mapping[str, Choice] = field(default_factory=dict)
+    """Kind -> background load."""
 
     def settings(self) -> dict[str, Any]:
         """Everything that the run depends on except its replicate, as JSON data. Without a background load it is not named."""
-        background = {} if self.background is None else {"background": self.background.to_json()}
+        loads = {name: choice.to_json() for name, choice in self.backgrounds.items()}
         return {
             "levels": dict(self.levels),
             "testbed": {"name": self.testbed_name, **self.testbed.to_json()},
             "topology": self.topology.model_dump(mode="json"),
             "workload": self.workload.to_json(),
             "instruments": {name: choice.to_json() for name, choice in self.instruments.items()},
-            **background,
+            **({"background": loads} if loads else {}),
         }
 
     def beside(self) -> tuple[Choice, ...]:
-        """All that runs beside the workload: instruments, and a background load."""
-        return (*self.instruments.values(), *(() if self.background is None else (self.background,)))
+        """All that runs beside the workload: instruments and background loads."""
+        return (*self.instruments.values(), *self.backgrounds.values())
 
     @property
     def cell(self) -> str:

@@ -17,6 +17,13 @@ _TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
 _TESTBED_NAME_ALLOWED = "letters, digits, '_' and '-', beginning with a letter or digit, at most 32"
 
 
+def _maps_kinds(node: Entries, known: Mapping[str, type[BaseModel]]) -> bool:
+    """Whether it is meant as a mapping of kinds to their settings, not as the settings of one that ``kind`` names."""
+    if "kind" in node.entries:
+        return False
+    return any(name in known or isinstance(value, Entries) for name, value in node.entries.items())
+
+
 class SectionReader:
     """Reads sections of the study ``root``; what is wrong is appended to ``problems``, and a wrong section left out."""
 
@@ -52,11 +59,27 @@ class SectionReader:
             return None
         return self._choice("workload", node, "kind", self.catalogue.workloads)
 
-    def background(self) -> Section | None:
+    def backgrounds(self) -> dict[str, Section]:
+        """By their paths: of one that names its kind ``background``, of a mapping of kinds ``background.KIND``."""
         node = self.root.entries.get("background")
         if node is None or is_absent(node):
-            return None
-        return self._choice("background", node, "kind", self.catalogue.backgrounds)
+            return {}
+        known = self.catalogue.backgrounds
+        if not isinstance(node, Entries) or not _maps_kinds(node, known):
+            section = self._choice("background", node, "kind", known)
+            return {} if section is None else {section.path: section}
+        found = {}
+        for name, value in node.entries.items():
+            path = f"background.{name}"
+            if name not in known:
+                self.problem(node.keys[name], path, "is not a background load", listed(known), nearest(name, known))
+            elif not is_absent(value) and not isinstance(value, Entries):
+                self.problem(value.place, path, "is not a mapping", "a mapping of its settings, or nothing")
+            else:
+                own = value if isinstance(value, Entries) else Entries({}, {}, node.keys[name])
+                found[path] = Section(path, known[name], own, name)
+                self.problems.extend(found[path].unknown_keys())
+        return found
 
     def topology(self) -> Section:
         node = self.root.entries.get("topology")

@@ -12,6 +12,9 @@ from twinbed.model.units import Duration, Rate, Share, Size
 
 Place = Literal["switch", "hosts", "routers"]
 
+BYSTANDER = "other"
+"""What the names of hosts begin with that take no part in the workload."""
+
 _LEAST_BURST_BYTES = 65536 + 1024
 """A 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
 _LEAST_QUEUE_PACKETS = 1000
@@ -109,6 +112,9 @@ class Topology(BaseModel):
         None, gt=0, description="rate each way of what joins the two switches of a star; null: not shaped"
     )
     routers: int = Field(0, ge=0, le=16, description="routers in a chain between clients and servers")
+    bystanders: int = Field(
+        0, ge=0, le=80, description="further client/server pairs that take no part in the workload, for a background load"
+    )
     link: Link = Field(Link(), description="every host's link to the switch")
 
     @model_validator(mode="after")
@@ -136,10 +142,14 @@ class Topology(BaseModel):
         return Link(rate=self.uplink, shaper=self.link.shaper, mtu=self.link.mtu)
 
     def names(self) -> Sequence[tuple[str, str]]:
-        """(client, server) of each pair; without a number where there is only one."""
+        """(client, server) of each pair of the workload; without a number where there is only one."""
         if self.pairs == 1:
             return (("client", "server"),)
         return tuple((f"client{i}", f"server{i}") for i in range(1, self.pairs + 1))
+
+    def bystander_names(self) -> Sequence[tuple[str, str]]:
+        """(client, server) of each pair of bystanders, always with a number."""
+        return tuple((f"{BYSTANDER}client{i}", f"{BYSTANDER}server{i}") for i in range(1, self.bystanders + 1))
 
     def router_names(self) -> Sequence[str]:
         """From the clients' side to the servers'."""

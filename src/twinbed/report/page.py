@@ -88,12 +88,10 @@ def _header(tables: Tables, result: Result, explains: bool, tabulates: bool, fit
     workload = " and ".join(measured_by(outline)) or next(
         (str(record.settings["workload"]["kind"]) for record in tables.records), ""
     )
-    background = next(
-        (str(record.settings["background"]["kind"]) for record in tables.records if "background" in record.settings), ""
-    )
+    loads = dict.fromkeys(name for record in tables.records for name in record.settings.get("background", {}))
     facts = [
         f"workload {workload}" if workload else "",
-        f"background {background}" if background else "",
+        f"background {', '.join(loads)}" if loads else "",
         runs,
         f"reference {outline.reference}" if outline.reference else "",
     ]

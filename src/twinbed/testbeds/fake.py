@@ -162,7 +162,7 @@ class Fake:
 
     @contextlib.contextmanager
     def up(self, params: FakeSettings, topology: Topology, site: Site) -> Iterator[Bed]:
-        names = [name for pair in topology.names() for name in pair]
+        names = [name for pair in (*topology.names(), *topology.bystander_names()) for name in pair]
         noise = random.Random(None if params.seed is None else f"{params.seed}/{site.run}")
         hosts = {name: FakeHost(name, str(site.place(name)), "/nowhere", params, noise) for name in names}
         yield Bed(

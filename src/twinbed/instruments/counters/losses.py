@@ -17,7 +17,8 @@ together leave of sent minus received is shown as unexplained.  UDP only: TCP se
     refused         no socket, or a bad checksum (Udp.NoPorts, InCsumErrors)
 
 Whose packets the uplink dropped no counter tells.  They are shared out among the pairs in proportion to what the pairs' own
-counters leave; so there it is the sum over pairs that shows whether all is explained.
+counters leave; so there it is the sum over pairs that shows whether all is explained.  Where bystanders share it, some may be
+theirs: pairs are given no more of it than their own counters leave.
 
 Received is what the program read (Udp.InDatagrams).  Sources: net/ipv4/udp.c, ip_output.c, ip_fragment.c, drivers/net/veth.c,
 net/core/dev.c of Linux 6.1 to 6.18.
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING
 from twinbed.instruments.counters.metrics import LOST, UNEXPLAINED
 from twinbed.instruments.counters.place import Place
 from twinbed.model.metric import Value
+from twinbed.model.topology import BYSTANDER
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,6 +70,8 @@ def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Led
     for direction, end in UPLINKS.items():
         there = [ledger for ledger in found if ledger.direction == direction]
         dropped = None if machine is None or not there else _uplink(machine, end)
+        if dropped is not None and machine is not None and _has_bystanders(machine):
+            dropped = min(dropped, sum(max(0.0, ledger.unexplained) for ledger in there))
         yield from there if dropped is None else _shared_out(there, dropped)
 
 
@@ -117,6 +121,10 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
 def _uplink(machine: Place, end: str) -> float | None:
     """Packets of all pairs that the uplink dropped; None where there is none."""
     return _plus(machine.total("tc -s qdisc", rf"tc:{end}\.root\.dropped"), _device(machine, end, "tx_dropped"))
+
+
+def _has_bystanders(machine: Place) -> bool:
+    return any(key.startswith(f"net/dev:p.{BYSTANDER}") for key in machine.counted.get("/proc/net/dev", {}))
 
 
 def _shared_out(found: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:

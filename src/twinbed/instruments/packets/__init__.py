@@ -13,7 +13,7 @@ Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``pa
 Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or
 splits after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but
 acknowledgements that the receiver never sent, because it got segments joined, stay unsent.  The probes of the instrument
-``latency`` are left out: they are no packets of the workload.
+``latency`` and background traffic are left out, by their ports: they are no packets of the workload.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from twinbed.instruments.packets.metrics import METRICS
 from twinbed.model import tcpdump
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.metric import Value
-from twinbed.model.plugin import PROBE_PORT, Command, Extracted, Target
+from twinbed.model.plugin import BACKGROUND_PORTS, PROBE_PORT, Command, Extracted, Target
 from twinbed.model.room import ProgramNeed
 from twinbed.model.units import Size
 
@@ -39,6 +39,7 @@ WITHOUT_PROBES = (
     f" and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == {PROBE_PORT} or icmp[30:2] == {PROBE_PORT}))"
 )
 """Nor what says that nobody took the last probe: an ICMP error quotes the datagram's ports."""
+OF_THE_WORKLOAD = f"{WITHOUT_PROBES} and not portrange {BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}"
 
 
 class PacketsParams(BaseModel):
@@ -78,7 +79,7 @@ class Packets:
                 snaplen=params.snaplen,
                 buffer_bytes=params.buffer,
                 on=target.name,
-                expression=(WITHOUT_PROBES,),
+                expression=(OF_THE_WORKLOAD,),
             )
             for interface, host in sorted(target.interfaces.items())
         ]

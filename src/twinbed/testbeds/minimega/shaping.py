@@ -36,6 +36,8 @@ def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
         found.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
     if topology.routers:
         found.append("routers: guests are on one network here; use routers: 0")
+    if topology.bystanders:
+        found.append("bystanders: guests are the workload's clients and servers here; use bystanders: 0")
     if topology.switch == "openvswitch-netdev":
         found.append("switch: openvswitch-netdev: minimega's bridges are Open vSwitch's with the datapath that its node has")
     if topology.vlan is not None:

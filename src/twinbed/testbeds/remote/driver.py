@@ -82,6 +82,8 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
     if topology.kind != "pairs" or topology.routers:
         asked = f"routers: {topology.routers}" if topology.routers else f"kind: {topology.kind}"
         raise HostError(f"{asked}: what lies between hosts over SSH is not twinbed's to make; leave it out for this testbed")
+    if topology.bystanders:
+        raise HostError(f"bystanders: {topology.bystanders}: hosts over SSH are those of the workload; leave it out here")
     if topology.client_machines > 1:
         raise HostError(
             f"client_machines: {topology.client_machines}: hosts over SSH are on the machines that they are on, not spread by"

@@ -1,0 +1,46 @@
+"""The settings of the background load ``traffic``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.model.room import PROGRAM_TASKS, ProgramNeed
+from twinbed.model.units import Rate, Size
+
+
+class TrafficParams(BaseModel):
+    """How much traffic of each kind every pair of hosts carries, and which pairs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    http: int = Field(0, ge=0, le=500, description="HTTP connections of each pair, with one request after another on each")
+    http_payload: Size = Field(10_000, ge=1, le=2**20, description="size of the document that is asked for, such as 10kB")
+    tcp: int = Field(0, ge=0, le=128, description="TCP streams of each pair from client to server, as fast as they go")
+    udp: Rate = Field(0, ge=0, description="bits per second of UDP from client to server of each pair, without headers")
+    on: Literal["pairs", "bystanders"] = Field(
+        "pairs", description="between the workload's own clients and servers, or between topology.bystanders"
+    )
+
+    def programs(self) -> Sequence[str]:
+        """What hosts must have installed."""
+        return (*(("nginx", "stdbuf", "wrk") if self.http else ()), *(("iperf3",) if self.tcp or self.udp else ()))
+
+    def machine_programs(self) -> Mapping[str, str]:
+        """What the machine must have installed: it carries the hosts alone."""
+        return {}
+
+    def unfit(self, topology: Any) -> tuple[str, str, str] | None:
+        """Traffic between bystanders where there are none."""
+        if self.on == "bystanders" and self.programs() and not topology.bystanders:
+            return "on", "there are no bystanders to carry it", "topology: {bystanders: N}, or on: pairs"
+        return None
+
+    def estimate_seconds(self) -> float:
+        return 0.5 if self.programs() else 0.0
+
+    def program_need(self) -> ProgramNeed:
+        """wrk has a thread beside its first."""
+        return ProgramNeed(tasks=PROGRAM_TASKS + bool(self.http))
