@@ -294,7 +294,7 @@ def test_exported_metrics_come_back_equal(tmp_path: Path, capsys: pytest.Capture
         found = dict(respond(testbed, levels, replicate))
         return {**found, "packets": None} if replicate == 2 else found
 
-    factors = {
+    factors: dict[str, list[Any]] = {
         "topology.link.rate": ["1gbit", None],
         "offload": [True, False],
         "loss": [0.5, 1],
