@@ -257,7 +257,7 @@ def test_all_that_there_is_without_a_flag_and_parts_made_anew(
     assert run(["export", str(results), "-o", str(out)]) == 0
     said = capsys.readouterr().out
     assert "5 tables" in said and "no chains: it has no system calls" in said and "no flent: it has no series" in said
-    assert {entry.name for entry in out.iterdir()} == {"export.json", "tables", "latex", "figures", "runs"}
+    assert {entry.name for entry in out.iterdir()} == {"export.json", "tables", "latex", "figures", "metrics"}
     (out / "tables" / "old.csv").write_text("of a table that is no more")
     figure = next((out / "figures").glob("01-*.svg"))
     drawn = figure.stat().st_mtime_ns
@@ -305,9 +305,9 @@ def test_exported_metrics_come_back_equal(tmp_path: Path, capsys: pytest.Capture
     levels = {"testbed": "physical", **{name: of[0] for name, of in factors.items()}}
     write_run(results, "physical", levels, 3, {}, position=999, failed="no link")
     out, again = tmp_path / "out", tmp_path / "again"
-    assert run(["export", str(results), "-o", str(out), "--runs"]) == 0
+    assert run(["export", str(results), "-o", str(out), "--metrics"]) == 0
     assert "96 runs, and import.yaml; 1 without values left out" in capsys.readouterr().out
-    assert run(["import", str(out / "runs"), "--manifest", str(out / "runs" / "import.yaml"), "-o", str(again)]) == 0
+    assert run(["import", str(out / "metrics"), "--manifest", str(out / "metrics" / "import.yaml"), "-o", str(again)]) == 0
     wanted = metrics_of(results)
     assert metrics_of(again) == wanted and len(wanted) > 96
     assert any(row["value"] is None for row in wanted.values()) and {row["scale"] for row in wanted.values()} == {"ratio"}
@@ -338,11 +338,24 @@ def test_all_metrics_of_real_reports_come_back_equal(tmp_path: Path) -> None:
     first, out, again = tmp_path / "first", tmp_path / "out", tmp_path / "again"
     arguments = ["--regex", r"(?P<testbed>[a-z0-9-]+)_(?P<case>[^_]+)_1\..*", "--number-replicates"]
     assert run(["import", str(files), "-o", str(first), *arguments]) in (0, 1)
-    assert run(["export", str(first), "-o", str(out), "--runs", "--flent"]) == 0
-    assert run(["import", str(out / "runs"), "--manifest", str(out / "runs" / "import.yaml"), "-o", str(again)]) in (0, 1)
+    assert run(["export", str(first), "-o", str(out), "--metrics", "--flent"]) == 0
+    assert run(["import", str(out / "metrics"), "--manifest", str(out / "metrics" / "import.yaml"), "-o", str(again)]) in (0, 1)
     wanted = metrics_of(first)
     assert metrics_of(again) == wanted
     assert {row["direction"] for row in wanted.values()} == {"", "client_to_server", "server_to_client"}
+
+
+def test_results_without_runs_or_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results, out = tmp_path / "results", tmp_path / "out"
+    (results / "runs").mkdir(parents=True)
+    assert run(["export", str(results), "-o", str(out)]) == 2
+    assert "has no runs" in capsys.readouterr().err and not out.exists()
+    write_run(results, "physical", {"testbed": "physical"}, 0, {}, failed="no link")
+    assert run(["export", str(results), "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "5 tables" in said and "no figures: its report has no figure" in said and "no metrics: no run has any value" in said
+    assert run(["export", str(out), "-o", str(tmp_path / "other")]) == 2
+    assert "is not a results folder" in capsys.readouterr().err
 
 
 def test_only_an_exports_folder_is_written_into(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,9 +30,9 @@ STYLES: Mapping[str, tuple[str, ...]] = {"csv": ("csv",), "parquet": ("parquet",
 @click.option("--figures", is_flag=True, help="Each figure of the report: Vega-Lite JSON, SVG, PNG, PDF.")
 @click.option("--chains", is_flag=True, help="Each program's chain of system calls: GraphML, DOT.")
 @click.option("--flent", is_flag=True, help="Each run's series over time as a data file of flent's.")
-@click.option("--runs", is_flag=True, help="Each run's metrics as a file, and a manifest with which they can be imported.")
+@click.option("--metrics", is_flag=True, help="Each run's metrics as a file, and a manifest with which they can be imported.")
 def command(
-    results: Path, output: Path, tables: str | None, latex: bool, figures: bool, chains: bool, flent: bool, runs: bool
+    results: Path, output: Path, tables: str | None, latex: bool, figures: bool, chains: bool, flent: bool, metrics: bool
 ) -> int:
     """Write RESULTS, a folder or an archive of one, as files for papers, notebooks and other programs. Without any flag: all
     that there is, tables as CSV and Parquet.
@@ -49,8 +49,10 @@ def command(
     from twinbed.cli.extraction import extracted
     from twinbed.exporting import folder
 
-    everything = not (tables or latex or figures or chains or flent or runs)
+    everything = not (tables or latex or figures or chains or flent or metrics)
     store = extracted(results)
+    if not store.records:
+        raise TwinbedError(f"{results} has no runs", advice="run the study, or import something, first")
     asked = _Asked(store, output, everything)
     try:
         folder.opened(output, store.outline.name, twinbed.__version__)
@@ -64,8 +66,8 @@ def command(
             asked.chains()
         if flent or everything:
             asked.flent()
-        if runs or everything:
-            asked.runs()
+        if metrics or everything:
+            asked.metrics()
     except OSError as error:
         reason = error.strerror or str(error)
         raise TwinbedError(f"{error.filename or output} cannot be written: {reason}", advice="name another with -o") from error
@@ -150,15 +152,18 @@ class _Asked:
             count = flent.write(self.opened, made, progress("flent's files"))
         self._said("flent", f"{count} runs")
 
-    def runs(self) -> None:
+    def metrics(self) -> None:
         from twinbed.exporting import again
         from twinbed.exporting.folder import part
 
-        with part(self.output, "runs") as made:
+        if not self.store.table("metrics").num_rows:
+            self._without("metrics", "no run has any value", "the report says why runs failed")
+            return
+        with part(self.output, "metrics") as made:
             count = again.write(self.opened, made)
         rest = len(self.store.records) - count
         left_out = f"; {rest} without values left out" if rest else ""
-        self._said("runs", f"{count} runs, and {again.MANIFEST}{left_out}")
+        self._said("metrics", f"{count} runs, and {again.MANIFEST}{left_out}")
 
     def _said(self, name: str, what: str) -> None:
         click.echo(f"{self.output / name}: {what}")
