@@ -15,6 +15,10 @@ from twinbed.formats.dmesg import dmesg
 from twinbed.formats.ethtool_features import ethtool_features
 from twinbed.formats.ethtool_statistics import ethtool_statistics
 from twinbed.formats.flent import flent
+from twinbed.formats.generic_csv import generic_csv
+from twinbed.formats.generic_json import generic_json
+from twinbed.formats.h2load import h2load
+from twinbed.formats.hey import hey
 from twinbed.formats.iperf3 import iperf3_json, iperf3_text
 from twinbed.formats.irtt_json import irtt_json
 from twinbed.formats.mpstat_json import mpstat_json
@@ -26,15 +30,20 @@ from twinbed.formats.perf_script import perf_script
 from twinbed.formats.ping import ping
 from twinbed.formats.powstream import powstream
 from twinbed.formats.proc_snapshot import proc_snapshot
+from twinbed.formats.siege import siege
 from twinbed.formats.sockperf import sockperf
 from twinbed.formats.strace import strace
 from twinbed.formats.strace_summary import strace_summary
 from twinbed.formats.sysdig import sysdig
 from twinbed.formats.tc_statistics import tc_statistics
+from twinbed.formats.tcptrace_csv import tcptrace_csv
+from twinbed.formats.tcptrace_text import tcptrace_text
 from twinbed.formats.trace_cmd import trace_cmd
 from twinbed.formats.twinbed_metrics import twinbed_metrics
 from twinbed.formats.vmstat import vmstat
 from twinbed.formats.wrk import wrk, wrk2
+from twinbed.formats.zeek_conn_json import zeek_conn_json
+from twinbed.formats.zeek_conn_tsv import zeek_conn_tsv
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -78,6 +87,19 @@ class Plugins:
 
 
 FORMATS: Sequence[Format] = (
+    ping,
+    irtt_json,
+    owping,
+    powstream,
+    netperf,
+    sockperf,
+    flent,
+    tcptrace_text,
+    tcptrace_csv,
+    zeek_conn_tsv,
+    zeek_conn_json,
+    generic_csv,
+    generic_json,
     capture,
     strace,
     strace_summary,
@@ -87,10 +109,6 @@ FORMATS: Sequence[Format] = (
     sysdig,
     iperf3_json,
     iperf3_text,
-    ping,
-    irtt_json,
-    owping,
-    powstream,
     ab_text,
     ab_csv,
     ab_tsv,
@@ -104,9 +122,9 @@ FORMATS: Sequence[Format] = (
     nstat,
     tc_statistics,
     dmesg,
-    netperf,
-    sockperf,
-    flent,
+    hey,
+    siege,
+    h2load,
     twinbed_metrics,
 )
 

@@ -97,6 +97,18 @@ def test_the_same_again_does_nothing_and_new_files_are_added(folder: Path, tmp_p
     assert ("", 8.0) not in metrics(results)
 
 
+def test_what_contradicts_itself_is_kept_and_said(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, text in (("a_1_1.txt", "rate 1 kernel=5"), ("a_1_1.log", "load 1 kernel=6"), ("a_2_1.txt", "rate 1 kernel=5")):
+        (folder / name).write_text(text)
+    imported(folder, tmp_path / "out", "{testbed}_{n:int}_{replicate:int}.{_}")
+    one, other = sorted(Store.open(tmp_path / "out").records, key=lambda record: str(record.levels["n"]))
+    passport = json.loads((tmp_path / "out" / "runs" / one.id / "passport.json").read_text())
+    assert passport == {"imported": {"kernel": "6", "kernel (line)": "5"}}
+    assert [caution.kind.name for caution in (*one.cautions, *other.cautions)] == ["CONTRADICTED"] * 2
+
+
 def test_links_share_the_bytes_and_copies_do_not(folder: Path, tmp_path: Path) -> None:
     imported(folder, tmp_path / "linked", link=True)
     imported(folder, tmp_path / "copied")

@@ -16,7 +16,7 @@ from scipy import stats
 
 from tests.iperf3_corpus import RATIOS, Corpus, Reports, real_reports, write
 from twinbed.cli.main import run
-from twinbed.importing import look, walk
+from twinbed.importing import inflated, look, walk
 from twinbed.reading import source
 
 PATTERN = "{testbed}_{_}_{direction}_parallel-{parallel:int}_{replicate:int}.txt"
@@ -101,7 +101,7 @@ def test_every_command_reads_what_was_imported(results: Path, capsys: pytest.Cap
     page = output(capsys, "report", results, "-o", "-")
     for text in (
         "Measured elsewhere and imported",
-        "What was imported",
+        "From the files, and what was said of them",
         "workload iperf3-json",
         "described: measured",
         "2019-03-01",
@@ -141,6 +141,7 @@ def test_a_manifest_says_what_paths_do_not(
     )
     data(capsys, "import", folder, "-o", tmp_path / "c", "--manifest", folder / "m.yaml")
     page = output(capsys, "report", tmp_path / "c", "-o", "-")
+    assert "The manifest" in page
     assert "4.9.0" in page and "goodput above what the link can carry" in page.lower()
 
 
@@ -148,6 +149,7 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
     corpus: tuple[Path, Corpus], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "MOST_BYTES", 64 * 2**20)
+    monkeypatch.setattr(inflated, "LOOKED_AT", 64 * 2**20)
     folder = tmp_path / "in"
     folder.mkdir()
     good = (corpus[0] / "host_srv_send_parallel-1_2.txt").read_bytes()
@@ -169,7 +171,8 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
         "host_4.txt: is of no kind that is known",
         "host_5.txt is no regular file",
         "host_6.txt is a link that leads out of the folder",
-        "host_7.txt: is longer than 64 MiB when decompressed",
+        "host_7.txt: is packed ",
+        "as nothing measured is: 64 MiB come out of 0.1",
         r"host_\x1b[31m_8.txt: does not match",
         r"host_\xff_9.txt: does not match",
         "loop is a link to a folder",

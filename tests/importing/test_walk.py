@@ -17,10 +17,12 @@ def test_files_are_found_in_natural_order(tmp_path: Path) -> None:
     for name in ("b/10.txt", "b/9.txt", "a.txt", "results/x.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    entries, left = walk(tmp_path, without=[tmp_path / "results"])
+    (tmp_path / "older" / "runs").mkdir(parents=True)
+    (tmp_path / "older" / "study.json").touch()
+    entries, (older,) = walk(tmp_path, without=[tmp_path / "results"])
+    assert (older.path, older.reason) == ("older", "holds results of twinbed's: `twinbed merge` takes them")
     assert [entry.path for entry in entries] == ["a.txt", "b/9.txt", "b/10.txt"]
     assert [entry.bytes for entry in entries] == [5, 7, 8]
-    assert not left
 
 
 def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path) -> None:

@@ -128,3 +128,29 @@ def test_files_are_opened_by_their_first_bytes_and_only_so_far(tmp_path: Path, m
         File(tmp_path / "none", "none").head()
     file.write_bytes(b"\x1f\x8b\x08 is no gzip")
     assert File(file, "a").head() == b""
+
+
+class Rounded(Line):
+    """The same, to one."""
+
+    name = "rounded"
+
+    def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        return [Reading(reading.values, resolution={"requests_per_second": 0.5}) for reading in super().read(file, options)]
+
+
+def test_of_two_files_that_differ_by_what_one_rounds_the_finer_is_taken(tmp_path: Path) -> None:
+    imported = Imported({"line": Line(), "rounded": Rounded()})
+    for name, text in (("coarse", "rate 3"), ("fine", "rate 3.4"), ("other", "rate 3.6"), ("none", "rate ?")):
+        (tmp_path / name).write_text(text)
+    coarse, fine, other, none = (
+        {"path": name, "format": "rounded" if name == "coarse" else "line"} for name in ("coarse", "fine", "other", "none")
+    )
+    for asked in (params(coarse, fine), params(fine, coarse)):
+        found = imported.parse(asked, tmp_path)
+        assert [value.value for value in found.values] == [3.4]
+        assert not found.cautions
+    found = imported.parse(params(none, fine), tmp_path)
+    assert [value.value for value in found.values] == [3.4], "what one file does not know another may"
+    found = imported.parse(params(coarse, other), tmp_path)
+    assert [caution.kind for caution in found.cautions] == [Kind.CONTRADICTED]

@@ -46,6 +46,7 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "gaps": lacking,
         "numbered": [shown(each) for each in plan.numbered],
         "conflicts": [shown(each) for each in plan.conflicts],
+        "doubts": [shown(each) for each in plan.doubts],
         "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
         "outcomes": [_row(each) for each in plan.outcomes],
         "left_out": [{"path": shown(each.path), "reason": each.reason} for each in found.left],
@@ -98,6 +99,7 @@ def _lines(found: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
     else:
         yield from _some("cells without any run", [_levels(cell) for cell in data["gaps"]])
     yield from _some("conflicts", data["conflicts"])
+    yield from _some("doubts", data["doubts"])
     yield from _some("numbered as replicates", data["numbered"])
     for state in (State.REFUSED, State.PARTLY, State.COPY, State.IGNORED):
         yield from _some(

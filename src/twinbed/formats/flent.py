@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.model.metric import Value
-from twinbed.reading.numbers import count, document, plain
+from twinbed.model.metric import Metric, Value
+from twinbed.reading.documents import document
+from twinbed.reading.figures import count_of_json, of_json
 from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
@@ -87,7 +88,7 @@ class Flent:
 
     name = "flent"
     summary = "flent's data files (.flent.gz)"
-    metrics = (
+    metrics: Sequence[Metric] = (
         GOODPUT,
         *ROUND_TRIP,
         *(metric for metric in COUNTS if metric.name in ("probes_sent", "probes_received", "probe_loss")),
@@ -105,7 +106,7 @@ class Flent:
             raise FormatError("is not what flent writes: metadata and results are missing")
         flaws: list[Flaw] = []
         series = _series(said, metadata, results, flaws)
-        failed = count(metadata.get("FAILED_RUNNERS"))
+        failed = count_of_json(metadata.get("FAILED_RUNNERS"))
         if failed:
             flaws.append(Flaw(f"{failed} of flent's runners failed"))
         cautions: list[Caution] = []
@@ -141,7 +142,7 @@ def _series(
 
 
 def _scaled(point: object, factor: float | None, name: str, flaws: list[Flaw]) -> float | None:
-    number = plain(point)
+    number = of_json(point)
     if number is None and point is not None:
         flaws.append(Flaw(f"series {name[:60]} holds what is no number: {str(point)[:40]}"))
     return None if number is None or factor is None else number * factor
@@ -150,7 +151,7 @@ def _scaled(point: object, factor: float | None, name: str, flaws: list[Flaw]) -
 def _samples(raw: object, factor: float | None) -> list[tuple[float, float | None]]:
     if not isinstance(raw, list) or factor is None:
         return []
-    each = [(plain(item.get("val")), plain(item.get("dur"))) for item in raw if isinstance(item, dict)]
+    each = [(of_json(item.get("val")), of_json(item.get("dur"))) for item in raw if isinstance(item, dict)]
     return [(value * factor, seconds) for value, seconds in each if value is not None]
 
 
@@ -180,7 +181,7 @@ def _round_trips(series: Sequence[_Series]) -> Iterator[Value]:
 def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
     """Counts only where every tool tells."""
     numbers = round_trips([value for each in series for value, _ in each.samples])
-    sent, came = ([count(each.about.get(name)) for each in series] for name in ("PACKETS_SENT", "PACKETS_RECEIVED"))
+    sent, came = ([count_of_json(each.about.get(name)) for each in series] for name in ("PACKETS_SENT", "PACKETS_RECEIVED"))
     if None in sent or None in came:
         return numbers
     went, back = (sum(number or 0 for number in numbers_) for numbers_ in (sent, came))
@@ -189,7 +190,7 @@ def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
 
 def _apart(series: Sequence[_Series]) -> Iterator[Caution]:
     for each in series:
-        said, mean = plain(each.about.get("MEAN_VALUE")), each.mean
+        said, mean = of_json(each.about.get("MEAN_VALUE")), each.mean
         if each.computed or said is None or mean is None or each.factor is None:
             continue
         said *= each.factor
@@ -202,7 +203,7 @@ def _table(said: Mapping[str, Any], series: Sequence[_Series], flaws: list[Flaw]
     import pyarrow as pa
 
     moments = said.get("x_values")
-    at = [plain(moment) for moment in moments] if isinstance(moments, list) else []
+    at = [of_json(moment) for moment in moments] if isinstance(moments, list) else []
     names: list[str] = []
     units: list[str] = []
     points: list[float | None] = []
@@ -236,7 +237,7 @@ def _facts(metadata: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
         text = metadata.get(key)
         if isinstance(text, str) and text:
             facts[fact] = text[:200]
-    seconds = plain(metadata.get("LENGTH"))
+    seconds = of_json(metadata.get("LENGTH"))
     if seconds is not None:
         facts["duration_s"] = seconds
     return facts

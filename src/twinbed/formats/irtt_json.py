@@ -18,7 +18,9 @@ from twinbed.instruments.latency.metrics import METRICS
 from twinbed.instruments.latency.windows import LEAST
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import FormatError, Reading, Source
-from twinbed.reading.numbers import count, document, plain
+from twinbed.model.metric import Metric
+from twinbed.reading.documents import document
+from twinbed.reading.figures import count_of_json, of_json
 
 if TYPE_CHECKING:
     from twinbed.instruments.latency.clocks import Clocks
@@ -36,7 +38,7 @@ class IrttJson:
 
     name = "irtt-json"
     summary = "irtt's JSON, with every probe"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 
@@ -53,7 +55,7 @@ class IrttJson:
         pair = _pair(text, said)
         try:
             related = clocks.relate(pair, None, None)
-            window_s = max(1.0, LEAST * (plain(_params(said).get("interval")) or 0.0) / 1e9)
+            window_s = max(1.0, LEAST * (of_json(_params(said).get("interval")) or 0.0) / 1e9)
             judged = summary.judge(pair, related, window_s)
             values = list(summary.values([judged], ""))
             values += [replace(each, host="") for each in summary.clock_values(judged)]
@@ -74,7 +76,9 @@ def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:
     from twinbed.instruments.latency.probes import MISSING
 
     config, stats = said["config"], said["stats"]
-    if plain(stats.get("duration")) is None or (stats.get("duplicates") is not None and count(stats["duplicates"]) is None):
+    if of_json(stats.get("duration")) is None or (
+        stats.get("duplicates") is not None and count_of_json(stats["duplicates"]) is None
+    ):
         raise FormatError("its stats have no duration, or no count of duplicates")
     ends = [str(config.get(name) or "")[:100] for name in ("local_address", "remote_address")]
     try:
@@ -112,11 +116,11 @@ def _steps(related: Clocks) -> Iterator[Caution]:
 
 def _contradictions(stats: Mapping[str, Any], pair: Pair, mean_s: float | None) -> Iterator[Caution]:
     for name, ours in (("packets_sent", pair.sent), ("packets_received", pair.received)):
-        said = count(stats.get(name))
+        said = count_of_json(stats.get(name))
         if said is not None and said != ours:
             yield Caution(Kind.CONTRADICTED, f"{name}: {ours} by the probes, {said} by irtt's stats")
     rtt = stats.get("rtt")
-    mean_ns = plain(rtt.get("mean")) if isinstance(rtt, dict) else None
+    mean_ns = of_json(rtt.get("mean")) if isinstance(rtt, dict) else None
     if mean_ns is not None and mean_s is not None and abs(mean_s * 1e9 - mean_ns) > 1 + _APART * abs(mean_ns):
         yield Caution(Kind.CONTRADICTED, f"mean round-trip time: {mean_s:.9g} s by the probes, {mean_ns / 1e9:.9g} s by stats")
 
@@ -128,7 +132,7 @@ def _facts(said: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
         facts["version"] = version["irtt"]
     params = _params(said)
     for name, key, scale in (("duration_s", "duration", 1e-9), ("interval_s", "interval", 1e-9), ("probe_bytes", "length", 1)):
-        number = plain(params.get(key))
+        number = of_json(params.get(key))
         if number is not None:
             facts[name] = number * scale
     return facts

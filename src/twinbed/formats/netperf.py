@@ -13,6 +13,7 @@ Source: netperf's manual, "Using Netperf to Measure ..." and "Omni Output Select
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from twinbed.instruments.counters.metrics import METRICS as COUNTERS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.model.metric import Value
-from twinbed.reading.numbers import cells, real
+from twinbed.model.metric import Metric, Value
+from twinbed.reading.figures import real
 from twinbed.workloads.http.metrics import METRICS as HTTP
 from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
@@ -100,7 +101,7 @@ class Netperf:
 
     name = "netperf"
     summary = "netperf's tables (TCP and UDP streams, request/response) and omni's -k and -o"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = "goodput"
 
@@ -138,7 +139,7 @@ def _line(test: _Test, number: int, line: str, labels: list[str]) -> list[str]:
     elif selected := _SELECTED.fullmatch(line):
         test.selected.setdefault(selected[1], selected[2])
     elif labels:
-        found = cells(line)
+        found = _cells(line)
         if len(found) == len(labels):
             test.selected |= dict(zip(labels, found, strict=True))
         else:
@@ -146,7 +147,7 @@ def _line(test: _Test, number: int, line: str, labels: list[str]) -> list[str]:
     elif "," in line and line.lower().startswith(
         ("throughput,", "elapsed", "local ", "remote ", "protocol", "direction", "command")
     ):
-        return [_selector(label) for label in cells(line)]
+        return [_selector(label) for label in _cells(line)]
     elif line.startswith(("!!!", "netperf:")) or _ERROR.match(line):
         test.warnings.append(line.lstrip("! "))
     elif line[0].isdecimal():
@@ -158,6 +159,13 @@ def _line(test: _Test, number: int, line: str, labels: list[str]) -> list[str]:
     else:
         test.heading += f"{line}\n"
     return []
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
 
 
 def _selector(label: str) -> str:

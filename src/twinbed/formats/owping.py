@@ -21,7 +21,8 @@ from twinbed.instruments.latency import owamp
 from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.reading.numbers import real, whole
+from twinbed.model.metric import Metric
+from twinbed.reading.figures import count, real
 from twinbed.reading.oneway import METRICS, OneWay, direction, said
 
 _START = re.compile(
@@ -61,7 +62,7 @@ class Owping:
 
     name = "owping"
     summary = "owping's summary, packets (-v) or records (-R), one direction or both"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 
@@ -124,7 +125,7 @@ def _record(session: _Session, words: Sequence[str]) -> None:
 
 def _line(session: _Session, number: int, line: str, flaws: list[Flaw]) -> None:
     if packet := _PACKET.fullmatch(line):
-        sequence, delay = whole(packet[1]), real(packet[2])
+        sequence, delay = count(packet[1]), real(packet[2])
         if sequence is None or delay is None:
             flaws.append(Flaw(f"a packet's delay cannot be read: {line[:80]}", number))
             return
@@ -132,11 +133,11 @@ def _line(session: _Session, number: int, line: str, flaws: list[Flaw]) -> None:
         error = real(packet[4]) if packet[4] else None
         session.errors_s.append(None if error is None else error * _SECONDS[packet[5]])
     elif lost := _LOST.match(line):
-        sequence = whole(lost[1])
+        sequence = count(lost[1])
         if sequence is not None:
             session.packets.append((sequence, None, None))
     elif counts := _COUNTS.fullmatch(line):
-        numbers = [whole(counts[at]) for at in (1, 2, 3)]
+        numbers = [count(counts[at]) for at in (1, 2, 3)]
         if None in numbers:
             flaws.append(Flaw("counts that no program prints", number))
         else:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.reading.numbers import real, whole
+from twinbed.model.metric import Metric
+from twinbed.reading.figures import count, real
 from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Ping:
 
     name = "ping"
     summary = "ping's lines and summary (iputils, busybox, macOS, BSD)"
-    metrics = (*ROUND_TRIP, *COUNTS)
+    metrics: Sequence[Metric] = (*ROUND_TRIP, *COUNTS)
     work = ""
     rate = ""
 
@@ -122,7 +123,7 @@ def _line(run: _Run, number: int, line: str) -> None:
 
 
 def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
-    sequence = whole(found[3].rstrip(":"))
+    sequence = count(found[3].rstrip(":"))
     if sequence is None or sequence >= _WRAP:
         run.flaws.append(Flaw(f"no sequence number: {found[3][:40]}", number))
         return
@@ -227,7 +228,7 @@ def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
 def _times_apart(run: _Run) -> Iterator[Caution]:
     """ping takes duplicates too into its times. It cuts off means where lines are rounded: two last places of either."""
     times = [time for _, _, time in run.replies if time is not None]
-    if len(run.times) < 3 or len(times) < len(run.replies):
+    if len(run.times) < 3 or not times or len(times) < len(run.replies):
         return
     ours = (min(times), sum(times) / len(times), max(times))
     allowed_s = 2 * max(run.step_s, run.times_step_s)

@@ -17,7 +17,8 @@ from typing import Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
-from twinbed.reading.numbers import real, whole
+from twinbed.model.metric import Metric
+from twinbed.reading.figures import count, real
 from twinbed.reading.oneway import METRICS, OneWay, direction, said
 
 _START = re.compile(rb"^SUMMARY\t\d+\.\d+\s*$\s*^SID\t", re.MULTILINE)
@@ -43,7 +44,7 @@ class _Block:
 
     def count(self, name: str) -> int | None:
         text = self.said.get(name)
-        found = None if text is None else whole(text)
+        found = None if text is None else count(text)
         if text is not None and found is None:
             self.flaws.append(Flaw(f"{name} is no count: {text[:40]}", self.lines[name]))
         return found
@@ -54,7 +55,7 @@ class Powstream:
 
     name = "powstream"
     summary = "powstream's summaries, and owping -M: counts and a histogram of one-way delays"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 

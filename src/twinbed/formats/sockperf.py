@@ -18,7 +18,7 @@ from typing import Any
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Layer, Metric, Value
-from twinbed.reading.numbers import real, whole
+from twinbed.reading.figures import count, real
 from twinbed.reading.probing import COUNTS, RTT_MIN, RTT_SD, loss
 from twinbed.reading.probing import ROUND_TRIP as _ROUND_TRIP
 from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
@@ -79,7 +79,7 @@ class Sockperf:
 
     name = "sockperf"
     summary = "sockperf's ping-pong, under-load and throughput tests"
-    metrics = METRICS
+    metrics: Sequence[Metric] = METRICS
     work = ""
     rate = ""
 
@@ -110,7 +110,7 @@ def _line(test: _Test, number: int, line: str) -> None:
     elif found := _VALID.match(line):
         _valid(test, number, found)
     elif found := _SENT.match(line):
-        test.sent |= {"sent_messages": whole(found[1]), "time_taken": _number(test, number, found[2])}
+        test.sent |= {"sent_messages": count(found[1]), "time_taken": _number(test, number, found[2])}
     elif found := _RATE.match(line):
         test.sent["messages_per_second"] = _number(test, number, found[1])
     elif found := _BANDWIDTH.match(line):
@@ -125,8 +125,8 @@ def _line(test: _Test, number: int, line: str) -> None:
 def _valid(test: _Test, number: int, found: re.Match[str]) -> None:
     numbers = {
         "time_taken": _number(test, number, found[1]),
-        "probes_sent": whole(found[2]),
-        "probes_received": whole(found[3]),
+        "probes_sent": count(found[2]),
+        "probes_received": count(found[3]),
     }
     if test.servers:
         test.servers[-1].numbers |= numbers
@@ -149,7 +149,7 @@ def _statistic(test: _Test, server: _Server, number: int, line: str) -> None:
         server.numbers["probe_rtt_mean"] = _number(test, number, found[2], scale)
         server.numbers[RTT_SD.name] = _number(test, number, found[3], scale)
     elif found := _FATES.match(line):
-        dropped, duplicated, disordered = (whole(found[at]) for at in (1, 2, 3))
+        dropped, duplicated, disordered = (count(found[at]) for at in (1, 2, 3))
         came = server.numbers.get("probes_received")
         known = dropped is not None and came is not None
         server.numbers["probe_loss"] = loss(dropped, dropped + came) if known else None  # type: ignore[operator]

@@ -36,6 +36,10 @@ class Assigned:
     """Its name, where it is given; else it is recognised by content."""
     options: Mapping[str, Any] = field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
+    facts: Mapping[str, Level] = field(default_factory=dict)
+    """What is known of it that is no factor, since it never varies."""
+    optional: bool = False
+    """Whether it is nothing to worry about if it is of no kind that is known."""
 
 
 class Assigner(Protocol):

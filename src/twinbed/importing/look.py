@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.importing.assigned import ImportRefused
+from twinbed.importing.inflated import inflated
 from twinbed.importing.names import shown
 from twinbed.model.caution import Kind
 from twinbed.model.format import Format, FormatError, Reading
@@ -35,6 +36,8 @@ class Wish:
     format: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     read: bool = True
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Of metrics that the manifest declares: a format's own are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,15 @@ def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
                 return Looked(wish.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
             kind, reason = _kind(file, wish, formats)
-            if not kind:
-                return Looked(wish.path, digest, size, mtime, reason=reason)
+            reason = reason or inflated(file.path)
+            if reason:
+                return Looked(wish.path, digest, size, mtime, kind, reason=reason)
             try:
-                pieces = tuple(_piece(reading) for reading in formats[kind].read(file, wish.options))
+                readings = formats[kind].read(file, wish.options)
+                _check(readings, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wish.units})
             except FormatError as error:
                 return Looked(wish.path, digest, size, mtime, kind, reason=shown(str(error)))
-            return Looked(wish.path, digest, size, mtime, kind, pieces)
+            return Looked(wish.path, digest, size, mtime, kind, tuple(_piece(reading) for reading in readings))
     except OSError as error:
         return Looked(wish.path, reason=f"cannot be read: {error.strerror}")
 
@@ -176,6 +181,15 @@ def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, s
     if found:
         _usual[:] = [found]
     return (found, "") if found else ("", "is of no kind that is known")
+
+
+def _check(readings: Sequence[Reading], units: Mapping[str, str]) -> None:
+    """Raises FormatError for a metric that nobody declares, or in another unit."""
+    for value in (value for reading in readings for value in reading.values):
+        if value.metric not in units:
+            raise FormatError(f"gives {value.metric}, which no 'metrics' of the manifest declares")
+        if value.unit != units[value.metric]:
+            raise FormatError(f"gives {value.metric} in {value.unit}, where the manifest declares {units[value.metric]}")
 
 
 def _piece(reading: Reading) -> Piece:

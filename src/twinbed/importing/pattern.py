@@ -184,8 +184,9 @@ def _needs_testbed(text: str, names: Mapping[str, object], fixed: Assigned) -> N
 
 
 @contextlib.contextmanager
-def cpu_limit(seconds: float = REGEX_CPU_SECONDS) -> Iterator[None]:
+def cpu_limit(limit: float | None = None) -> Iterator[None]:
     """Ends what takes more CPU time in the main thread with ImportRefused: regular expressions look for signals."""
+    seconds = REGEX_CPU_SECONDS if limit is None else limit
     if threading.current_thread() is not threading.main_thread():
         raise ImportRefused("regular expressions are only held to their time limit in the main thread", advice="use a pattern")
 

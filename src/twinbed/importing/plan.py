@@ -74,6 +74,8 @@ class Made:
     """With the measurement in it, from 0."""
     refused: list[Candidate]
     replicate: int = 0
+    doubts: list[str] = field(default_factory=list)
+    """What contradicts that its files are its own."""
 
     @property
     def reason(self) -> str | None:
@@ -101,6 +103,8 @@ class Plan:
     numbered: list[str] = field(default_factory=list)
     """What was numbered that had no number of its own, and why."""
     conflicts: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    """Measurements that are in several cells to the byte."""
 
     def counts(self) -> dict[State, int]:
         return {state: sum(each.state is state for each in self.outcomes) for state in State}
@@ -145,7 +149,32 @@ def plan(
         _number(runs, first, have or {})
         found.runs += runs
         found.outcomes += _outcomes(runs)
+    _doubt(found, formats)
     return found
+
+
+def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:
+    """The same measurement in two cells: one of them is a copy under a wrong name, and nobody can tell which."""
+    first: dict[str, Made] = {}
+    for run in found.runs:
+        for one, _ in run.files:
+            if not _measures(one, formats):
+                continue
+            other = first.setdefault(one.looked.sha256, run)
+            if other.cell == run.cell:
+                continue
+            there = next(each.looked.path for each, _ in other.files if each.looked.sha256 == one.looked.sha256)
+            text = f"{one.looked.path} has the same bytes as {there}, which is of another cell"
+            if text not in found.doubts:
+                found.doubts.append(text)
+            run.doubts.append(text)
+            other.doubts.append(text)
+
+
+def _measures(one: Candidate, formats: Mapping[str, Format]) -> bool:
+    """Whether it tells of a workload, not of circumstances alone."""
+    kind = formats.get(one.looked.format)
+    return kind is not None and bool(kind.rate or kind.work)
 
 
 def _key(levels: Mapping[str, Level]) -> str:
@@ -160,9 +189,7 @@ def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format],
     """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
     seen: dict[tuple[str, ...], Candidate] = {}
     for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), *_nearest(one.looked.path))):
-        kind = formats.get(each.looked.format)
-        measures = kind is not None and bool(kind.rate or kind.work)
-        place = () if measures else (each.assigned.replicate or "",)
+        place = () if _measures(each, formats) else (each.assigned.replicate or "",)
         key = (each.looked.sha256, *each.slot, *place)
         if each.looked.sha256 and each.looked.bytes and key in seen:
             found.outcomes.append(

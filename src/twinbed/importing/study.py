@@ -41,7 +41,7 @@ class About:
     described: Mapping[str, Described] = field(default_factory=dict)
     command: str = ""
     source: str = ""
-    """The manifest's text; empty where a pattern says all."""
+    """The manifest's text; empty where the command says all."""
 
     def reference_of(self, testbeds: Sequence[str]) -> tuple[str, str]:
         """The reference, and by which rule."""
@@ -100,6 +100,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         for each in run.refused
         if run.files
     ]
+    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.doubts]
     return Record(
         id=run.id,
         cell=run.cell,
@@ -132,7 +133,12 @@ def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
     """What files say of each host, and what is known of the testbed."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for one, piece in run.files:
-        found[one.assigned.host or KIND].update(one.looked.pieces[piece].facts)
+        place = found[one.assigned.host or KIND]
+        for fact, value in one.looked.pieces[piece].facts.items():
+            # Two files of a host that do not agree are both heard.
+            place[fact if place.get(fact, value) == value else f"{fact} ({one.looked.format})"] = value
+        if one.assigned.facts:
+            found["layout"] = dict(one.assigned.facts)
     described = about.described.get(run.testbed)
     if described is not None and described.facts:
         found["described"] = dict(described.facts)
@@ -182,7 +188,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
         "tables": [],
         "filename": "",
         "overrides": [],
-        "source": "\n".join(filter(None, ["\n".join(commands), about.source])),
+        "source": about.source or "\n".join(commands),
         "commands": commands,
         "import": dict(files),
         "runs": [

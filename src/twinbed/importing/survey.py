@@ -55,18 +55,18 @@ def survey(
         raise _how(paths)
     assigner = request.assigner(paths)
     assigned, unknown = _assigned(assigner, paths, request.limited)
-    wishes = [
-        Wish(path, assigned[path].format, assigned[path].options) if path in assigned else Wish(path, read=False)
-        for path in paths
-    ]
+    wishes = [_wish(path, assigned.get(path)) for path in paths]
     looked = look_at(request.folder, wishes, formats, _sizes(entries), on_progress)
+    candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
+    passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
     found = plan(
-        [Candidate(assigned[each.path], each) for each in looked if each.path in assigned],
+        [each for each in candidates if each.looked.path not in passed],
         formats,
         number=request.number,
         have=request.have,
     )
     found.outcomes += [_ignored(each, unknown[each.path]) for each in looked if each.path in unknown]
+    found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in looked if each.path in passed]
     if isinstance(assigner, Listed):
         reasons = {each.path: each.reason for each in left}
         lacking = [path for path in assigner.rows if path not in assigned]
@@ -74,6 +74,13 @@ def survey(
     if not found.runs and not found.conflicts:
         raise _nothing(found, paths)
     return Survey(found, left)
+
+
+def _wish(path: str, assigned: Assigned | None) -> Wish:
+    if assigned is None:
+        return Wish(path, read=False)
+    units = {metric.name: metric.unit for metric in assigned.metrics}
+    return Wish(path, assigned.format, assigned.options, units=units)
 
 
 def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, Assigned], dict[str, str]]:

@@ -6,6 +6,7 @@ Pipes, sockets and devices are never opened.
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from collections.abc import Collection
@@ -16,6 +17,8 @@ from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.names import natural, shown
 
 MOST_FILES = 100_000
+_RESULTS = {"study.json", "runs"}
+"""What a folder of results has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +61,26 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
             left.append(Left(below, f"cannot be read: {error.strerror}"))
             continue
         with found:
-            for each in found:
-                seen += 1
-                if seen > most:
-                    raise ImportRefused(
-                        f"{shown(str(folder))} holds more than {most:,} files and folders",
-                        advice="import a part of it, or raise --most-files",
-                    )
-                path = f"{below}/{each.name}" if below else each.name
-                if each.path in skipped:
-                    continue
-                if each.name.startswith("."):
-                    left.append(Left(path, "is hidden"))
-                elif each.is_dir(follow_symlinks=False):
-                    folders.append(path)
-                else:
-                    _look(each, path, root, entries, left)
+            members = list(itertools.islice(found, most - seen + 1))
+        seen += len(members)
+        if seen > most:
+            raise ImportRefused(
+                f"{shown(str(folder))} holds more than {most:,} files and folders",
+                advice="import a part of it, or raise --most-files",
+            )
+        if below and {each.name for each in members} >= _RESULTS:
+            left.append(Left(below, "holds results of twinbed's: `twinbed merge` takes them"))
+            continue
+        for each in members:
+            path = f"{below}/{each.name}" if below else each.name
+            if each.path in skipped:
+                continue
+            if each.name.startswith("."):
+                left.append(Left(path, "is hidden"))
+            elif each.is_dir(follow_symlinks=False):
+                folders.append(path)
+            else:
+                _look(each, path, root, entries, left)
     return sorted(entries, key=lambda entry: natural(entry.path)), sorted(left, key=lambda each: natural(each.path))
 
 

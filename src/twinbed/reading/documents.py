@@ -6,7 +6,19 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from twinbed.model.format import FormatError
+
 _DECODER = json.JSONDecoder()
+
+
+def document(text: str | bytes) -> Any:
+    """The one document of a text. Raises FormatError."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"is not JSON: {error.msg}", error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"is not JSON: {error}") from None
 
 
 def documents(text: str) -> Iterator[tuple[Any, int]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 _COUNT = re.compile(r"[0-9]{1,18}")
-_REAL = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{1,19})?(?:[eE][+-]?[0-9]{1,3})?")
+_REAL = re.compile(r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?")
+_MOST = 1e30
+"""Beyond it nothing is measured, and a product with a unit's factor may be infinite."""
 
 
 def count(text: str) -> int | None:
@@ -15,15 +16,19 @@ def count(text: str) -> int | None:
 
 
 def real(text: str) -> float | None:
-    """A decimal number with a point; None where it is none, or not finite."""
-    number = float(text) if _REAL.fullmatch(text) else math.inf
-    return number if math.isfinite(number) else None
+    """A decimal number with a point, never a comma; None where it is none, or larger than anything measured."""
+    number = float(text) if _REAL.fullmatch(text) else _MOST
+    return number if abs(number) < _MOST else None
 
 
 def of_json(value: object) -> float | None:
-    """A number that JSON gave as one; None for all else. Texts are no numbers there."""
+    """A number that JSON gave as one, as ``real``; None for all else. Texts are no numbers there."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if isinstance(value, int) and abs(value) >= 10**20:
-        return None
-    return float(value) if math.isfinite(value) else None
+    return float(value) if abs(value) < _MOST else None
+
+
+def count_of_json(value: object) -> int | None:
+    """A whole number from 0 up that JSON gave as a number, of at most 18 digits."""
+    number = of_json(value)
+    return int(number) if number is not None and 0 <= number < 1e18 and number == int(number) else None

@@ -75,6 +75,19 @@ def whole_lines(text: str) -> tuple[list[str], list[Flaw]]:
     return [*lines, last], []
 
 
+def rounding(text: str) -> float:
+    """Half a step of the last digit of a decimal number."""
+    return 0.5 * 10.0 ** -len(text.strip().partition(".")[2])
+
+
+def finer_seconds(taken: float, taken_step: float, done: float, rate: float, rate_step: float) -> float | None:
+    """How long ``done`` took, by the time or by the rate: whichever is rounded less. None where neither says."""
+    by_rate = done / rate if done and rate else None
+    if not taken or (by_rate is not None and rate_step / rate < taken_step / taken):
+        return by_rate
+    return taken
+
+
 def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 1) -> tuple[Report, list[Flaw]]:
     """What a reader of whole reports makes of lines, without those that it cannot read. ``first``: the first one's number.
 

@@ -58,6 +58,8 @@ def _code(text: str) -> str:
 
 def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[str]:
     yield '<section id="testbeds"><h2>Testbeds</h2>'
+    imported_from = "From the files, and what was said of them."
+    origin = imported_from if "import" in tables.outline.data else "Read from the running systems."
     differing = [fact for fact in facts if fact.differs(testbeds)]
     same = [fact for fact in facts if not fact.differs(testbeds)]
     yield f"<h3>What differs between them ({len(differing)} facts)</h3>"
@@ -65,13 +67,13 @@ def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], se
         yield _facts(
             testbeds,
             differing,
-            f"Read from the running systems. Marked: not as on {testbeds[0]}. Several values are separated by |.",
+            f"{origin} Marked: not as on {testbeds[0]}. Several values are separated by |.",
         )
     else:
         yield "<p>Nothing that was recorded.</p>"
     if same:
         yield f'<details class="print"><summary>What is the same on all ({len(same)} facts)</summary>'
-        yield _facts(testbeds, same, "Read from the running systems.") + "</details>"
+        yield _facts(testbeds, same, origin) + "</details>"
     if settings:
         yield "<h3>Settings: asked and read back</h3>"
         yield f"<p>{len(settings)} settings were read back from the system after they were set.</p>"
@@ -178,8 +180,8 @@ def _repeat(tables: Tables) -> Iterator[str]:
         if value not in (None, "")
     )
     yield f"<dl>{''.join(items)}</dl>"
-    if outline.source:
-        title = "What was imported" if "import" in outline.data else "The study file"
+    if outline.source and outline.source != "\n".join(outline.data.get("commands") or ()):
+        title = "The manifest" if "import" in outline.data else "The study file"
         yield f"<h3>{title}</h3><pre><code>{escape(outline.source)}</code></pre>"
     yield "</section>"
 

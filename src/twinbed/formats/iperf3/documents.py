@@ -44,6 +44,9 @@ def documents(text: str) -> Sequence[Document]:
             continue
         event = piece.content.get("event")
         if not isinstance(event, str):
+            if streamed is not None and _cookie(streamed) is not None and _cookie(streamed) == _cookie(piece):
+                # With --json-stream-full-output the same once more, as a whole.
+                piece.flaws = [*found.pop().flaws, *piece.flaws]
             streamed = None
             found.append(piece)
         elif event == "start" or streamed is None:
@@ -69,6 +72,12 @@ def line_of_end(text: str, document: Document, found: Sequence[Document]) -> int
     """The last line that a cut document can have."""
     later = [each.line for each in found if each.line > document.line]
     return max(document.line, later[0] - 1) if later else line_of(text.rstrip("\n"), len(text))
+
+
+def _cookie(document: Document) -> object:
+    """What iperf3 names a test by."""
+    start = document.content.get("start")
+    return start.get("cookie") if isinstance(start, dict) else None
 
 
 def _take(streamed: Document, event: str, piece: Document) -> None:

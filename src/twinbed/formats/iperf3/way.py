@@ -20,6 +20,8 @@ UNITS = {metric.name: metric.unit for metric in METRICS}
 OF_TCP = frozenset({"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"})
 OF_UDP = frozenset({name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "jitter", "jitter_last"})
 
+OF_A_SECOND = (0.8, 1.25)
+"""Seconds of an interval that was to have one: a busy machine reports late."""
 JITTER_STEP_S = 1.000001e-6
 """What text rounds jitter to, and a little for binary fractions."""
 
@@ -91,15 +93,22 @@ class Way:
         sent, arrived = self._size(self.sender), self._size(self.receiver)
         found |= {"sent_bytes": sent[0], "send_rate": sent[2]}
         found |= {"received_bytes": arrived[0], "goodput": arrived[2], "time_taken": arrived[1]}
-        rates = [8 * each.size_bytes / each.seconds for each in _long(self.receiver.intervals)]
-        # What is less than the rounding of what it is taken from is not seen.
-        if len(rates) > 1 and (deviation := stdev(rates)) >= self.rounding * fmean(rates):
-            found["goodput_sd"] = deviation
+        found["goodput_sd"] = self._deviation()
         if self.udp:
             found |= self._datagrams(found["send_rate"])
         elif self.udp is not None:
             found |= self._tcp()
         return found
+
+    def _deviation(self) -> Number:
+        """Of the goodput over intervals of a second; of others it is another quantity."""
+        long = _long(self.receiver.intervals)
+        if len(long) < 2 or not OF_A_SECOND[0] <= max(each.seconds for each in long) <= OF_A_SECOND[1]:
+            return None
+        rates = [8 * each.size_bytes / each.seconds for each in long]
+        deviation = stdev(rates)
+        # What is less than the rounding of what it is taken from is not seen.
+        return deviation if deviation >= self.rounding * fmean(rates) else None
 
     def _size(self, side: Side) -> tuple[Number, Number, Number]:
         """Bytes, seconds and bit/s."""

@@ -1,0 +1,103 @@
+"""Tables of anybody's own making: CSV whose columns a manifest names. Never recognised by content.
+
+Options: ``columns`` (column -> metric), ``units``, ``facts``, ``rows`` (each, mean), ``delimiter``, ``decimal``, ``header``,
+``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns are numbered from 1.  An empty cell,
+NA, nan, null or - is missing; any other that is no number is a flaw with its line; means are over what there is.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.metric import Metric
+from twinbed.reading.figures import real
+from twinbed.reading.manifested import Named, checked, is_missing, readings
+
+
+class CsvOptions(Named):
+    """What a manifest says of a table."""
+
+    columns: dict[str, str] = Field(min_length=1, description="column -> metric")
+    delimiter: str = Field(",", min_length=1, max_length=1, description="between cells")
+    decimal: Literal[".", ","] = Field(".", description="between whole and fraction")
+    header: bool = Field(True, description="whether the first line names the columns; else they are 1, 2, ...")
+    comment: str = Field("", max_length=10, description="what lines that are left out begin with")
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> CsvOptions:
+        if self.delimiter in (self.decimal, '"', "\n", "\r"):
+            raise ValueError(f"cells and fractions cannot both be told by {self.delimiter!r}")
+        return self
+
+    def places(self) -> Mapping[str, str]:
+        return self.columns
+
+
+class GenericCsv:
+    """The format."""
+
+    name = "generic-csv"
+    summary = "a table whose columns the manifest names"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return False
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        said = checked(CsvOptions, options)
+        lines = _lines(source.text(), said)
+        header = next(lines, (0, list[str]()))[1] if said.header else []
+        rows: list[dict[str, float | None]] = []
+        facts: list[dict[str, str | int | float | bool]] = []
+        flaws: list[list[Flaw]] = []
+        for number, cells in lines:
+            names = header or [str(at) for at in range(1, len(cells) + 1)]
+            found = dict(zip(names, cells, strict=False))
+            flaws.append([] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)])
+            rows.append({column: _number(said, column, found, number, flaws[-1]) for column in said.columns})
+            facts.append({fact: found[column].strip() for column, fact in said.facts.items() if column in found})
+        if said.header and (absent := [column for column in (*said.columns, *said.facts) if column not in header]):
+            raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
+        if not rows:
+            raise FormatError("no row in it")
+        return readings(said, rows, facts, flaws)
+
+
+def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
+    """(line, cells) of those that count. Raises FormatError."""
+    reader = csv.reader(text.split("\n"), delimiter=said.delimiter)
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FormatError(f"is no CSV: {error}", reader.line_num) from None
+        if not any(cell.strip() for cell in cells) or (said.comment and cells[0].startswith(said.comment)):
+            continue
+        yield reader.line_num, [cell.strip() for cell in cells]
+
+
+def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, flaws: list[Flaw]) -> float | None:
+    text = found.get(column)
+    if text is None:
+        flaws.append(Flaw(f"no column {column}", line))
+        return None
+    if is_missing(text):
+        return None
+    if said.decimal == ",":
+        text = "no number" if "." in text else text.replace(",", ".", 1)
+    number = real(text)
+    if number is None:
+        flaws.append(Flaw(f"{column} is no number: {found[column][:40]}", line))
+    return number
+
+
+generic_csv = GenericCsv()

@@ -1,0 +1,45 @@
+"""Every kind of file that is read goes all the way: recognised by content alone, imported, and extracted as its case says."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.formats.cases import Case, cases
+from twinbed import registry
+from twinbed.extract import extract
+from twinbed.importing.assigned import Assigned, ImportRefused
+from twinbed.importing.build import build
+from twinbed.importing.pattern import compile_pattern
+from twinbed.importing.study import About
+from twinbed.importing.survey import Request, survey
+
+NEVER_RECOGNISED = ("generic-csv", "generic-json")
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.format not in NEVER_RECOGNISED], ids=str)
+def test_a_case_is_imported_as_it_is_read(case: Case, tmp_path: Path) -> None:
+    folder, results = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    shutil.copy(case.input, folder / "host_1")
+    pattern = compile_pattern("{testbed}_{replicate:int}", Assigned("", {}, options=case.options))
+    request = Request(folder, lambda _: pattern)
+    formats = registry.PLUGINS.formats
+    if isinstance(case.expected, dict):
+        with pytest.raises(ImportRefused, match="host_1"):
+            survey(request, formats)
+        return
+    found = survey(request, formats)
+    assert [each.candidate.looked.format for each in found.plan.outcomes if each.candidate] == [case.format]
+    assert len(found.plan.runs) == len(case.expected)
+    build(folder, results, found.plan.runs, About("case"), {})
+    table = extract(results, registry.PLUGINS.read, {}).table("metrics")
+    values = list(zip(*(table[name].to_pylist() for name in ("run", "host", "direction", "metric", "value")), strict=True))
+    for run, expected in zip(found.plan.runs, case.expected, strict=True):
+        for name, value in expected.get("values", {}).items():
+            metric, _, direction = name.partition(">")
+            metric, _, host = metric.partition("@")
+            (read,) = [one[-1] for one in values if one[:-1] == (run.id, host, direction, metric)]
+            assert read == (None if value is None else pytest.approx(value, rel=1e-9)), name
