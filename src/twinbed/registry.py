@@ -87,6 +87,16 @@ class Plugins:
 
 
 FORMATS: Sequence[Format] = (
+    iperf3_json,
+    iperf3_text,
+    ab_text,
+    ab_csv,
+    ab_tsv,
+    wrk,
+    wrk2,
+    hey,
+    siege,
+    h2load,
     ping,
     irtt_json,
     owping,
@@ -107,13 +117,6 @@ FORMATS: Sequence[Format] = (
     perf_script,
     trace_cmd,
     sysdig,
-    iperf3_json,
-    iperf3_text,
-    ab_text,
-    ab_csv,
-    ab_tsv,
-    wrk,
-    wrk2,
     vmstat,
     mpstat_json,
     proc_snapshot,
@@ -122,9 +125,6 @@ FORMATS: Sequence[Format] = (
     nstat,
     tc_statistics,
     dmesg,
-    hey,
-    siege,
-    h2load,
     twinbed_metrics,
 )
 

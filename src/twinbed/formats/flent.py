@@ -231,7 +231,7 @@ def _printable(names: Sequence[str]) -> list[str]:
 
 
 def _facts(metadata: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
-    names = {"version": "FLENT_VERSION", "test": "NAME", "server": "HOST", "kernel": "KERNEL_RELEASE", "title": "TITLE"}
+    names = {"version": "FLENT_VERSION", "test": "NAME", "kernel": "KERNEL_RELEASE"}
     facts: dict[str, str | int | float | bool] = {}
     for fact, key in names.items():
         text = metadata.get(key)

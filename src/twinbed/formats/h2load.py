@@ -78,7 +78,8 @@ class H2load:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        return _RECOGNISED.search(head_text(head)) is not None
+        text = head_text(head)
+        return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())

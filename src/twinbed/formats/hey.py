@@ -60,7 +60,8 @@ class Hey:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        return _RECOGNISED.search(head_text(head).replace("\r\n", "\n")) is not None
+        text = head_text(head)
+        return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())

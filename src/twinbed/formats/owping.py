@@ -166,11 +166,7 @@ def _reading(group: Sequence[tuple[str, _Session]], flaws: list[Flaw]) -> Readin
     cautions: list[Caution] = []
     values, doubts = said([(way, _one_way(session, cautions)) for way, session in group])
     starts = [sent for _, session in group for _, _, sent in session.packets if sent is not None]
-    first = group[0][1]
-    facts: dict[str, str | int | float | bool] = {"protocol": "udp"}
-    if first.origin:
-        facts |= {"client": first.origin, "server": first.target}
-    return Reading(values, {}, [*cautions, *doubts], flaws, facts, min(starts) if starts else None)
+    return Reading(values, {}, [*cautions, *doubts], flaws, {"protocol": "udp"}, min(starts) if starts else None)
 
 
 def _one_way(session: _Session, cautions: list[Caution]) -> OneWay:

@@ -26,16 +26,14 @@ from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HEADER = re.compile(r"PING6? (\S{1,200}) \(([^()\s]{1,80})\).{0,80}?(\d{1,6})(?:\(\d+\))? (?:data )?[Bb]ytes\b.*")
-_HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) (\S+) --> (\S+)")
+_HEADER = re.compile(r"PING6? \S{1,200} \([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\))? (?:data )?[Bb]ytes\b.*")
+_HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) \S+ --> \S+")
 _START = re.compile(rb"^PING6?(?: \S{1,200} \(|\()", re.MULTILINE)
-_REPLY = re.compile(r"(?:\[(\d{1,11})\.(\d{1,6})\] )?\d{1,6} [Bb]ytes \S{1,12} .{1,200}?:? (?:icmp_)?seq=(\S+)(.*)")
+_REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [Bb]ytes \S{1,12} .{1,200}?:? (?:icmp_)?seq=(\S+)(.*)")
 _TIME = re.compile(r"\b[A-Za-z]{2,10}([=<])([0-9.]+) ?(us|ms|s|sec)\b")
 _UNANSWERED = re.compile(r"(?:no answer yet for |Request timeout for |From .{1,100}? )icmp_seq[= ](\d{1,5})\b")
 _SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(.*)")
-_ERRORS = re.compile(r"\+(\d{1,9}) errors\b")
 _DUPLICATES = re.compile(r"\+(\d{1,9}) duplicates\b")
-_LASTED = re.compile(r"\btime (\d{1,12})ms")
 _TIMES = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = ([0-9./a-z]+) ?(us|ms|s)?\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
 _WRAP = 65536
@@ -96,10 +94,8 @@ def _runs(lines: Sequence[str]) -> list[_Run]:
 
 def _facts(line: str) -> dict[str, str | int | float | bool]:
     facts: dict[str, str | int | float | bool] = {"protocol": "icmp"}
-    if found := _HEADER.fullmatch(line):
-        facts |= {"server": found[2], "probe_bytes": int(found[3])}
-    elif found := _HEADER_6.match(line):
-        facts |= {"server": found[3], "probe_bytes": int(found[1])}
+    if (found := _HEADER.fullmatch(line)) or (found := _HEADER_6.match(line)):
+        facts["probe_bytes"] = int(found[1])
     return facts
 
 
@@ -112,10 +108,6 @@ def _line(run: _Run, number: int, line: str) -> None:
         run.sent, run.received = int(found[1]), int(found[2])
         if said := _DUPLICATES.search(found[3]):
             run.duplicates = int(said[1])
-        if said := _ERRORS.search(found[3]):
-            run.facts["errors"] = int(said[1])
-        if said := _LASTED.search(found[3]):
-            run.facts["duration_s"] = int(said[1]) / 1000
     elif found := _TIMES.match(line):
         _summarised(run, number, found)
     elif "seq=" in line or "packets transmitted" in line or "min/avg/max" in line:

@@ -122,9 +122,7 @@ def _reading(block: _Block, way: str) -> Reading:
         error_s=block.number("MAXERR") if block.said.get("SYNC") == "1" else None,
     )
     values, doubts = said([(way, session)])
-    facts: dict[str, str | int | float | bool] = {"protocol": "udp"}
-    facts |= {name: end for name, end in (("origin", session.origin), ("target", session.target)) if end}
-    return Reading(values, {}, [*cautions, *doubts], block.flaws, facts, _started(block))
+    return Reading(values, {}, [*cautions, *doubts], block.flaws, {"protocol": "udp"}, _started(block))
 
 
 def _end(block: _Block, name: str) -> str:

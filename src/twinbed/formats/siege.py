@@ -44,9 +44,10 @@ _TRANSACTION = re.compile(rf"\s*HTTP/[0-9.]+ ([0-9]{{3}})\s+{DECIMAL} secs:\s+[0
 _VERSION = re.compile(r"\*\* SIEGE ([0-9]\S*)")
 _ERROR = re.compile(r"\[(?:error|alert|warning|fatal)\] (.*)")
 _NOTHING = re.compile(r"\*\* Preparing |The server is now under siege|Lifting the server siege|[{}\s]*$|done\.$")
+_MARKS = (" bytes ==> ", "** SIEGE ", "Transactions:", '"transactions":')
 _RECOGNISED = re.compile(
-    r"HTTP/[0-9.]+ [0-9]{3}\s+[0-9.]+ secs:\s+[0-9]+ bytes ==> |^(?:\*\* SIEGE [0-9]|Transactions:\s+[0-9]+ hits\s*$"
-    r'|\{?\s*"transactions":\s+[0-9]+,\s*\n\s*"availability":)',
+    r"HTTP/[0-9.]+ [0-9]{3}[ ]+[0-9.]+ secs:[ ]+[0-9]+ bytes ==> |^(?:\*\* SIEGE [0-9]|Transactions:[ \t]+[0-9]+ hits[ \t]*$"
+    r'|\{?[ \t]*"transactions":[ \t]+[0-9]+,[ \t]*\n[ \t]*"availability":)',
     re.MULTILINE,
 )
 
@@ -59,7 +60,8 @@ class Siege:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        return _RECOGNISED.search(head_text(head).replace("\r\n", "\n")) is not None
+        text = head_text(head)
+        return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())

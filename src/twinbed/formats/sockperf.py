@@ -39,7 +39,7 @@ METRICS = (
 _UNITS = {metric.name: metric.unit for metric in METRICS}
 _START = re.compile(rb"^sockperf: (?:\x1b\[[0-9;]*m)?(?:== version #|\[Total Run\]|Total of \d+ messages)", re.MULTILINE)
 _VERSION = re.compile(r"sockperf: == version #(\S+)")
-_TARGET = re.compile(r"\[ *\d+\] IP = (\S+)\s+PORT = +(\d+) +# (TCP|UDP)")
+_TARGET = re.compile(r"\[ *\d+\] IP = \S+\s+PORT = +\d+ +# (TCP|UDP)")
 _VALID = re.compile(r"sockperf: \[Valid Duration\] RunTime=(\S+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
 _SERVER = re.compile(r"sockperf: =+ Printing statistics for Server No: \d")
 _AVERAGE = re.compile(r"sockperf: =+> avg-(latency|lat|rtt)=(\S+) \(std-dev=([^ ,)]+)")
@@ -102,7 +102,7 @@ def _line(test: _Test, number: int, line: str) -> None:
     if found := _VERSION.match(line):
         test.facts["version"] = found[1][:40]
     elif found := _TARGET.match(line):
-        test.facts |= {"server": found[1][:100], "protocol": found[3].lower()}
+        test.facts["protocol"] = found[1].lower()
     elif _NOTABLE.match(line):
         test.said = line[:200]
     elif _SERVER.match(line):

@@ -16,7 +16,7 @@ from twinbed.reading.figures import count
 from twinbed.reading.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 
 _START = re.compile(rb"^[ \t]*conn_#[ \t]*,[ \t]*host_a[ \t]*,", re.MULTILINE)
-_TIME = re.compile(r"(\d{1,11})\.(\d{1,6})")
+_TIME = re.compile(r"([0-8]?\d{1,9})\.(\d{1,6})")
 
 
 class TcptraceCsv:

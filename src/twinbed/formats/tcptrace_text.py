@@ -22,7 +22,7 @@ from twinbed.reading.tcptrace import METRICS, SIDES, Row, address, cells, measur
 
 _START = re.compile(rb"^Ostermann's tcptrace\b|^TCP connection \d+:\s*$", re.MULTILINE)
 _CONNECTION = re.compile(r"TCP connection (\d+):\s*")
-_ABOUT = re.compile(r"\t([a-z ]+):\s+(\S.*?)\s*")
+_ABOUT = re.compile(r"\t([a-z ]+):\s+(\S.*)")
 _UNIT = r"(?: (pkts|bytes|times|ms|secs|Bps))?"
 _BOTH = re.compile(rf"\s+(\S[^:]*?):\s+(\S+){_UNIT}\s+(\S[^:]*?):\s+(\S+){_UNIT}\s*")
 _WHOLE = re.compile(r"(\w+)(?:\s+\(SYNs: (\d)\)\s+\(FINs: (\d)\))?")
@@ -70,7 +70,7 @@ def _line(found: _Found, number: int, line: str) -> None:
         found.ends = 0
     elif not found.rows:
         return
-    elif about := _ABOUT.fullmatch(line):
+    elif about := _ABOUT.fullmatch(line.rstrip()):
         try:
             _about(found, about[1], about[2])
         except ValueError:

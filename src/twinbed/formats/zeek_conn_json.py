@@ -73,7 +73,7 @@ def _time(value: object) -> int | None:
     if isinstance(value, str):
         return nanoseconds(value)
     seconds = of_json(value)
-    return int(round(Decimal(seconds), 6) * 10**9) if seconds is not None and 0 <= seconds < 1e10 else None
+    return int(round(Decimal(seconds), 6) * 10**9) if seconds is not None and 0 <= seconds < 9e9 else None
 
 
 def _cell(kind: str, value: object) -> Cell:

@@ -43,7 +43,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
 _SIDES = {"client_to_server": "originator", "server_to_client": "responder"}
 METRICS = tuple(metric for metric in PACKETS if metric.name in ("packets", "bytes", "connections", "incomplete_connections"))
 _UNITS = {metric.name: metric.unit for metric in METRICS}
-_SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
+_SECONDS = re.compile(r"([0-8]?\d{1,9})(?:\.(\d{1,9}))?")
+"""Up to the year 2255: nanoseconds since 1970 are 64 bits."""
 
 
 def nanoseconds(text: str) -> int | None:

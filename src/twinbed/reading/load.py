@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from twinbed.model.format import Flaw, FormatError, Reading
 from twinbed.model.metric import Value
+from twinbed.reading.figures import of_json, real
 
 MOST = 1e18
 """No count of bytes or packets, and no rate, that a load generator prints is as large; what is larger is damaged."""
@@ -20,25 +21,14 @@ DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
 MOST_FLAWS = 20
 """Lines that may be left out of a report before it is none."""
 _LINE = re.compile(r"\bline ([0-9]+): ")
-_DECIMAL = re.compile(rf"{DECIMAL}(?:[eE][+-]?[0-9]{{1,3}})?")
 
 Report = TypeVar("Report")
 
 
 def number(value: object) -> float | None:
-    """A finite number of zero or more, of JSON or as text; None where it is none. Another locale's comma is none."""
-    if isinstance(value, str):
-        found = _DECIMAL.fullmatch(value.strip())
-        value = float(found[0]) if found and len(found[0]) < 40 else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= MOST else None
-
-
-def whole(value: object) -> int | None:
-    """A count; None where it is none."""
-    found = number(value)
-    return int(found) if found is not None and found == int(found) else None
+    """A number of zero or more, of JSON or as text; None where it is none, or more than a load generator counts to."""
+    found = real(value.strip()) if isinstance(value, str) else of_json(value)
+    return found if found is not None and 0 <= found <= MOST else None
 
 
 def plain(found: float) -> int | float:
@@ -59,18 +49,14 @@ def values(numbers: Mapping[str, float | None], units: Mapping[str, str], direct
         yield Value(name, one if one is not None and math.isfinite(one) else None, units[name], direction=direction)
 
 
-def line_of(text: str, at: int) -> int:
-    """The line, from 1, of a place in a text."""
-    return text.count("\n", 0, at) + 1
-
-
-def whole_lines(text: str) -> tuple[list[str], list[Flaw]]:
-    """Its lines. A last one that has no line end and ends in a digit may be cut within a number: it is a flaw instead."""
+def whole_lines(text: str, ends: tuple[str, ...] = ()) -> tuple[list[str], list[Flaw]]:
+    """Its lines. A last one that has no line end may be cut: where it ends in a digit, or otherwise than ``ends`` if there are
+    any, it is a flaw instead."""
     lines = text.split("\n")
-    last = lines.pop()
+    last = lines.pop().rstrip()
     if not last:
         return lines, []
-    if last.rstrip()[-1:] in "0123456789.,-":
+    if not last.endswith(ends) if ends else last[-1] in "0123456789.,-":
         return lines, [Flaw(f"the last line is cut: {last.strip()[:SHOWN]!r}", len(lines) + 1)]
     return [*lines, last], []
 

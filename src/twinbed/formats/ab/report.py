@@ -30,7 +30,8 @@ class AbText:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        return _FIELD.search(head_text(head)) is not None
+        text = head_text(head)
+        return ("ApacheBench" in text or "[#/sec]" in text) and _FIELD.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())

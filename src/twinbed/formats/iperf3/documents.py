@@ -8,17 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.model.format import Flaw
-from twinbed.reading.load import SHOWN, line_of
+from twinbed.model.format import Flaw, FormatError
+from twinbed.reading.documents import line_of
+from twinbed.reading.load import SHOWN
 
 _START = re.compile(
     r'\{\s*"(?:(?:start|end)"\s*:\s*\{|intervals"\s*:\s*\[|(?:event|title|extra_data|error)"\s*:\s*")',
 )
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _NOT_A_NUMBER = re.compile(r"(?<=[:\[,\s])-?(?:nan|inf(?:inity)?)(?=\s*[,\]}])", re.IGNORECASE)
 _CLOSED = ("{", "{[", "{{", "{{[")
 """Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
+_EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
+"""Of a stream, besides intervals: members of the document that they make."""
+MOST_DAMAGED = 1000
+"""Documents, after which a text is none of iperf3's."""
 
 
 @dataclass(slots=True)
@@ -34,7 +39,7 @@ class Document:
 
 
 def documents(text: str) -> Sequence[Document]:
-    """All documents in order, each with the flaws before and in it; the last one's with those behind it."""
+    """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
     found: list[Document] = []
     waiting: list[Flaw] = []
     streamed: Document | None = None
@@ -58,20 +63,14 @@ def documents(text: str) -> Sequence[Document]:
         else:
             piece.flaws += waiting
         waiting = []
-    if found:
-        found[-1].flaws += waiting
-    for each in found:
+    if not found:
+        return found
+    found[-1].flaws += waiting
+    after = [each.line for each in found[1:]]
+    for each, end in zip(found, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
         if each.cut:
-            each.flaws.append(
-                Flaw("the document is cut: there is only what its whole parts say", line_of_end(text, each, found))
-            )
+            each.flaws.append(Flaw("the document is cut: there is only what its whole parts say", max(each.line, end - 1)))
     return found
-
-
-def line_of_end(text: str, document: Document, found: Sequence[Document]) -> int:
-    """The last line that a cut document can have."""
-    later = [each.line for each in found if each.line > document.line]
-    return max(document.line, later[0] - 1) if later else line_of(text.rstrip("\n"), len(text))
 
 
 def _cookie(document: Document) -> object:
@@ -86,35 +85,45 @@ def _take(streamed: Document, event: str, piece: Document) -> None:
         streamed.flaws += piece.flaws
     if event == "interval":
         streamed.content["intervals"].append(data)
-    else:
+    elif event in _EVENTS:
         streamed.content[event] = data
+    else:
+        streamed.flaws.append(Flaw(f"is an event that is not read: {event[:SHOWN]!r}", piece.line))
     if event == "end":
         streamed.cut = False
 
 
 def _pieces(text: str) -> Iterator[Document | Flaw]:
     """Documents and events; and flaws for all text that is neither."""
-    at = 0
+    at = counted = damaged = 0
+    line = 1
     while at < len(text):
         start = _next(text, at)
+        line, counted = line + text.count("\n", counted, at), at
         if start is None:
-            yield from _other(text, at, len(text))
+            yield from _other(text[at:], line)
             return
-        yield from _other(text, at, start)
+        yield from _other(text[at:start], line)
+        line, counted = line + text.count("\n", counted, start), start
         read = _decoded(text, start)
         if read is None:
             after = _next(text, start + 1)
             part = text[start:after]
             saved = _salvaged(part)
+            damaged += saved is None or saved[0].cut
+            if damaged > MOST_DAMAGED:
+                raise FormatError(f"holds more than {MOST_DAMAGED} documents that are cut or damaged", line)
             if saved is None or (saved[0].cut and "event" in saved[0].content):
-                yield Flaw(f"is cut or damaged: {part[:SHOWN]!r}", line_of(text, start))
+                yield Flaw(f"is cut or damaged: {part[:SHOWN]!r}", line)
                 at = start + len(part)
                 continue
             read = saved[0], start + saved[1]
         document, at = read
-        document.line = line_of(text, start)
+        document.line = line
         if document.unreal and (number := _NOT_A_NUMBER.search(text, start, at)) is not None:
-            document.flaws.append(Flaw(f"is not a number, and others may not be: {number[0]}", line_of(text, number.start())))
+            document.flaws.append(
+                Flaw(f"is not a number, and others may not be: {number[0]}", line + text.count("\n", start, number.start()))
+            )
         yield document
 
 
@@ -163,11 +172,10 @@ def _salvaged(part: str) -> tuple[Document, int] | None:
     return read[0], len(part)
 
 
-def _other(text: str, start: int, end: int) -> Iterator[Flaw]:
-    """Text that is no document, but for what joins the elements of a list."""
-    part = text[start:end]
-    lines = [line for line in part.split("\n") if line.strip(" \t,[]")]
-    if lines:
-        first = start + part.index(lines[0])
-        more = f" (and {len(lines) - 1} lines more)" if len(lines) > 1 else ""
-        yield Flaw(f"is no document of iperf3: {lines[0].strip()[:SHOWN]!r}{more}", line_of(text, first))
+def _other(part: str, line: int) -> Iterator[Flaw]:
+    """Text that is no document, but for what joins the elements of a list. ``line``: its first."""
+    lines = part.split("\n")
+    said = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
+    if said:
+        more = f" (and {len(said) - 1} lines more)" if len(said) > 1 else ""
+        yield Flaw(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0])

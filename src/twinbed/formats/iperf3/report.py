@@ -17,8 +17,9 @@ from twinbed.reading.load import head_text, number, plain
 _MARKS = (
     re.compile(r'"version"\s*:\s*"iperf 3'),
     re.compile(r'\{\s*"event"\s*:\s*"(?:start|interval|end)"\s*,\s*"data"\s*:\s*\{'),
-    re.compile(r'"streams"\s*:\s*\[.*"bits_per_second"|"bits_per_second".*"streams"\s*:\s*\[', re.DOTALL),
 )
+_MEMBERS = ('"intervals"', '"streams"', '"bits_per_second"')
+"""Where an order of its own puts the version last."""
 _KERNEL = re.compile(r"(\S+) \S+ (\S+)")
 
 
@@ -31,7 +32,7 @@ class Iperf3Json:
 
     def recognises(self, head: bytes) -> bool:
         text = head_text(head)
-        return "{" in text and any(mark.search(text) for mark in _MARKS)
+        return any(mark.search(text) for mark in _MARKS) or all(name in text for name in _MEMBERS)
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         found: list[Reading] = []

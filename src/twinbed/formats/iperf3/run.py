@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from twinbed.formats.iperf3.rows import Row
 from twinbed.formats.iperf3.way import Interval, Number, Side, Summary, Way
 from twinbed.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, reading
 from twinbed.model.format import Flaw, Reading
-from twinbed.reading.load import plain
+from twinbed.reading.load import SHOWN, plain
 
+BOTH = "both"
+SUMMARIES = ("sender", "receiver", BOTH)
+"""Marks of rows that are no intervals."""
 ROUNDING = 0.005
 """Of three digits, at most."""
 
@@ -33,9 +36,24 @@ class Run:
     cpu: tuple[bool, Number, Number] | None = None
     """Whether the end that wrote it sent; its share in per cent, and the other's."""
     _headings: list[str] = field(default_factory=list)
+    _here: int = 0
+    """Headings of this end's output so far."""
 
     def heading(self, text: str) -> None:
+        """The first one is over intervals, the second over summaries."""
         self._headings.append(text)
+        self._here += 1
+
+    def add(self, number: int, one: Row, line: str) -> None:
+        """A summary of UDP before iperf 3.7 has no mark: its size is the sender's, its losses and jitter the receiver's."""
+        unmarked = self._here > 1 and not one.mark
+        if unmarked and "Datagrams" not in self._headings[-1]:
+            self.flaws.append(Flaw(f"is a summary of neither end: {line.strip()[:SHOWN]!r}", number))
+        else:
+            self.rows.append((number, self.server_output, replace(one, mark=BOTH) if unmarked else one))
+
+    def begin_server_output(self) -> None:
+        self.server_output, self._here = True, 0
 
     @property
     def measured(self) -> bool:
@@ -43,7 +61,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        return any(row.mark in ("sender", "receiver") for _, _, row in self.rows)
+        return any(row.mark in SUMMARIES for _, _, row in self.rows)
 
     def reading(self) -> Reading:
         udp = any("Datagrams" in heading for heading in self._headings) if self._headings else None
@@ -94,6 +112,13 @@ class Run:
         for side, mark in ((way.sender, "sender"), (way.receiver, "receiver")):
             self._summarise(side, mark, [row for row in own if row.mark == mark], way.udp, side is near)
             side.counts = side is near or not omitted
+        unmarked = _together([row for row in own if row.mark == BOTH])
+        if unmarked is not None and way.udp:
+            if way.near_sends:
+                way.receiver.summary = Summary(lost=unmarked.lost, jitter_s=unmarked.jitter_s)
+                way.sender.summary = Summary(size_bytes=unmarked.size_bytes, rate_bit_s=unmarked.rate_bit_s)
+            else:
+                way.receiver.summary = Summary(datagrams=unmarked.datagrams, lost=unmarked.lost, jitter_s=unmarked.jitter_s)
         if self.cpu is not None:
             local_sends, local, remote = self.cpu
             mine = local_sends == way.near_sends or bool(role)
@@ -118,7 +143,7 @@ class Run:
     def _intervals(self, rows: Sequence[Row], udp: bool | None, sends: bool) -> Iterator[Interval]:
         groups: list[list[Row]] = []
         for each in rows:
-            if each.mark in ("sender", "receiver"):
+            if each.mark in SUMMARIES:
                 continue
             last = groups[-1] if groups else []
             if (

@@ -57,7 +57,7 @@ class Iperf3Text:
         )
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        lines, cut = whole_lines(source.text())
+        lines, cut = whole_lines(source.text(), ("sender", "receiver", "Done."))
         reader = _Reader()
         for index, line in enumerate(lines):
             reader.take(line, index + 1)
@@ -95,7 +95,7 @@ class _Reader:
         if one is None:
             (self._open.flaws if self._open else self.flaws).append(Flaw(f"cannot be read: {line.strip()[:SHOWN]!r}", number_))
         else:
-            self._run().rows.append((number_, self._in_server_output(), one))
+            self._run().add(number_, one, line)
 
     def _in_server_output(self) -> bool:
         return self._open is not None and self._open.server_output
@@ -116,7 +116,7 @@ class _Reader:
                 self._run(server=True, fresh=True)
         elif plain.endswith("Server output:"):
             if self._open is not None:
-                self._open.server_output = True
+                self._open.begin_server_output()
         elif "iperf Done." in line:
             if self._open is not None:
                 self._open.done = True

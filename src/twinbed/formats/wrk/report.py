@@ -14,7 +14,7 @@ from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts, wrk_numbers
 
 BEGINS = re.compile(r"\s*Running \S+ test @ ")
-RECOGNISED = re.compile(r"^\s*Running \S+ test @ .*\n\s*[0-9]+ threads and [0-9]+ connections", re.MULTILINE)
+RECOGNISED = re.compile(r"^[ \t]*Running \S+ test @ .*\n[ \t]*[0-9]+ threads and [0-9]+ connections", re.MULTILINE)
 SCHEDULED = re.compile(r"Thread calibration: |HdrHistogram|Detailed Percentile spectrum|Initialised [0-9]+ threads")
 """What only wrk2 prints."""
 _UNPRINTED = ("failed_requests", "failed_connect", "failed_receive", "failed_write", "failed_timeout", "non_2xx")
@@ -29,7 +29,7 @@ class Wrk:
 
     def recognises(self, head: bytes) -> bool:
         text = head_text(head)
-        return RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
+        return " test @ " in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())

@@ -24,8 +24,8 @@ SHIPPED_BYTES = 2**20
 ANSWER_LIMIT_S = 30
 """How long a client waits for a server that says nothing."""
 WRK_LIMIT_S = 8
-"""wrk only counts the answers that take longer. It asks for 8 bytes of memory for each microsecond of this; a small guest has no
-more."""
+"""wrk only counts the answers that take longer. It asks for 8 bytes of memory for each microsecond of this; small guests have
+little."""
 GRACE_S = 30.0
 SLOWEST_FILL = 5e6
 """bytes/s at which even an emulated guest fills a file from /dev/urandom."""
