@@ -13,7 +13,7 @@ from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric, Value
-from twinbed.reading.numbers import real
+from twinbed.reading.figures import real
 
 HEADER = ("host", "direction", "metric", "unit", "value", "started_s")
 DIRECTIONS = ("", "client_to_server", "server_to_client")
