@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.unit.test_report_fitting import study as study_of_pairs
 
 import twinbed as tb
 from synthetic_results import planted_response, write_run, write_study
@@ -137,6 +138,15 @@ def test_figures_are_those_of_the_page_in_its_colours_by_day(results: Path, tmp_
         assert size == tuple(pytest.approx(2 * float(root.get(side) or 0), abs=2) for side in ("width", "height"))
         assert (out / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF-")
     assert light()["equivalent"] in (out / "figures" / "02-requests-per-second-ratio-to-physical.vl.json").read_text()
+
+
+def test_no_figure_of_one_testbed_is_there_twice(tmp_path: Path) -> None:
+    """Where the page begins with how many fit."""
+    results, out = study_of_pairs(tmp_path / "results").path, tmp_path / "out"
+    assert run(["export", str(results), "-o", str(out), "--figures"]) == 0
+    assert run(["report", str(results), "-o", str(tmp_path / "page.html")]) == 0
+    labels = re.findall(r'role="img" aria-label="([^"]*)"', (tmp_path / "page.html").read_text())
+    assert len(list((out / "figures").glob("*.vl.json"))) == len(labels) and len(set(labels)) == len(labels)
 
 
 def transitions(results: Path) -> pa.Table:

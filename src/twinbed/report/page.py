@@ -64,10 +64,9 @@ def page(
     ``anova`` says of headline metrics; ``own`` the tables that the study file asks for; ``fits`` how many fit."""
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *fitting(fits)]
-    if not result.comparisons:
-        # One testbed: how many fit is the verdict then.
-        sections = [*fitting(fits), *_verdicts(result)]
+    # Of one testbed, how many fit is the verdict.
+    beginning = (_verdicts(result), fitting(fits)) if result.comparisons else (fitting(fits), _verdicts(result))
+    sections = [part for each in beginning for part in each]
     sections += [*own_tables(own), *_layers(tables, result, chain)]
     sections += [*explanations(explained), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
