@@ -4,46 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.extract.derived import FAIRNESS, declared
-from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
-from twinbed.formats.capture import capture
-from twinbed.formats.dmesg import dmesg
-from twinbed.formats.ethtool_features import ethtool_features
-from twinbed.formats.ethtool_statistics import ethtool_statistics
-from twinbed.formats.flent import flent
-from twinbed.formats.generic_csv import generic_csv
-from twinbed.formats.generic_json import generic_json
-from twinbed.formats.h2load import h2load
-from twinbed.formats.hey import hey
-from twinbed.formats.iperf3 import iperf3_json, iperf3_text
-from twinbed.formats.irtt_json import irtt_json
-from twinbed.formats.mpstat_json import mpstat_json
-from twinbed.formats.netperf import netperf
-from twinbed.formats.nstat import nstat
-from twinbed.formats.owping import owping
-from twinbed.formats.perf_data import perf_data
-from twinbed.formats.perf_script import perf_script
-from twinbed.formats.ping import ping
-from twinbed.formats.powstream import powstream
-from twinbed.formats.proc_snapshot import proc_snapshot
-from twinbed.formats.siege import siege
-from twinbed.formats.sockperf import sockperf
-from twinbed.formats.strace import strace
-from twinbed.formats.strace_summary import strace_summary
-from twinbed.formats.sysdig import sysdig
-from twinbed.formats.tc_statistics import tc_statistics
-from twinbed.formats.tcptrace_csv import tcptrace_csv
-from twinbed.formats.tcptrace_text import tcptrace_text
-from twinbed.formats.trace_cmd import trace_cmd
-from twinbed.formats.twinbed_metrics import twinbed_metrics
-from twinbed.formats.vmstat import vmstat
-from twinbed.formats.wrk import wrk, wrk2
-from twinbed.formats.zeek_conn_json import zeek_conn_json
-from twinbed.formats.zeek_conn_tsv import zeek_conn_tsv
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -71,13 +37,16 @@ class Plugins:
     workloads: Mapping[str, Any]
     instruments: Mapping[str, Any]
     backgrounds: Mapping[str, Any]
-    formats: Mapping[str, Format]
-    """Of files that were made elsewhere."""
+
+    @property
+    def formats(self) -> Mapping[str, Format]:
+        """Of files that were made elsewhere."""
+        return formats()
 
     @property
     def read(self) -> Mapping[str, Any]:
         """All that a run's artifacts may be of: workloads, and what was imported."""
-        imported = Imported(self.formats)
+        imported = Imported(formats)
         return {**self.workloads, imported.name: imported}
 
     @property
@@ -85,48 +54,6 @@ class Plugins:
         """All that leaves metrics beside the workload's."""
         return {**self.instruments, **self.backgrounds}
 
-
-FORMATS: Sequence[Format] = (
-    iperf3_json,
-    iperf3_text,
-    ab_text,
-    ab_csv,
-    ab_tsv,
-    wrk,
-    wrk2,
-    hey,
-    siege,
-    h2load,
-    ping,
-    irtt_json,
-    owping,
-    powstream,
-    netperf,
-    sockperf,
-    flent,
-    tcptrace_text,
-    tcptrace_csv,
-    zeek_conn_tsv,
-    zeek_conn_json,
-    generic_csv,
-    generic_json,
-    capture,
-    strace,
-    strace_summary,
-    perf_data,
-    perf_script,
-    trace_cmd,
-    sysdig,
-    vmstat,
-    mpstat_json,
-    proc_snapshot,
-    ethtool_statistics,
-    ethtool_features,
-    nstat,
-    tc_statistics,
-    dmesg,
-    twinbed_metrics,
-)
 
 PLUGINS = Plugins(
     drivers={
@@ -143,8 +70,88 @@ PLUGINS = Plugins(
     workloads={workload.name: workload for workload in (http, iperf3, planted)},
     instruments={instrument.name: instrument for instrument in (packets, counters, syscalls, latency)},
     backgrounds={background.name: background for background in (stress, traffic)},
-    formats={each.name: each for each in FORMATS},
 )
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """Every format by its name. Imported only when asked for: few results were made elsewhere."""
+    from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
+    from twinbed.formats.capture import capture
+    from twinbed.formats.dmesg import dmesg
+    from twinbed.formats.ethtool_features import ethtool_features
+    from twinbed.formats.ethtool_statistics import ethtool_statistics
+    from twinbed.formats.flent import flent
+    from twinbed.formats.generic_csv import generic_csv
+    from twinbed.formats.generic_json import generic_json
+    from twinbed.formats.h2load import h2load
+    from twinbed.formats.hey import hey
+    from twinbed.formats.iperf3 import iperf3_json, iperf3_text
+    from twinbed.formats.irtt_json import irtt_json
+    from twinbed.formats.mpstat_json import mpstat_json
+    from twinbed.formats.netperf import netperf
+    from twinbed.formats.nstat import nstat
+    from twinbed.formats.owping import owping
+    from twinbed.formats.perf_data import perf_data
+    from twinbed.formats.perf_script import perf_script
+    from twinbed.formats.ping import ping
+    from twinbed.formats.powstream import powstream
+    from twinbed.formats.proc_snapshot import proc_snapshot
+    from twinbed.formats.siege import siege
+    from twinbed.formats.sockperf import sockperf
+    from twinbed.formats.strace import strace
+    from twinbed.formats.strace_summary import strace_summary
+    from twinbed.formats.sysdig import sysdig
+    from twinbed.formats.tc_statistics import tc_statistics
+    from twinbed.formats.tcptrace_csv import tcptrace_csv
+    from twinbed.formats.tcptrace_text import tcptrace_text
+    from twinbed.formats.trace_cmd import trace_cmd
+    from twinbed.formats.vmstat import vmstat
+    from twinbed.formats.wrk import wrk, wrk2
+    from twinbed.formats.zeek_conn_json import zeek_conn_json
+    from twinbed.formats.zeek_conn_tsv import zeek_conn_tsv
+
+    found: Sequence[Format] = (
+        iperf3_json,
+        iperf3_text,
+        ab_text,
+        ab_csv,
+        ab_tsv,
+        wrk,
+        wrk2,
+        hey,
+        siege,
+        h2load,
+        ping,
+        irtt_json,
+        owping,
+        powstream,
+        netperf,
+        sockperf,
+        flent,
+        tcptrace_text,
+        tcptrace_csv,
+        zeek_conn_tsv,
+        zeek_conn_json,
+        generic_csv,
+        generic_json,
+        capture,
+        strace,
+        strace_summary,
+        perf_data,
+        perf_script,
+        trace_cmd,
+        sysdig,
+        vmstat,
+        mpstat_json,
+        proc_snapshot,
+        ethtool_statistics,
+        ethtool_features,
+        nstat,
+        tc_statistics,
+        dmesg,
+    )
+    return {each.name: each for each in found}
 
 
 def analysis(name: str) -> Any:

@@ -8,6 +8,7 @@ import pytest
 
 from formats.cases import Case, cases
 from twinbed.model.format import FormatError, Reading
+from twinbed.model.metric import Metric
 from twinbed.reading.source import File
 from twinbed.registry import PLUGINS
 
@@ -63,11 +64,16 @@ def test_a_file_is_recognised_by_one_format(case: Case) -> None:
 
 def test_every_format_has_cases_and_declares_its_metrics() -> None:
     assert {case.format for case in CASES} == set(PLUGINS.formats)
-    units: dict[str, tuple[object, ...]] = {}
+    declared: dict[str, tuple[object, ...]] = {}
+    for plugin in (*PLUGINS.workloads.values(), *PLUGINS.beside.values(), *PLUGINS.formats.values()):
+        for metric in plugin.metrics:
+            known = declared.setdefault(metric.name, _about(metric))
+            assert _about(metric) == known, f"{metric.name} of {plugin.name} is declared otherwise elsewhere"
     for name, each in PLUGINS.formats.items():
         assert name == each.name
         assert not each.work or each.work in {metric.name for metric in each.metrics}
         assert not each.rate or each.rate in {metric.name for metric in each.metrics}
-        for metric in each.metrics:
-            about = (metric.unit, metric.layer, metric.scale, metric.extensive)
-            assert units.setdefault(metric.name, about) == about, f"{metric.name} of {name} is declared otherwise elsewhere"
+
+
+def _about(metric: Metric) -> tuple[object, ...]:
+    return metric.unit, metric.layer, metric.scale, metric.extensive

@@ -45,7 +45,7 @@ class Line:
         return found
 
 
-IMPORTED = Imported({"line": Line()})
+IMPORTED = Imported(lambda: {"line": Line()})
 
 
 def params(*files: dict[str, Any], **rest: Any) -> ImportedParams:
@@ -87,7 +87,7 @@ def test_tables_name_the_host_that_a_file_is_of(tmp_path: Path) -> None:
 
     (tmp_path / "a.txt").write_text("rate 1\n")
     asked = params({"path": "a.txt", "format": "line", "host": "client2"})
-    found = Imported({"line": WithTable()}).parse(asked, tmp_path)
+    found = Imported(lambda: {"line": WithTable()}).parse(asked, tmp_path)
     assert found.tables["calls"]["host"].to_pylist() == ["client2", "client2", "server"]
 
 
@@ -140,7 +140,7 @@ class Rounded(Line):
 
 
 def test_of_two_files_that_differ_by_what_one_rounds_the_finer_is_taken(tmp_path: Path) -> None:
-    imported = Imported({"line": Line(), "rounded": Rounded()})
+    imported = Imported(lambda: {"line": Line(), "rounded": Rounded()})
     for name, text in (("coarse", "rate 3"), ("fine", "rate 3.4"), ("other", "rate 3.6"), ("none", "rate ?")):
         (tmp_path / name).write_text(text)
     coarse, fine, other, none = (

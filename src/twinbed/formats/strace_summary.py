@@ -52,6 +52,8 @@ class StraceSummary:
     rate = ""
 
     def recognises(self, head: bytes) -> bool:
+        if b"syscall" not in head or b"----" not in head:
+            return False
         lines = [line for line in head.decode("latin-1").splitlines() if line.strip()]
         tables = (_is_head(line) and _RULER.fullmatch(ruler) for line, ruler in pairwise(lines))
         return any(tables) and not _IS_TRACE(head)

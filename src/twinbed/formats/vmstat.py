@@ -44,7 +44,7 @@ class Vmstat:
     rate = ""
 
     def recognises(self, head: bytes) -> bool:
-        return _HEAD.search(head.decode("latin-1")) is not None
+        return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         columns: list[str] = []

@@ -7,7 +7,7 @@ import was told it is from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class ImportedParams(BaseModel):
 class Imported:
     """The workload, with the formats that there are."""
 
-    formats: Mapping[str, Format]
+    formats: Callable[[], Mapping[str, Format]]
     name = "imported"
     params = ImportedParams
     summary = "what was measured elsewhere"
@@ -78,7 +78,7 @@ class Imported:
     def described(self, params: Any) -> Described:
         """The metrics of the formats of a run's files; the work is that of the first that has any."""
         found: dict[str, Metric] = {}
-        used = [self.formats[file.format] for file in params.files if file.format in self.formats]
+        used = [self.formats()[file.format] for file in params.files if file.format in self.formats()]
         for each in used:
             found.update((metric.name, metric) for metric in each.metrics)
         found.update((own.name, own.metric()) for own in params.metrics)
@@ -111,9 +111,9 @@ class Imported:
         )
 
     def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
-        if file.format not in self.formats:
+        if file.format not in self.formats():
             raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
-        readings = read(self.formats[file.format], File(artifacts / file.path, file.path), file.options)
+        readings = read(self.formats()[file.format], File(artifacts / file.path, file.path), file.options)
         if file.piece >= len(readings):
             raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
         return readings[file.piece]

@@ -10,8 +10,9 @@ iperf3's summary has of it:
 * nothing of it in a server's output, nor where iperf3 gave an error: the zeros there were not measured;
 * what has no summary, such as the standard deviation of the goodput, is null.
 
-``jitter`` is the mean over the receiver's intervals, null where only the sender's are there; ``jitter_last`` is what iperf3's
-summary calls jitter: the smoothed variation at the end alone.  With ``--bidir`` values have a direction.
+``interarrival_jitter`` is the mean over the receiver's intervals, null where only the sender's are there;
+``interarrival_jitter_last`` is what iperf3's summary calls jitter: the smoothed variation at the end alone.  With ``--bidir``
+values have a direction.
 
 Text has three digits, and MBytes of 2^20 bytes where Mbits have 10^6 bits.  A file cut short has what its whole intervals say.
 Source: iperf3(1), and what iperf 3.12 wrote; older versions lack ``sender`` and summaries of UDP by side.

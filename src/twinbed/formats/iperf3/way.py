@@ -13,12 +13,18 @@ from twinbed.workloads.iperf3.metrics import METRICS as OF_WORKLOAD
 from twinbed.workloads.iperf3.parse import SHORT
 
 JITTER_LAST = Metric(
-    "jitter_last", "s", Layer.APPLICATION, "smoothed variation of transit times (RFC 3550) at the end, mean over streams"
+    "interarrival_jitter_last",
+    "s",
+    Layer.APPLICATION,
+    "smoothed variation of transit times (RFC 3550) at the end, mean over streams",
 )
 METRICS = (*OF_WORKLOAD, JITTER_LAST)
 UNITS = {metric.name: metric.unit for metric in METRICS}
 OF_TCP = frozenset({"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"})
-OF_UDP = frozenset({name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "jitter", "jitter_last"})
+OF_UDP = frozenset(
+    {name for name in UNITS if "datagrams" in name}
+    | {"loss", "effective_throughput", "interarrival_jitter", "interarrival_jitter_last"}
+)
 
 OF_A_SECOND = (0.8, 1.25)
 """Seconds of an interval that was to have one: a busy machine reports late."""
@@ -148,9 +154,9 @@ class Way:
                 yield "effective_throughput", (1 - missed / of) * send_rate
         if self.receiver.intervals is not None:
             yield "out_of_order_datagrams", _sum([each.out_of_order for each in self.receiver.intervals])
-            yield "jitter", _mean([jitter for each in _long(self.receiver.intervals) for jitter in each.jitters_s])
+            yield "interarrival_jitter", _mean([jitter for each in _long(self.receiver.intervals) for jitter in each.jitters_s])
         if self.receiver.summary is not None:
-            yield "jitter_last", self.receiver.summary.jitter_s
+            yield "interarrival_jitter_last", self.receiver.summary.jitter_s
 
     def contradictions(self) -> Iterator[Caution]:
         """Where a summary says other than the intervals that it sums up."""

@@ -25,7 +25,9 @@ METRICS = (
     _metric("loss", "1", "share of the datagrams sent that did not arrive", headline=True),
     _metric("effective_throughput", "bit/s", "(1 - loss) x the rate at which datagrams were sent"),
     _metric("out_of_order_datagrams", "1", "datagrams that came after one with a larger number"),
-    _metric("jitter", "s", "mean over intervals of the smoothed variation of transit times (RFC 3550)", headline=True),
+    _metric(
+        "interarrival_jitter", "s", "mean over intervals of the smoothed variation of transit times (RFC 3550)", headline=True
+    ),
     _metric("sender_cpu_share", "1", "CPU time of the sending iperf3 by the time that passed"),
     _metric("receiver_cpu_share", "1", "CPU time of the receiving iperf3 by the time that passed"),
 )

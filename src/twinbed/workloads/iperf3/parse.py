@@ -74,7 +74,7 @@ def _counted(intervals: Intervals) -> Intervals:
 def _asked(params: Iperf3Params) -> list[str]:
     """The metrics that this protocol has."""
     of_tcp = {"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"}
-    of_udp = {name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "jitter"}
+    of_udp = {name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "interarrival_jitter"}
     return [name for name in UNITS if name not in (of_tcp if params.protocol == "udp" else of_udp)]
 
 
@@ -125,7 +125,7 @@ def _datagrams(sent: Intervals, received: Intervals, rate: float) -> Iterator[tu
         yield "out_of_order_datagrams", math.fsum(orders)
     jitters = [stream["jitter_ms"] for each in _long(received) for stream in each["streams"] if stream["packets"]]
     if jitters:
-        yield "jitter", fmean(jitters) * 1e-3
+        yield "interarrival_jitter", fmean(jitters) * 1e-3
 
 
 def _long(intervals: Intervals) -> Intervals:
@@ -174,6 +174,6 @@ def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
     if "loss" in clients[0]:
         missed, came = run["lost_datagrams"], run["received_datagrams"]
         run["loss"] = missed / (missed + came) if missed is not None and came is not None and missed + came else None
-        jitters = [client["jitter"] for client in clients]
-        run["jitter"] = fmean(each for each in jitters if each is not None) if None not in jitters else None
+        jitters = [client["interarrival_jitter"] for client in clients]
+        run["interarrival_jitter"] = fmean(each for each in jitters if each is not None) if None not in jitters else None
     return run
