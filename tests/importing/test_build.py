@@ -36,7 +36,7 @@ def imported(folder: Path, results: Path, pattern: str = PATTERN, about: About |
 
 
 def metrics(results: Path) -> list[tuple[str, float | None]]:
-    workload = Imported(FORMATS)
+    workload = Imported(lambda: FORMATS)
     table = extract(results, {workload.name: workload}, {}).table("metrics")
     return sorted(zip(table["host"].to_pylist(), table["value"].to_pylist(), strict=True), key=str)
 

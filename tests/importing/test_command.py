@@ -38,7 +38,7 @@ def corpus(reports: Reports, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 def results(corpus: tuple[Path, Corpus], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("results") / "iperf"
     passport = out.parent / "passport.yaml"
-    passport.write_text("host: {measured: '2019-03-01', nic: mlx5}\nnat: {measured: '2026-01-01'}\noverlay: {}\n")
+    passport.write_text("host: {measured: '2019-03-01', nic: mlx5, kernel: 4.9.0}\nnat: {kernel: 6.1.0}\noverlay: {}\n")
     # Some are refused.
     assert run(["import", str(corpus[0]), "-o", str(out), "--pattern", PATTERN, "--passport", str(passport)]) == 1
     return out
@@ -68,6 +68,10 @@ def test_ratios_and_intervals_are_those_of_the_raw_files(
     truth = corpus[1]
     found = data(capsys, "compare", results, "--metric", "goodput", code=4)["comparisons"]
     assert len(found) == 2 * 2 * (len(RATIOS) - 1)
+    cautions = {
+        (each["kind"], each["subject"]): each["detail"] for each in data(capsys, "compare", results, code=4)["cautions"]
+    }
+    assert cautions["residue", "nat"] == "described: kernel is 4.9.0 on host, 6.1.0 on nat"
     for row in found:
         cell = (row["factor:direction"], int(row["factor:parallel"]))
         mine, host = (np.log(truth.rates[name, *cell]) for name in (row["testbed"], "host"))
@@ -93,7 +97,9 @@ def test_what_became_of_each_file_is_said(
     again = output(capsys, "import", folder, "-o", results, "--pattern", PATTERN, code=1)
     assert f"0 runs added to {results}, {len(truth.cut)} of them failed, {truth.files} were there" in again
     rows = output(capsys, "import", folder, "--dry-run", "--pattern", PATTERN, "--format", "csv", code=1).splitlines()
-    assert rows[0].startswith("path,what,format,measurements,testbed,replicate,host,runs,reason,direction,parallel")
+    assert rows[0].startswith(
+        "path,what,format,measurements,testbed,replicate,host,runs,reason,factor:direction,factor:parallel"
+    )
     assert len(rows) == 1 + truth.files + len(truth.copies)
 
 

@@ -150,3 +150,22 @@ def test_a_pattern_is_proposed_from_what_varies() -> None:
     runs = propose([f"{kind}/run{number}/client1.json" for kind in ("e1000", "virtio") for number in (1, 2, 3)])
     assert runs is not None
     assert runs.pattern == "{testbed}/run{replicate:int}/client1.json"
+
+
+@pytest.mark.parametrize(
+    ("paths", "pattern"),
+    [
+        (["a-1k-c10-kvm-03.txt", "a-16k-c1-physical-04.txt"], "a-{factor}-c{c:int}-{testbed}-{replicate:int}.txt"),
+        (["a/trial1/client1.x", "b/trial2/client2.x"], "{testbed}/trial{replicate:int}/client{client:int}.x"),
+        (["host_send_1.txt", "host_recv_2.txt"], "host_{direction}_{replicate:int}.txt"),
+        (["x{1}_7.txt", "x{1}_8.txt"], "x{{1}}_{replicate:int}.txt"),
+        (["exp1.json", "exp2.json"], "exp{replicate:int}.json"),
+    ],
+)
+def test_what_is_proposed_of_names_of_many_kinds(paths: list[str], pattern: str) -> None:
+    proposal = propose(paths)
+    assert proposal is not None
+    assert proposal.pattern == pattern
+    compiled = compile_pattern(pattern, Assigned("" if "{testbed}" in pattern else "mine", {}))
+    for path in paths:
+        compiled.assign(path)

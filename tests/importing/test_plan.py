@@ -11,7 +11,8 @@ from tests.importing.line import FORMATS
 from twinbed.importing.gaps import cell_counts, gaps, uneven
 from twinbed.importing.look import Wish, look_at
 from twinbed.importing.pattern import compile_pattern
-from twinbed.importing.plan import Candidate, Made, Plan, State, plan
+from twinbed.importing.plan import plan
+from twinbed.importing.runs import Candidate, Made, Plan, State
 
 PATTERN = "{testbed}_{n:int}_{replicate}.txt"
 

@@ -13,7 +13,7 @@ import click
 from twinbed.cli.output import as_csv, as_text
 from twinbed.importing.gaps import CellCount, cell_counts, gaps, uneven
 from twinbed.importing.names import shown
-from twinbed.importing.plan import Outcome, State
+from twinbed.importing.runs import Outcome, State
 from twinbed.importing.study import About
 from twinbed.importing.survey import Survey
 from twinbed.model.run import Level, level_text
@@ -40,7 +40,7 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "files": {**{str(state): count for state, count in counts.items()}, "left out": len(found.left)},
         "formats": dict(Counter(_format(each) for each in plan.outcomes if each.candidate is not None)),
         "cells": [
-            {"testbed": each.testbed, **each.levels, "runs": each.runs, "failed": each.failed}
+            {"testbed": each.testbed, "levels": dict(each.levels), "runs": each.runs, "failed": each.failed}
             for each in cell_counts(plan.runs)
         ],
         "gaps": lacking,
@@ -60,7 +60,7 @@ def print_csv(found: Survey) -> None:
     for each in found.plan.outcomes:
         row = _row(each)
         levels = row.pop("levels")
-        rows.append({**row, **{name: levels.get(name) for name in factors}, "runs": " ".join(row["runs"])})
+        rows.append({**row, "runs": " ".join(row["runs"]), **{f"factor:{name}": levels.get(name) for name in factors}})
     left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in found.left]
     names = list(rows[0]) if rows else []
     click.echo(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]), nl=False)

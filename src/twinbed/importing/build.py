@@ -15,7 +15,7 @@ from typing import Any
 from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.look import Looked, opened
 from twinbed.importing.names import shown
-from twinbed.importing.plan import Made
+from twinbed.importing.runs import Made
 from twinbed.importing.study import KIND, About, artifact, order, passport, record, study
 from twinbed.lab.folder import Folder, disk_full_is_clear
 from twinbed.model.record import Record
@@ -74,8 +74,9 @@ def build(
     Raises ImportRefused where factors are not those of the runs that are there, or a file changed while it was read.
     """
     target = Folder(results)
-    known, there = before(results)
+    before(results)
     with target.locked():
+        known, there = before(results)
         have = {each.id: each for each in there}
         fresh = [run for run in runs if run.id not in have]
         _same_factors([*runs], there)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.importing.plan import Made
+from twinbed.importing.runs import Made
 from twinbed.model.run import Level
 
 MOST_CROSS = 100_000

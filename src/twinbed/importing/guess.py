@@ -16,6 +16,23 @@ _TESTBEDS = re.compile(
     r"bridge|minimega|mininet|emulab)\d*"
 )
 _DIRECTIONS = re.compile(r"(?i)(send|sender|sent|receive|received|receiver|recv|tx|rx|up|down|upload|download|c2s|s2c|in|out)")
+_RUNS = (
+    "run",
+    "rep",
+    "replicate",
+    "iter",
+    "iteration",
+    "trial",
+    "try",
+    "test",
+    "round",
+    "exp",
+    "experiment",
+    "sample",
+    "n",
+    "r",
+)
+"""Words before the number of a replicate."""
 MOST_PATHS = 5000
 
 
@@ -60,21 +77,23 @@ def _fields(columns: Sequence[Sequence[str]]) -> list[str]:
     joined = {index + 2 for index in varying if index + 1 < len(columns) and columns[index + 1] == ["\0"]}
     names: dict[int, str] = {}
     testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
-    words = [index for index in varying if not _whole(columns[index])]
+    words = [index for index in varying if not _whole(columns[index]) and not _directions(columns[index])]
     if testbed is None and words:
         testbed = words[0]
     numbers = [index for index in varying if index != testbed and index not in joined and _whole(columns[index])]
-    replicate = numbers[-1] if numbers and not _named(columns, numbers[-1]) else None
+    counted = [index for index in numbers if _word_before(columns, index) in _RUNS]
+    alone = [index for index in numbers[-1:] if not _word_before(columns, index)]
+    replicate = next(iter([*counted, *alone]), None)
     taken: Counter[str] = Counter()
     for index in varying:
         if index == testbed:
             name = "testbed"
         elif index == replicate:
             name = "replicate"
-        elif all(_DIRECTIONS.fullmatch(value) for value in columns[index]):
+        elif _directions(columns[index]):
             name = "direction"
         else:
-            name = _named(columns, index) or "factor"
+            name = _word_before(columns, index) or "factor"
         taken[name] += 1
         names[index] = name if taken[name] == 1 else f"{name}{taken[name]}"
     found: list[str] = []
@@ -90,10 +109,13 @@ def _whole(values: Sequence[str]) -> bool:
     return all(value.isdecimal() for value in values)
 
 
-def _named(columns: Sequence[Sequence[str]], index: int) -> str:
-    """The word before a number, as in ``parallel-10``, where it is always the same; but ``run3`` is a replicate."""
+def _directions(values: Sequence[str]) -> bool:
+    return all(_DIRECTIONS.fullmatch(value) for value in values)
+
+
+def _word_before(columns: Sequence[Sequence[str]], index: int) -> str:
+    """The word before a number, as in ``parallel-10`` and ``run3``, where it is always the same; empty where there is none."""
     before = columns[index - 2] if index >= 2 and columns[index - 1][0] in ("-", "=", "\0", "_") else ()
     if len(before) != 1 or not re.fullmatch(r"[A-Za-z]\w*", before[0]) or not _whole(columns[index]):
         return ""
-    word = before[0].lower()
-    return "" if word in ("run", "rep", "replicate", "iter", "iteration", "trial", "try", "test", "round", "n", "r") else word
+    return before[0].lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -85,11 +86,11 @@ def look_at(
             found.append(_look(root, wish, formats))
             on_progress(len(found), len(wishes))
         return found
+    pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(root, formats))
     try:
-        with ProcessPoolExecutor(processes, initializer=_begin, initargs=(root, formats)) as pool:
-            for one in pool.map(_looked, wishes, chunksize=CHUNK):
-                found.append(one)
-                on_progress(len(found), len(wishes))
+        for one in pool.map(_looked, wishes, chunksize=CHUNK):
+            found.append(one)
+            on_progress(len(found), len(wishes))
     except BrokenProcessPool:
         near = ", ".join(shown(wish.path) for wish in wishes[len(found) : len(found) + 3])
         raise ImportRefused(
@@ -97,6 +98,8 @@ def look_at(
             exit_code=1,
             advice="memory may have run out: look at the kernel log, and import the largest files apart",
         ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
     return found
 
 
@@ -108,6 +111,8 @@ _ground: list[tuple[str, Mapping[str, Format]]] = []
 
 def _begin(root: str, formats: Mapping[str, Format]) -> None:
     _ground[:] = [(root, formats)]
+    # Ctrl-C goes to all processes of the terminal; this one is ended by the one that started it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _looked(wish: Wish) -> Looked:

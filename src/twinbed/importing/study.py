@@ -12,7 +12,7 @@ from typing import Any
 import twinbed
 from twinbed.importing.manifest import Described, LinkFacts
 from twinbed.importing.names import level_key, shown
-from twinbed.importing.plan import Made
+from twinbed.importing.runs import Made
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status

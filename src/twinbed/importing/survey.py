@@ -13,7 +13,8 @@ from twinbed.importing.look import Looked, Wish, look_at
 from twinbed.importing.manifest import Listed
 from twinbed.importing.names import shown
 from twinbed.importing.pattern import cpu_limit
-from twinbed.importing.plan import Candidate, Outcome, Plan, State, plan
+from twinbed.importing.plan import plan
+from twinbed.importing.runs import Candidate, Outcome, Plan, State
 from twinbed.importing.walk import MOST_FILES, Entry, Left, walk
 from twinbed.model.format import Format
 
@@ -111,8 +112,9 @@ def _how(paths: Sequence[str]) -> ImportRefused:
     proposal = propose(paths)
     advice = "name the parts of the paths: --pattern '{testbed}_{direction}_{replicate:int}.txt'"
     if proposal is not None:
+        whose = "" if "{testbed}" in proposal.pattern else " --testbed NAME"
         advice = (
-            f"{proposal.matches} of them look like\n    --pattern '{proposal.pattern}'\n"
+            f"{proposal.matches} of them look like\n    --pattern '{proposal.pattern}'{whose}\n"
             "  rename the fields after what they are, then look with --dry-run"
         )
     return ImportRefused(f"what are these {len(paths)} files? Their paths are such as\n{sample}", advice=advice)
