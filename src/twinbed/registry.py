@@ -106,6 +106,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.formats.tcptrace_csv import tcptrace_csv
     from twinbed.formats.tcptrace_text import tcptrace_text
     from twinbed.formats.trace_cmd import trace_cmd
+    from twinbed.formats.twinbed_metrics import twinbed_metrics
     from twinbed.formats.vmstat import vmstat
     from twinbed.formats.wrk import wrk, wrk2
     from twinbed.formats.zeek_conn_json import zeek_conn_json
@@ -150,6 +151,7 @@ def formats() -> Mapping[str, Format]:
         nstat,
         tc_statistics,
         dmesg,
+        twinbed_metrics,
     )
     return {each.name: each for each in found}
 

@@ -16,10 +16,10 @@ from twinbed.importing.pattern import compile_pattern
 from twinbed.importing.study import About
 from twinbed.importing.survey import Request, survey
 
-NEVER_RECOGNISED = ("generic-csv", "generic-json")
+MANIFEST_DECLARES = ("generic-csv", "generic-json", "twinbed-metrics")
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if case.format not in NEVER_RECOGNISED], ids=str)
+@pytest.mark.parametrize("case", [case for case in cases() if case.format not in MANIFEST_DECLARES], ids=str)
 def test_a_case_is_imported_as_it_is_read(case: Case, tmp_path: Path) -> None:
     folder, results = tmp_path / "in", tmp_path / "out"
     folder.mkdir()

@@ -64,7 +64,8 @@ def command(
             raise TwinbedError("a results folder is analysed alone", advice="its skip is a setting of the instrument syscalls")
         if style in OF_ONE_PROGRAM:
             raise TwinbedError(
-                f"a results folder has no {style}", advice="give the traces in it: RESULTS/runs/*/artifacts/HOST/system-calls.*"
+                f"{style} is of one program, and RESULTS have several",
+                advice="`twinbed export RESULTS -o DIR --chains --figures` writes all of them, and their pictures",
             )
         params = {"order": order, "threshold": threshold, "alpha": smoothing}
         return _of_results(traces[0], params, program, style, output)

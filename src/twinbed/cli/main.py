@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
     "merge": Lazy("twinbed.cli.merge", "command", "Several results as one study, testbeds side by side."),
     "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
+    "export": Lazy("twinbed.cli.export", "command", "Results as tables, LaTeX, figures, chains, flent's files."),
     "archive": Lazy("twinbed.cli.archive", "command", "Results as one file for artifact evaluation."),
     "passport": Lazy("twinbed.cli.passport", "command", "What differs between two testbeds or results."),
     "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),

@@ -74,8 +74,8 @@ def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, do
 
 
 def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
-    """Of a run with two or more pairs: over each client's own rate; nothing for one pair."""
-    if pairs < 2:
+    """Of a run with two or more pairs: over each client's own rate; nothing for one pair, or for a workload without a rate."""
+    if pairs < 2 or not rate:
         return
     # Imports scipy, which runs of one pair do without.
     from twinbed.statistics.fairness import jain

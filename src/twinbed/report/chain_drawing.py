@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from html import escape
 
 from twinbed.model.graph import Edge, Graph, Node
+from twinbed.report.collected import Figure, kept
 from twinbed.report.quantities import share
 
 MOST_NODES = 14
@@ -73,8 +74,11 @@ def most_used(found: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) ->
     return Shown(Graph(tuple(kept), tuple(drawn)), len(found.nodes) - len(kept), len(found.edges) - len(drawn), left)
 
 
-def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, str] = PAGE) -> str:
-    """The picture. ``names`` are those of the one chain or of the two; ``label`` says what it shows to who cannot see it."""
+def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, str] = PAGE, name: str = "") -> str:
+    """The picture. ``names`` are those of the one chain or of the two; ``label`` says what it shows to who cannot see it,
+    ``name`` in a few words. Nothing where a page's picture is wanted as a file instead (``collected``)."""
+    if colours is PAGE and kept(lambda: Figure(name or label, label, drawing=svg(shown, label, names, FILE))):
+        return ""
     nodes, edges = shown.graph.nodes, shown.graph.edges
     places = {node.state: _place(at, len(nodes)) for at, node in enumerate(nodes)}
     sizes = {node.state: _radius(max(weight(node, 0), weight(node, 1))) for node in nodes}

@@ -126,8 +126,14 @@ def _pictures(row: Mapping[str, Any], found: Graph, *, is_open: bool) -> str:
     testbed, reference = row["testbed"], row["reference"]
     shown = most_used(found)
     title = f"{_where(row)}, {cell_title(row['cell'])}: {testbed} against {reference}"
-    drawn = svg(shown, f"{title}. Transitions between system calls; the table above has the distances.", (testbed, reference))
-    heat = plots.svg(heat_map(shown, testbed, reference), f"{title}. Differences of transition probabilities.")
+    drawn = svg(
+        shown,
+        f"{title}. Transitions between system calls; the table above has the distances.",
+        (testbed, reference),
+        name=f"chain of {title}",
+    )
+    label = f"{title}. Differences of transition probabilities."
+    heat = plots.svg(heat_map(shown, testbed, reference), label, f"differences of chain of {title}")
     differences = (
         f"By how many percentage points more often the column's call follows the row's on {testbed} or on {reference}; "
         f"+ where only {testbed} has the transition, - where only {reference}."

@@ -67,7 +67,9 @@ def _figures(found: Fits) -> Iterator[str]:
     spec = over_n(
         _panels(found, lambda at: [rate / scale.factor for rate in at.rates], single), many, f"{name} per {found.one}{unit}"
     )
-    yield _figure(spec, f"{heading(name)} of a {found.one}, every run and the mean; dashed: of a single {found.one}.")
+    yield _figure(
+        spec, f"{heading(name)} of a {found.one}, every run and the mean; dashed: of a single {found.one}.", "of each"
+    )
     unit = f" [{together.unit}]" if together.unit not in NAMED else ""
     spec = over_n(
         _panels(found, lambda at: [at.n * rate / together.factor for rate in at.rates if rate > 0], times),
@@ -75,16 +77,18 @@ def _figures(found: Fits) -> Iterator[str]:
         f"{name}, all {many}{unit}",
         logarithmic=True,
     )
-    yield _figure(spec, f"{heading(name)} of all {many} together; dashed: so many times the single {found.one}.")
+    yield _figure(spec, f"{heading(name)} of all {many} together; dashed: so many times the single {found.one}.", "together")
     if found.most_loss is not None:
         spec = over_n(_panels(found, lambda at: [100 * loss for loss in at.losses], allowed), many, "loss [%]")
-        yield _figure(spec, f"Loss, every run and the mean; dashed: {share(found.most_loss)}.")
+        yield _figure(spec, f"Loss, every run and the mean; dashed: {share(found.most_loss)}.", "loss")
     if found.curves:
         caption = (
             f"Second differences of LOESS curves over N, each scaled to at most 1: where one crosses 0 its slope turns. "
             f"Idle time is mirrored. If the {name} turns first, the machine's metrics come too late to tell."
         )
-        yield _figure(over_n(list(islice(_bends(found), MOST_PANELS)), many, "curvature, scaled", points=False), caption)
+        yield _figure(
+            over_n(list(islice(_bends(found), MOST_PANELS)), many, "curvature, scaled", points=False), caption, "curvature"
+        )
 
 
 def _detectors(found: Contention) -> Iterator[str]:
@@ -118,7 +122,6 @@ def _bends(found: Fits) -> Iterator[Panel]:
             yield Panel(cell_title(group.levels) if group.levels else "", lines)
 
 
-def _figure(spec: plots.Spec, caption: str) -> str:
-    return (
-        f"<figure><figcaption>{escape(caption)}</figcaption>{plots.svg(spec, f'{caption} The table has the numbers.')}</figure>"
-    )
+def _figure(spec: plots.Spec, caption: str, name: str) -> str:
+    drawn = plots.svg(spec, f"{caption} The table has the numbers.", f"how many fit {name}")
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"

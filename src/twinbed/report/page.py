@@ -64,10 +64,9 @@ def page(
     ``anova`` says of headline metrics; ``own`` the tables that the study file asks for; ``fits`` how many fit."""
     outline = tables.outline
     title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
-    sections = [*_verdicts(result), *fitting(fits)]
-    if not result.comparisons:
-        # One testbed: how many fit is the verdict then.
-        sections = [*fitting(fits), *_verdicts(result)]
+    # Of one testbed, how many fit is the verdict.
+    beginning = (_verdicts(result), fitting(fits)) if result.comparisons else (fitting(fits), _verdicts(result))
+    sections = [part for each in beginning for part in each]
     sections += [*own_tables(own), *_layers(tables, result, chain)]
     sections += [*explanations(explained), *variation(result)]
     sections += [*provenance(tables, result), _method(result)]
@@ -236,11 +235,12 @@ def _metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
     yield '<div class="plots">'
     means = any(found.mean is not None for each in comparisons for found in (each.estimate, each.reference_estimate))
     said = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
-    drawings = [(plots.distribution(comparisons), said)]
+    drawings = [(plots.distribution(comparisons), said, "values")]
     if any(each.ratio is not None for each in comparisons):
-        drawings.append((plots.ratios(comparisons), f"Ratio to {first.reference} with its intervals; the band is the margin."))
-    for spec, caption in drawings:
-        drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.")
+        caption = f"Ratio to {first.reference} with its intervals; the band is the margin."
+        drawings.append((plots.ratios(comparisons), caption, f"ratio to {first.reference}"))
+    for spec, caption, name in drawings:
+        drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.", f"{title} {name}")
         yield f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
     yield "</div>"
     if left_out:
@@ -257,7 +257,7 @@ def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterato
         if means:
             yield _metric_table(means)
         caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
-        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}")
+        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}", title)
         yield f'<div class="plots"><figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure></div>'
 
 

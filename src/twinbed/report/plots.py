@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twinbed.model.result import Comparison, Estimate, Verdict
+from twinbed.report.collected import Figure, kept
 from twinbed.report.quantities import Scaling, plus_minus, ratio, scaling, share
 from twinbed.report.words import cell_title, explanation
 
@@ -73,13 +74,21 @@ def cells_left_out(comparisons: Sequence[Comparison]) -> int:
     return max(0, len({cell_title(each.cell) for each in comparisons}) - MOST_CELLS)
 
 
-def svg(spec: Spec, label: str) -> str:
-    """The drawn plot, to be put into a page as it is; ``label`` says what it shows to those who cannot see it."""
+def svg(spec: Spec, label: str, name: str = "") -> str:
+    """The drawn plot, to be put into a page as it is. ``label`` says what it shows to those who cannot see it; ``name`` does
+    in short. Nothing where the plot itself is wanted instead (``collected``)."""
+    if kept(lambda: Figure(name or label, label, spec=spec)):
+        return ""
     import vl_convert
 
     drawn = vl_convert.vegalite_to_svg(json.dumps(spec))
     for placeholder, variable in COLOURS.items():
         drawn = drawn.replace(placeholder, variable)
+    return labelled(drawn, label)
+
+
+def labelled(drawn: str, label: str) -> str:
+    """SVG that says what it shows."""
     return re.sub(r"<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', drawn, count=1)
 
 

@@ -108,8 +108,8 @@ def _folded(table: Tabular, heading_is: str) -> str:
     return f"<{heading_is}>{escape(table.title)}</{heading_is}><details>{rows}</details>"
 
 
-def _figure(spec: plots.Spec, caption: str) -> str:
-    drawn = plots.svg(spec, f"{caption} The tables have the numbers.")
+def _figure(found: Anova, spec: plots.Spec, caption: str, name: str) -> str:
+    drawn = plots.svg(spec, f"{caption} The tables have the numbers.", f"{title(found)} {name}")
     return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
 
 
@@ -138,7 +138,8 @@ def _effects(found: Anova, most_bars: int) -> Iterator[str]:
         if 0 < len(bars) <= most_bars:
             axis = f"factor of {title(found)}" if found.logarithm else f"effect on {title(found)}{_unit(found)}"
             spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
-            yield _figure(spec, f"Effects of {factor}, with intervals; coloured where the interval excludes no effect.")
+            caption = f"Effects of {factor}, with intervals; coloured where the interval excludes no effect."
+            yield _figure(found, spec, caption, f"effects of {factor}")
 
 
 def _interactions(found: Anova) -> Iterator[str]:
@@ -147,7 +148,7 @@ def _interactions(found: Anova) -> Iterator[str]:
         points = list(_points(found, pair))
         spec = diagnostics.interaction(points, pair[0], f"{title(found)}{_unit(found)}", found.logarithm)
         caption = f"{term_text(pair)}: means of cells, a line for each {pair[1]}; parallel lines are no interaction."
-        yield _figure(spec, caption)
+        yield _figure(found, spec, caption, f"means by {' and '.join(pair)}")
 
 
 def _points(found: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
@@ -178,7 +179,7 @@ def _differences(found: Anova, heading_is: str, most_bars: int) -> Iterator[str]
         spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
         cut = f" The first {most_bars}." if len(of) > most_bars else ""
         caption = f"Thick: the interval of each pair; thin: all together ({of[0].method}); coloured: shown to differ.{cut}"
-        yield f'<div class="plots">{_figure(spec, caption)}</div>'
+        yield f'<div class="plots">{_figure(found, spec, caption, f"differences between levels of {factor}")}</div>'
 
 
 def _residuals(found: Anova, most_points: int) -> Iterator[str]:
@@ -188,10 +189,14 @@ def _residuals(found: Anova, most_points: int) -> Iterator[str]:
     some = f" {most_points:,} of {found.n:,}." if found.n > most_points else ""
     rows = diagnostics.thinned(found.residuals, most_points)
     yield _figure(
+        found,
         diagnostics.residuals(rows, unit),
         f"Residuals against predicted values: equal variances look like a band of one width.{some}",
+        "residuals against predicted values",
     )
     yield _figure(
+        found,
         diagnostics.normal_quantiles(rows, unit),
         f"Normal Q-Q: residuals of normal errors lie along the line.{some}",
+        "normal Q-Q of residuals",
     )

@@ -213,4 +213,5 @@ def _figure(each: Ordering) -> str:
     title = heading(metric_title(each.metric, each.host, each.direction))
     left_out = f"; {MOST_RUNS} of {len(each.residuals)} runs are drawn" if len(each.residuals) > MOST_RUNS else ""
     caption = f"{title}: residuals in the order of runs{left_out}."
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{plots.svg(residuals(each), caption)}</figure>"
+    drawn = plots.svg(residuals(each), caption, f"{title} in the order of runs")
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"

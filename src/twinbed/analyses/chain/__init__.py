@@ -14,7 +14,7 @@ program that one testbed alone runs is compared with nothing.  Sources: see ``sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from twinbed.analyses.chain.sameness import Sameness, same_chain
 from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.result import Result
+from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.statistics.multiplicity import holm
 
@@ -77,6 +78,19 @@ def compare_chains(
     return Compared(summary, edges, spectra, same_chain(one, two, order=order, seed=seed))
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """One chain, held against none: the first of its graph."""
+
+    testbed: str
+    cell: Mapping[str, Level]
+    host: str
+    program: str | None
+    replicates: int
+    calls: int
+    graph: Graph
+
+
 class Chain:
     """The analysis."""
 
@@ -86,6 +100,14 @@ class Chain:
     compare = staticmethod(compare_chains)
     graph = staticmethod(graph)
     exponent = staticmethod(exponent)
+
+    def alone(self, tables: Tables) -> Iterator[Alone]:
+        """Every chain by itself, all replicates of a cell, host, program and testbed pooled; of one call a state."""
+        for group in gathered(tables):
+            for testbed, replicates in group.replicates.items():
+                pooled = Transitions.pool(replicates)
+                found = graph(pooled, seconds=(group.seconds.get(testbed), None))
+                yield Alone(testbed, group.cell, group.host, group.program, len(replicates), pooled.calls, found)
 
     def run(self, tables: Tables, params: ChainParams | None = None) -> Result:
         params = params or ChainParams()
@@ -157,4 +179,4 @@ def _walk_row(walked: Walked) -> dict[str, Any]:
 
 chain = Chain()
 
-__all__ = ["Chain", "ChainParams", "Compared", "Group", "chain", "compare_chains", "gathered"]
+__all__ = ["Alone", "Chain", "ChainParams", "Compared", "Group", "chain", "compare_chains", "gathered"]

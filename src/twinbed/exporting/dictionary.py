@@ -1,0 +1,165 @@
+"""What tables and columns mean: for ``dictionary.csv`` and the README beside exported tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twinbed.results import Results
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = {
+    "applied": "a row a setting that was applied and read back",
+    "cautions": "a row a reason to doubt a run",
+    "clocks": "a row a pair: how its clocks were compared (docs/latency.md)",
+    "connections": "a row a connection of the captures, as in Zeek's conn.log (docs/connections.md)",
+    "counters": "a row a counter of a host, before and after the run",
+    "delay_windows": "a row a window and direction of the probes' delays (docs/latency.md)",
+    "exchanges": "a row an HTTP request and its response in the captures (docs/packets.md)",
+    "facts": "a row a fact of a run's passport",
+    "flows": "a row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)",
+    "intervals": "a row an interval of iperf3's reports, and end",
+    "kernel_log": "a row a line of a host's kernel log",
+    "losses": "a row a place where packets may be lost on their way, and how many were there (docs/coverage.md)",
+    "metrics": "a row a measured value",
+    "packetisation": "a row a TCP connection and direction: how payload became packets (docs/packets.md)",
+    "paths": "a row a connection that two captures have: loss, delay, splits, joins (docs/packets.md)",
+    "probes": "a row a latency probe (docs/latency.md)",
+    "requests": "a row a request, as ab tells",
+    "runs": "a row a run",
+    "segment_sizes": "a row a range of payload sizes: how many segments had it (docs/packets.md)",
+    "streams": "a row a UDP stream of the captures (docs/packets.md)",
+    "system_call_probes": "a row a probe that counted system calls (docs/chain.md)",
+    "system_calls": "a row a program and system call: how often, how long",
+    "transitions": "a row a program and a call after up to three others: how often (docs/chain.md)",
+}
+EVERYWHERE = {
+    "run": "the run's identity; joins the tables",
+    "testbed": "the run's testbed",
+    "host": "the host it was measured on; empty for the run as a whole",
+    "direction": "client_to_server or server_to_client; empty where it has none",
+    "link": "where it was captured",
+    "program": "the program's name; missing where it is not known",
+    "call": "the system call",
+}
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "runs": {
+        "cell": "identity of the combination of levels",
+        "replicate": "from 0",
+        "block": "from 0; runs are in random order within a block",
+        "position": "place in the order of all runs, from 0",
+        "status": "complete or failed; a failed run has no values",
+        "failed_phase": "what failed",
+        "reason": "why it failed",
+        "started_s": "when, since 1970-01-01 UTC",
+    },
+    "metrics": {
+        "metric": "its name; README.md says what each is",
+        "unit": "base unit of the value",
+        "layer": "application, os, network or host",
+        "scale": "Stevens's scale: nominal, ordinal, interval or ratio",
+        "headline": "whether summaries show it",
+        "description": "what was measured",
+        "margin": "of an interval scale: how far apart is still equivalent, in the unit",
+        "value": "in the unit; missing where it could not be measured",
+    },
+    "cautions": {"kind": "which reason", "detail": "what was found", "subject": "what it is about"},
+    "facts": {"place": "the host, or what else it is of", "fact": "its name", "value": "as text"},
+    "applied": {
+        "subject": "what it was set on",
+        "setting": "its name",
+        "asked": "what was asked for, as text",
+        "found": "what was read back, as text",
+        "source": "how it was read back",
+    },
+    "intervals": {
+        "end": "which end reports: client sends, server receives",
+        "start_s": "since the test began",
+        "seconds": "its length",
+        "bytes": "payload in it",
+        "datagrams": "sent, or received and missed",
+    },
+    "requests": {
+        "start_s": "when, since 1970-01-01 UTC, in whole seconds",
+        "connect_s": "until the connection was there",
+        "processing_s": "from there until the answer was whole",
+        "total_s": "both",
+        "waiting_s": "until the first byte of the answer",
+    },
+    "counters": {
+        "source": "the file or command",
+        "key": "the counter",
+        "kind": "how it counts",
+        "difference": "last less first",
+        "seconds": "between the two",
+    },
+    "losses": {"pair": "the pair of hosts", "stage": "the place", "packets": "how many"},
+    "segment_sizes": {
+        "least_payload_bytes": "the range's lower end",
+        "most_payload_bytes": "the range's upper end",
+        "segments": "as captured",
+        "wire_packets": "as they are on the wire",
+    },
+    "system_calls": {"calls": "how often", "seconds": "time in it", "errors": "calls that failed", "bytes": "read or written"},
+    "transitions": {
+        "before_3": "the call three before",
+        "before_2": "the call two before",
+        "before_1": "the call before",
+        "count": "how often",
+    },
+}
+UNITS = {"_s": "s", "_ns": "ns", "_bytes": "bytes", "seconds": "s", "bytes": "bytes", "_share": "1"}
+"""By how a column's name ends."""
+
+
+def dictionary(name: str, table: pa.Table, factors: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """A row a column: table, column, type, unit, meaning; missing where the name or the manual alone says it."""
+    own = COLUMNS.get(name, {})
+    for field in table.schema:
+        meaning = own.get(field.name) or EVERYWHERE.get(field.name)
+        factor = field.name.removeprefix("factor:")
+        if factor in factors and (factor != field.name or f"factor:{factor}" not in table.column_names):
+            meaning = "the level of this factor"
+        yield {
+            "table": name,
+            "column": field.name,
+            "type": str(field.type),
+            "unit": next((unit for ending, unit in UNITS.items() if field.name.endswith(ending)), None),
+            "meaning": meaning,
+        }
+
+
+Metric = tuple[str, str, str, str, str]
+
+
+def described(results: Results) -> list[Metric]:
+    """Metric, unit, layer, scale, description, of every metric of the results."""
+    if "metrics" not in results.tables():
+        return []
+    table = results.metrics()
+    columns = ("metric", "unit", "layer", "scale", "description")
+    return sorted(set(zip(*(table[name].to_pylist() for name in columns), strict=True)))
+
+
+def readme(results: Results, rows: Mapping[str, int], metrics: Sequence[Metric]) -> str:
+    """Markdown: the tables with their rows, and the metrics."""
+    factors = ", ".join(results.factors) or "none"
+    lines = [
+        f"# Tables of {results.name}",
+        "",
+        f"Testbeds: {', '.join(results.testbeds)}; reference: {results.reference}. Factors: {factors}.",
+        "Base units throughout: seconds, bytes, bit/s, 1. A missing value is an empty field in CSV and null in Parquet,",
+        'never 0; an empty text is `""` in CSV. `run` joins the tables. `dictionary.csv` has a row a column.',
+        "",
+        "| table | rows | what a row is |",
+        "|---|---|---|",
+        *(f"| {name} | {count:,} | {TABLES.get(name, '')} |" for name, count in rows.items()),
+        "",
+    ]
+    if metrics:
+        lines += ["## Metrics", "", "| metric | unit | layer | scale | meaning |", "|---|---|---|---|---|"]
+        lines += ["| " + " | ".join(text.replace("|", "\\|") for text in metric) + " |" for metric in metrics]
+        lines.append("")
+    return "\n".join(lines)

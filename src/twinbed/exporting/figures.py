@@ -1,0 +1,74 @@
+"""The report's figures as files: Vega-Lite JSON, SVG, PNG at twice the size, PDF.  Chains' pictures have no Vega-Lite.
+
+Colours are those of the page by day, on white.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from twinbed.exporting.folder import Names
+from twinbed.report.collected import Figure
+from twinbed.report.colours import light
+from twinbed.report.plots import COLOURS, labelled
+
+SCALE = 2
+INDEX = "figures.csv"
+
+
+def write(figures: Sequence[Figure], folder: Path, on_progress: Callable[[int, int], None]) -> int:
+    """Every figure in each form, and ``figures.csv`` with what each shows; the number of files."""
+    names = Names()
+    rows = []
+    files = 0
+    digits = len(str(len(figures)))
+    for number, figure in enumerate(figures, start=1):
+        name = names.of(f"{number:0{digits}}-{figure.name}")
+        forms = plot(figure) if figure.spec is not None else drawing(figure)
+        for suffix, content in forms.items():
+            (folder / f"{name}{suffix}").write_bytes(content)
+        files += len(forms)
+        rows.append((name, figure.label))
+        on_progress(number, len(figures))
+    with (folder / INDEX).open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([("figure", "shows"), *rows])
+    return files
+
+
+def plot(figure: Figure) -> dict[str, bytes]:
+    """Suffix -> content."""
+    import vl_convert
+
+    text = json.dumps(specification(figure))
+    return {
+        ".vl.json": (json.dumps(specification(figure), indent=1, ensure_ascii=False) + "\n").encode(),
+        ".svg": labelled(vl_convert.vegalite_to_svg(text), figure.label).encode(),
+        ".png": vl_convert.vegalite_to_png(text, scale=SCALE),
+        ".pdf": vl_convert.vegalite_to_pdf(text),
+    }
+
+
+def specification(figure: Figure) -> dict[str, Any]:
+    """The plot's specification, in colours that stand for themselves."""
+    text = json.dumps({**(figure.spec or {}), "description": figure.label})
+    for placeholder, variable in COLOURS.items():
+        text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
+    found: dict[str, Any] = json.loads(text)
+    found["config"] = {**found.get("config", {}), "background": light()["paper"]}
+    return found
+
+
+def drawing(figure: Figure) -> dict[str, bytes]:
+    """Suffix -> content."""
+    import vl_convert
+
+    text = figure.drawing or ""
+    return {
+        ".svg": (text + "\n").encode(),
+        ".png": vl_convert.svg_to_png(text, scale=SCALE),
+        ".pdf": vl_convert.svg_to_pdf(text),
+    }

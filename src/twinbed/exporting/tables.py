@@ -1,0 +1,69 @@
+"""Tables as CSV and Parquet, with a dictionary of their columns.
+
+CSV is RFC 4180 with LF, UTF-8, a header; texts are in quotes, so that an empty text (``""``) is told from a missing value
+(nothing).  Structures become columns ``name.inner``, lists JSON.  Parquet keeps every type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed.exporting.dictionary import described, dictionary, readme
+from twinbed.results import Results
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STYLES = ("csv", "parquet")
+_INTERNAL = {"runs": ("levels", "key")}
+"""Columns that say again what others say, or what only twinbed needs."""
+
+
+def write(results: Results, folder: Path, styles: Sequence[str], on_progress: Callable[[int, int], None]) -> dict[str, int]:
+    """A file a table and style, ``dictionary.csv`` and ``README.md``; rows by table."""
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    names = results.tables()
+    rows: dict[str, int] = {}
+    columns: list[dict[str, Any]] = []
+    for number, name in enumerate(names, start=1):
+        table = tidy(results, name)
+        rows[name] = table.num_rows
+        if "parquet" in styles:
+            pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+        if "csv" in styles:
+            pc.write_csv(flat(table), folder / f"{name}.csv")
+        columns += dictionary(name, table, results.factors)
+        on_progress(number, len(names))
+    pc.write_csv(_rows(columns), folder / "dictionary.csv")
+    (folder / "README.md").write_text(readme(results, rows, described(results)), encoding="utf-8")
+    return rows
+
+
+def tidy(results: Results, name: str) -> pa.Table:
+    """A table as it is exported: testbed and levels in columns, nothing internal."""
+    table = results.table(name)
+    return table.drop_columns([column for column in _INTERNAL.get(name, ()) if column in table.column_names])
+
+
+def flat(table: pa.Table) -> pa.Table:
+    """The same without nested columns."""
+    import pyarrow as pa
+
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    for at, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in table[at].to_pylist()]
+            table = table.set_column(at, field.name, pa.array(texts, pa.string()))
+    return table
+
+
+def _rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(list(rows))

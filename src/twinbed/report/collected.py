@@ -1,0 +1,48 @@
+"""The figures of a page, for whoever wants them as files: handed over while the page is written.
+
+``plots.svg`` and ``chain_drawing.svg`` offer what they are to draw; inside ``collected()`` it is kept instead of drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of a page. Either ``spec`` is its Vega-Lite specification, with the placeholders of ``plots``, or ``drawing`` is SVG
+    in the colours of a file."""
+
+    name: str
+    """In a few words, for a file's name."""
+    label: str
+    """What it shows."""
+    spec: dict[str, Any] | None = None
+    drawing: str | None = None
+
+
+_KEPT: ContextVar[list[Figure] | None] = ContextVar("figures", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[list[Figure]]:
+    """The list that figures are put into, in the order of the page."""
+    found: list[Figure] = []
+    token = _KEPT.set(found)
+    try:
+        yield found
+    finally:
+        _KEPT.reset(token)
+
+
+def kept(make: Callable[[], Figure]) -> bool:
+    """Whether the figure was wanted as such, so that nobody will see it drawn."""
+    found = _KEPT.get()
+    if found is None:
+        return False
+    found.append(make())
+    return True
