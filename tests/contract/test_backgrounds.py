@@ -114,4 +114,6 @@ replicates: 1
     assert {value.metric for value in values} == {metric.name for metric in plugin.metrics}
     assert {value.host for value in values} == counted
     carried = [value.value for value in values if value.metric != "background_udp_loss"]
-    assert all(number and number > 0 for number in carried)
+    # A worker that a busy disk keeps waiting may end no operation in a second.
+    assert None not in carried
+    assert any(number > 0 for number in carried if number is not None)
