@@ -230,3 +230,21 @@ def test_many_files_are_read_by_several_processes(
     alone = data(capsys, *asked, code=1)
     monkeypatch.setattr(look, "ALONE_BYTES", 0)
     assert data(capsys, *asked, code=1) == alone
+
+
+def test_lines_of_a_log_beside_a_document_cost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = Path(__file__).parent.parent / "golden" / "formats" / "iperf3-json" / "tcp" / "input.json"
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for replicate in (1, 2):
+        # The number of the replicate makes them different files.
+        text = f"+ iperf3 -J # {replicate}\nwarning: slow\n{report.read_text()}\ndone\n"
+        (folder / f"host_{replicate}.log").write_text(text)
+    found = data(capsys, "import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{replicate:int}.log")
+    assert (found["files"]["read"], found["files"]["partly read"]) == (2, 0)
+    csv = output(capsys, "import", folder, "--dry-run", "--pattern", "{testbed}_{replicate:int}.log", "--format", "csv")
+    assert "is no document of iperf3: '+ iperf3 -J # 1' (and 1 more)" in csv, "and yet it is said"
+    torn = report.read_text()
+    (folder / "host_3.log").write_text(torn[len(torn) // 2 :] + torn)
+    found = data(capsys, "import", folder, "--dry-run", "--pattern", "{testbed}_{replicate:int}.log", code=1)
+    assert found["files"]["partly read"] == 1, "what is left of a document is no line of a log"

@@ -51,6 +51,8 @@ class Piece:
     cautions: tuple[str, ...]
     facts: Mapping[str, Fact]
     started_s: float | None
+    beside: tuple[str, ...] = ()
+    """The first text that is none of the measurement's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +204,11 @@ def _piece(reading: Reading) -> Piece:
     cautions = [caution.detail for caution in reading.cautions if caution.kind is Kind.UNREADABLE]
     if reading.values and all(value.value is None for value in reading.values) and not reading.tables:
         cautions.append("none of its values could be read")
+    flaws = [flaw for flaw in reading.flaws if not flaw.beside]
     return Piece(
-        flaws=tuple(shown(str(flaw)) for flaw in reading.flaws[:3]),
-        flaw_count=len(reading.flaws),
+        flaws=tuple(shown(str(flaw)) for flaw in flaws[:3]),
+        flaw_count=len(flaws),
+        beside=tuple(shown(str(flaw)) for flaw in reading.flaws if flaw.beside)[:1],
         cautions=tuple(shown(text) for text in cautions[:3]),
         facts=dict(reading.facts),
         started_s=reading.started_s,

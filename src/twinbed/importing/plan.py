@@ -200,7 +200,7 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
         elif looked.flawed:
             state, reason = State.PARTLY, flaws(looked)
         else:
-            state, reason = State.READ, ""
+            state, reason = State.READ, "; ".join(text for piece in looked.pieces for text in piece.beside)
         yield Outcome(path, state, reason, of[path], tuple(ids))
 
 

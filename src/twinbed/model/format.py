@@ -34,6 +34,8 @@ class Flaw:
 
     text: str
     line: int | None = None
+    beside: bool = False
+    """Whether it is text beside the measurement, such as a log's, of which nothing is missing."""
 
     def __str__(self) -> str:
         return self.text if self.line is None else f"line {self.line}: {self.text}"

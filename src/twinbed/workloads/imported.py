@@ -105,7 +105,7 @@ class Imported:
             for name, table in reading.tables.items():
                 tables.setdefault(name, []).append(_of_host(table, file.host))
             cautions += reading.cautions
-            cautions += [Caution(Kind.UNREADABLE, f"{file.path}: {flaw}") for flaw in reading.flaws]
+            cautions += [Caution(Kind.UNREADABLE, f"{file.path}: {flaw}") for flaw in reading.flaws if not flaw.beside]
         return Extracted(
             [value for value, _ in values.values()], {name: _joined(parts) for name, parts in tables.items()}, cautions
         )

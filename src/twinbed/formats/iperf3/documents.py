@@ -177,5 +177,7 @@ def _other(part: str, line: int) -> Iterator[Flaw]:
     lines = part.split("\n")
     said = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
     if said:
-        more = f" (and {len(said) - 1} lines more)" if len(said) > 1 else ""
-        yield Flaw(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0])
+        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+        # What begins as JSON does may be what is left of a document.
+        beside = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
+        yield Flaw(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], beside)
