@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import lab_remains
+from tests.conftest import lab_remains, stays
 
 STUDY = """
 study: killed
@@ -63,7 +63,7 @@ def test_sigkill_at_random_instants(driver: str, replicates: int, kills: int, lo
     assert {run["status"] for run in runs.values()} == {"complete"}
     assert len({(json.dumps(run["levels"]), run["replicate"]) for run in runs.values()}) == len(runs)
     assert [path.name for path in (results / "runs").iterdir() if path.name not in runs] == []
-    assert _after_settling(before) == set()
+    assert stays(before) == set()
 
 
 def test_interrupt_cleans_up_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -80,12 +80,4 @@ def test_interrupt_cleans_up_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "Go on with: twinbed run" in said
     assert "Traceback" not in said
     assert runs_of(results)
-    assert _after_settling(before) == set()
-
-
-def _after_settling(before: set[str]) -> set[str]:
-    """The kernel takes a moment to reap what a killed lab held: it is given five seconds."""
-    deadline = time.monotonic() + 5
-    while (left := lab_remains() - before) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return left
+    assert stays(before) == set()

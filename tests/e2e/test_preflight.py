@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from tests.conftest import lab_remains
+from tests.conftest import lab_remains, stays
 
 from twinbed.cli.check import command
 from twinbed.hosts.error import HostError
@@ -199,7 +199,7 @@ def test_check_in_every_format_changes_nothing(probe: Path, image: object, monke
     before = lab_remains()
     argv = [sys.executable, "-m", "twinbed.cli.main", "check", "--format", "json"]
     data = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert lab_remains() - before == set()
+    assert stays(before) == set()
     tried = [
         Check(
             row["what"],
