@@ -14,7 +14,7 @@ from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.links import bridge, shaping
+from twinbed.links import bridge, network, shaping
 from twinbed.model.run import Phase, Run
 from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
@@ -50,6 +50,16 @@ def replace_in(module: Any, function: str, old: str, new: str) -> Sabotage:
         patch.setattr(module, function, other)
 
     return sabotage
+
+
+def soon(sabotage: Sabotage) -> Sabotage:
+    """With a carrier waited for a second alone: it never comes."""
+
+    def both(patch: pytest.MonkeyPatch) -> None:
+        sabotage(patch)
+        patch.setattr(network, "CARRIER_LIMIT_S", 1.0)
+
+    return both
 
 
 def swap_program(old: str, new: list[str]) -> Sabotage:
@@ -126,7 +136,7 @@ CONTAINER: dict[str, tuple[Sabotage, str]] = {
     "snooping": (replace_in(bridge, "switch", "mcast_snooping 0", "mcast_snooping 1"), "multicast_snooping"),
     "port-mtu": (replace_in(bridge, "veth", "mtu 1500 type veth", "mtu 1400 type veth"), "mtu"),
     "port-master": (lambda patch: patch.setattr(bridge, "join", lambda *_: ""), "master"),
-    "port-down": (replace_in(bridge, "veth", " up\n", " down\n"), "up"),
+    "port-down": (soon(replace_in(bridge, "veth", " up\n", " down\n")), "up"),
     "host-address": (replace_in(bridge, "address", "addr add 10.77", "addr add 10.78"), "address"),
     "host-mac": (replace_in(bridge, "address", "02:00:0a:4d", "02:00:0a:4e"), "mac"),
     "host-mtu": (replace_in(bridge, "address", "mtu 1500", "mtu 1300"), "mtu"),
