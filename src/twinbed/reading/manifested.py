@@ -5,6 +5,7 @@ Nothing is guessed: a number whose unit is not named is a plain number, and a un
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -71,9 +72,9 @@ class Named(BaseModel):
             raise ValueError("two of them are the same metric")
         return self
 
+    @abstractmethod
     def places(self) -> Mapping[str, str]:
         """Column or path -> metric."""
-        raise NotImplementedError
 
     def conversion(self, place: str) -> tuple[float, str]:
         unit = self.units.get(place, "1")
