@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import statistics
 from collections.abc import Callable
@@ -233,6 +234,15 @@ def test_results_that_were_cut_off_are_unreadable(cut: int, tmp_path: Path) -> N
 def test_a_client_that_broke_off_is_unreadable(extracted: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="broke off"):
         extracted("containers", SHARED, lambda said: said.update(receive_err={"Code": -2051}))
+
+    def of_socket(number: int) -> dict[str, Any]:
+        """As Go writes an error of a socket."""
+        return {"Op": "read", "Net": "udp4", "Err": {"Syscall": "read", "Err": number}}
+
+    with pytest.raises(ValueError, match=r"broke off: \{'receive_err': 113\}"):
+        extracted("containers", SHARED, lambda said: said.update(receive_err=of_socket(errno.EHOSTUNREACH)))
+    # The server ended a moment before the client did: the last probe was refused, and nothing else is missing.
+    extracted("containers", SHARED, lambda said: said.update(receive_err=of_socket(errno.ECONNREFUSED)))
 
 
 def test_of_several_pairs_each_is_told_and_all_together(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ about 8 kB each while it writes.
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Sequence
@@ -95,7 +96,8 @@ def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
         said = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
     except ValueError as error:
         raise ValueError(f"{where}: not the JSON of a client that ended in order: {error}") from None
-    if broken := {name: said[name]["Code"] for name in ("send_err", "receive_err") if said.get(name)}:
+    broken = {name: cause for name in ("send_err", "receive_err") if (cause := _cause(said.get(name))) is not None}
+    if broken:
         raise ValueError(f"{where}: the client broke off: {broken}")
     trips = _TRIP.findall(text)
     there = text.count(b'"seqno"')
@@ -115,6 +117,18 @@ def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
         judged=_judged(monotonic, said["stats"]["duration"]),
         duplicates=said["stats"]["duplicates"],
     )
+
+
+def _cause(error: Any) -> object:
+    """irtt's own code, or the system's errno of a socket; None where there is no error, or the last probe met a server that had
+    ended already: it was told to just after the client, and one that ends earlier fails the run."""
+    if not error:
+        return None
+    inner = error.get("Err") if isinstance(error, dict) else None
+    number = inner.get("Err") if isinstance(inner, dict) else None
+    if number == errno.ECONNREFUSED:
+        return None
+    return error.get("Code", number or error) if isinstance(error, dict) else error
 
 
 def _stamps(columns: Sequence[Integers]) -> Stamps:
