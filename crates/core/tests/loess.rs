@@ -96,18 +96,19 @@ fn refusals_say_why() {
 }
 
 proptest! {
-    /// A line is its own smooth curve, whatever the span, the weights and the ties.
+    /// A line is its own smooth curve, whatever the span, the weights and the ties. Of the symmetric family that need not hold: of
+    /// residuals that are rounding alone, rounding would decide which rows count, and may leave a neighbourhood too few x.
     #[test]
     fn lines_are_kept(
         rows in prop::collection::vec((0_u8..40, 0.1_f64..9.0), 12..60),
-        span in 0.6_f64..1.6, degree in 1_usize..3, direct: bool, symmetric: bool,
+        span in 0.6_f64..1.6, degree in 1_usize..3, direct: bool,
     ) {
         let x: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
         let weights: Vec<f64> = rows.iter().map(|row| row.1).collect();
         let y: Vec<f64> = x.iter().map(|x| 7.0 - 2.0 * x).collect();
         let params = Params {
             span, degree,
-            family: if symmetric { Family::Symmetric } else { Family::Gaussian },
+            family: Family::Gaussian,
             surface: if direct { Surface::Direct } else { Surface::Interpolate },
         };
         if let Ok(found) = fit(&x, &y, Some(&weights), params) {
