@@ -27,6 +27,7 @@ LABS = ("e2e", "remote", "minimega", "contract")
 """Folders of tests that make labs."""
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """What one lab leaves behind can only be told while there is no other: tests of labs run one after another in one worker,
     and all others beside them."""

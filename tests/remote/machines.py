@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,10 +102,11 @@ class Machines:
         return {"lease": 20, "image": "none", "hosts": hosts, **more}
 
 
-def until(what: str, holds: Any, limit_s: float = _LIMIT_S) -> None:
+def until(what: str, holds: Callable[[], object], limit_s: float = _LIMIT_S, said: Callable[[], str] = str) -> None:
+    """``said``: what is known where it never does."""
     deadline = time.monotonic() + limit_s
     while not holds():
-        assert time.monotonic() < deadline, f"never: {what}"
+        assert time.monotonic() < deadline, f"never: {what}\n{said()}"
         time.sleep(0.02)
 
 

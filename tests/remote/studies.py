@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.remote.machines import Machines
+from tests.remote.machines import Machines, until
 
 
 def study(folder: Path, two: Machines, workload: dict[str, Any], replicates: int = 1, **more: Any) -> list[str]:
@@ -24,12 +26,28 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda record: record["position"])
 
 
-def begun(folder: Path, phase: str, times: int = 1) -> Callable[[], bool]:
-    """Whether so many runs have come to a phase."""
+@contextlib.contextmanager
+def at_work(argv: list[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The program, from when its first workload runs; killed in the end, if it has not ended by then."""
+    log = folder / "said"
+    with log.open("wb") as said:
+        process = subprocess.Popen(argv, stdout=said, stderr=said)
 
     def look() -> bool:
-        log = folder / "results" / "events.jsonl"
-        events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        return sum(event.get("phase") == phase for event in events) >= times
+        events = _events(folder)
+        assert process.poll() is None, f"ended with {process.returncode}: {log.read_text()}\n{events}"
+        return any(event.get("phase") == "workload" for event in events)
 
-    return look
+    try:
+        until("the workload runs", look, 60, said=lambda: f"{log.read_text()}\n{_events(folder)}")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _events(folder: Path) -> list[dict[str, Any]]:
+    """Those of whole lines."""
+    log = folder / "results" / "events.jsonl"
+    text = log.read_text() if log.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]

@@ -17,7 +17,7 @@ import pytest
 
 from tests.remote.conftest import differences
 from tests.remote.machines import MANAGEMENT, Machines, processes_of, state, until
-from tests.remote.studies import begun, study
+from tests.remote.studies import at_work, study
 from twinbed.hosts.error import HostLost
 from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
@@ -39,12 +39,9 @@ def probes(two: Machines, host: str, word: str = "lease") -> list[int]:
 
 def test_the_controller_is_killed(two: Machines, tmp_path: Path) -> None:
     argv = study(tmp_path, two, {"duration": "60s"})
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until("the workload runs", begun(tmp_path, "workload"), 60)
-    assert "10.77.0.1/24" in two.hosts["client"].run("ip", "addr")
-    assert len(probes(two, "client")) == 2
-    process.kill()
-    process.wait()
+    with at_work(argv, tmp_path):
+        assert "10.77.0.1/24" in two.hosts["client"].run("ip", "addr")
+        assert len(probes(two, "client")) == 2
     until("nothing is left there", lambda: not probes(two, "client") and not probes(two, "server"), 30)
     assert ssh_clients(two) == []
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.remote.machines import EXPERIMENT, Machines, until
-from tests.remote.studies import begun, records, study
+from tests.remote.machines import EXPERIMENT, Machines
+from tests.remote.studies import at_work, records, study
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
@@ -19,12 +18,11 @@ CUT_S = 10.0
 
 
 def test_the_experiment_link_is_cut_for_a_while(two: Machines, tmp_path: Path) -> None:
-    process = subprocess.Popen(study(tmp_path, two, {"duration": "12s", "threads": 1}), stderr=subprocess.DEVNULL)
-    until("the workload runs", begun(tmp_path, "workload"), 60)
-    two.cut(EXPERIMENT, "client")
-    time.sleep(CUT_S)
-    two.mend(EXPERIMENT, "client")
-    process.wait(120)
+    with at_work(study(tmp_path, two, {"duration": "12s", "threads": 1}), tmp_path) as process:
+        two.cut(EXPERIMENT, "client")
+        time.sleep(CUT_S)
+        two.mend(EXPERIMENT, "client")
+        process.wait(120)
     (record,) = records(tmp_path)
     cautions = {caution["kind"]: caution["detail"] for caution in record["cautions"]}
     assert "client: exp's carrier changed 2 times" in cautions["link_down"]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from tests.remote.machines import EXPERIMENT, Machines, until
-from tests.remote.studies import begun, records, study
+from tests.remote.studies import at_work, records, study
 
 
 def test_the_experiment_link_is_cut_for_good_and_the_study_goes_on(two: Machines, tmp_path: Path) -> None:
     argv = study(tmp_path, two, {"duration": "2s", "threads": 1}, replicates=2)
-    process = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
-    until("the workload runs", begun(tmp_path, "workload"), 60)
-    two.cut(EXPERIMENT, "server")
-    until("the run has failed", lambda: len(records(tmp_path)) == 1, 120)
-    two.mend(EXPERIMENT, "server")
-    assert process.wait(120) == 1
+    with at_work(argv, tmp_path) as process:
+        two.cut(EXPERIMENT, "server")
+        until("the run has failed", lambda: len(records(tmp_path)) == 1, 120)
+        two.mend(EXPERIMENT, "server")
+        assert process.wait(120) == 1
     first, second = records(tmp_path)
     assert (first["status"], first["failed_phase"], second["status"]) == ("failed", "workload", "complete")
     assert "link_down" in {caution["kind"] for caution in first["cautions"]}
