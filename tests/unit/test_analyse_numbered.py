@@ -116,7 +116,7 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
     assert code == codes.DONE
     slow, fast = out.splitlines()[:2]
     assert slow.startswith("testbed slow: requests_per_second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
-    assert "between them nothing was tested" in slow and "; 16: no, " in slow
+    assert "between them nothing was measured" in slow and "; 16: no, " in slow
     assert ": 32 pairs: " in fast
     _, out, _ = shown("capacity", results, *arguments, "--format", "json")
     data = json.loads(out)
@@ -181,6 +181,59 @@ def test_one_run_at_an_n_is_refused(shown, tmp_path):
     file.write_text("pairs,rate\n1,5\n1,6\n2,5\n")
     code, _, err = shown("capacity", file, "--response", "rate", "--at-least", "4")
     assert code == codes.USAGE and "1 run at N = 2" in err
+
+
+@pytest.mark.parametrize(
+    ("rows", "bound", "message"),
+    [
+        ("1,5\n1,6\n1e400,3\n1e400,4\n", "4", "pairs has the level inf, expected whole numbers"),
+        ("1,5\n1,6\n1.5,3\n1.5,4\n", "4", "pairs has the level 1.5, expected whole numbers"),
+        ("", "4", "has no value of rate"),
+        ("1,\n2,\n", "4", "left out: 2 rows without rate"),
+        ("1,5\n1,6\n", "nan", "nan is no bound"),
+        ("1,5\n1,6\n", "inf", "inf is no bound"),
+    ],
+)
+def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):
+    file = tmp_path / "few.csv"
+    file.write_text(f"pairs,rate\n{rows}")
+    for output in ((), ("-o", tmp_path / "few.html")):
+        code, _, err = shown("capacity", file, "--response", "rate", "--at-least", bound, *output)
+        assert code == codes.USAGE and message in err
+
+
+def test_capacity_counts_the_rows_it_leaves_out(shown, tmp_path):
+    file = tmp_path / "some.csv"
+    file.write_text("pairs,rate\n1,5\n1,6\n2,\n4,5\n4,5.5\n")
+    asked = ("capacity", file, "--response", "rate", "--at-least", "4")
+    _, out, _ = shown(*asked)
+    assert "\nLeft out: 1 rows without rate.\n" in out
+    assert "! too few replicates" in out and "(2 at pairs 1)" in out
+    _, out, _ = shown(*asked, "--format", "json")
+    assert json.loads(out)["left_out"] == {"rows without rate": 1}
+    shown(*asked, "-o", tmp_path / "some.html")
+    assert "Left out: 1 rows without rate." in (tmp_path / "some.html").read_text()
+
+
+@pytest.fixture
+def half_failed(tmp_path: Path) -> Path:
+    """Rates that stay; of six replicates two failed at 4 pairs, and all at 8."""
+    folder = small(tmp_path / "study", {"pairs": (1, 2, 4, 8)})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["pairs"] == 8 or (record["levels"]["pairs"] == 4 and record["replicate"] < 2):
+            record |= {"status": "failed", "failed_phase": "workload", "reason": "memory ran out"}
+            file.write_text(json.dumps(record))
+    return folder
+
+
+@pytest.mark.parametrize("command", [("capacity", "--per-pair", "--at-least", "0.9", "--of-one"), ("anomaly",)])
+def test_failed_runs_are_said_with_where_they_failed(shown, half_failed, command):
+    name, *more = command
+    code, out, _ = shown(name, half_failed, *RATE, *more)
+    assert code == codes.DONE and "\nLeft out: 8 failed runs.\n" in out
+    assert "(bed, 2 of 6 at pairs 4, 6 of 6 at pairs 8: workload: memory ran out)" in out
+    assert "tested" not in out, "8 pairs were tested, and nothing is known of them"
 
 
 def test_contention_without_metrics_of_the_machine_says_so(shown, results):

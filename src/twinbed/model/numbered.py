@@ -53,15 +53,20 @@ def of_pairs(factors: Iterable[str]) -> str | None:
 
 
 def _is_number(level: Level) -> bool:
-    return isinstance(level, int | float) and not isinstance(level, bool) and level >= 1 and level == int(level)
+    return isinstance(level, int | float) and not isinstance(level, bool) and level >= 1 and float(level).is_integer()
 
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
     """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
-    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on.
+    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
     """
     column = frame.column(over)
+    if not len(frame):
+        left_out = ", ".join(f"{count} {reason}" for reason, count in frame.left_out.items())
+        raise TwinbedError(
+            f"{frame.source} has no value of {frame.response}", advice=f"left out: {left_out}" if left_out else "it has no rows"
+        )
     for level in column.levels:
         if not _is_number(level):
             raise TwinbedError(

@@ -34,8 +34,8 @@ def _advice(found: Fits, group: Group) -> str:
     surely = f"at least {sure} sure{' of each' if len(decided) > 1 else ''}: {objectives}"
     if group.keeps is None:
         return f"no number of {one}s is shown to keep {objectives}"
-    counted = f"{group.keeps} {one}{'' if group.keeps == 1 else 's'}"
-    if group.keeps == group.tested:
+    counted = _counted(group.keeps, one)
+    if group.keeps == group.tested and max(group.failed, default=0) <= group.tested:
         return f"all {counted} that were tested fit, {surely}"
     return f"run at most {counted} at once, {surely}"
 
@@ -46,6 +46,13 @@ def statements(found: Fits) -> Iterator[str]:
         where = f"{cell_title(group.levels)}, " if group.levels else ""
         for each in group.statements:
             yield heading(f"{where}{each.objective}: {each.said}")
+        for n, (failed, of) in group.failed.items():
+            rest = "of this number nothing else is known" if failed == of else "what is said is of the others"
+            yield heading(f"{where}at {_counted(n, found.one)} {failed} of {of} runs failed: {rest}")
+
+
+def _counted(n: int, one: str) -> str:
+    return f"{n} {one}{'' if n == 1 else 's'}"
 
 
 def rate_scale(found: Fits) -> Scaling:

@@ -7,7 +7,8 @@ in such a fixed sequence the chance of naming an N beyond the capacity is at mos
 Down from the largest N the same sequence shows what fails.  The interval of the capacity is between the two, at alpha / 2 each.
 The knee itself is where a monotone regression of the means over N, straight between tested N, meets the bound.
 
-Limits: means are taken as normal; N between tested ones, and above the largest, are never said to keep anything.
+Limits: means are taken as normal, and runs of one N that are all equal at their word: then nothing is left to doubt.  N between
+tested ones, and above the largest, are never said to keep anything.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from scipy.special import stdtr
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.isotonic import isotonic
-from twinbed.statistics.moments import mean_interval, variance, welch_df
+from twinbed.statistics.moments import mean_interval, variance, varies, welch_df
 
 LEAST = 2
 """Runs at each N."""
+ROUNDING = 1e-12
+"""Share of the bound that a mean of equal values may miss it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ class Capacity:
 def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
     """Of the values of runs by N.
 
-    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1.
+    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1, or
+    with a mean there that is not above 0.
     """
     _check(samples, objective)
     tested = sorted(samples)
@@ -115,6 +119,8 @@ def _check(samples: Mapping[int, Sequence[float]], objective: Objective) -> None
             raise ValueError(f"{len(values)} run at N = {n}: one run says nothing of how the next will be; at least {LEAST}")
     if objective.relative and 1 not in samples:
         raise ValueError("no runs at N = 1, to which the objective refers")
+    if objective.relative and (single := fmean(samples[1])) <= 0:
+        raise ValueError(f"the mean at N = 1 is {single:g}: a share of it demands nothing, give a bound in its unit")
 
 
 def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objective) -> float:
@@ -123,18 +129,23 @@ def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objec
         # Against itself nothing is measured.
         holds = objective.bound >= 1 if objective.at_most else objective.bound <= 1
         return 1.0 if holds else 0.0
-    error, df = variance(values) / len(values), float(len(values) - 1)
+    error, df = _squared_error(values), float(len(values) - 1)
     target = objective.bound
     if objective.relative:
         single = samples[1]
-        other = objective.bound**2 * variance(single) / len(single)
+        other = objective.bound**2 * _squared_error(single)
         target = objective.bound * fmean(single)
         df = welch_df(error, len(values), other, len(single)) if error + other > 0 else df
         error += other
     room = target - fmean(values) if objective.at_most else fmean(values) - target
     if error == 0:
-        return 1.0 if room >= 0 else 0.0
+        return 1.0 if room >= -ROUNDING * abs(target) else 0.0
     return float(stdtr(df, room / math.sqrt(error)))
+
+
+def _squared_error(values: Sequence[float]) -> float:
+    """Of their mean; 0 where they differ by their rounding only, which says nothing of how runs differ."""
+    return variance(values) / len(values) if varies(values) else 0.0
 
 
 def _least(values: Sequence[float]) -> list[float]:
@@ -173,7 +184,7 @@ def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
         least = "at least " if found.fails is None and found.keeps == found.steps[-1].n else ""
         said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps)} sure")
         if least:
-            said.append("more were not tested")
+            said.append("more were not measured")
     above = [step for step in found.steps if step.n > (found.keeps or 0)]
     open_ones = [step for step in above if found.fails is None or step.n < found.fails]
     if found.keeps is not None and open_ones:
@@ -183,7 +194,7 @@ def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
         said.append(f"{found.fails}: no, {_share(failing.fails)} sure ({inside})")
         if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
-            said.append("between them nothing was tested")
+            said.append("between them nothing was measured")
     return "; ".join(said)
 
 

@@ -60,7 +60,8 @@ class AnomalyAnalysis:
             marks += [_mark(group, one) for one in found]
             if largest := max((one.n for one in found if one.faster), default=0):
                 counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
-        return Result(analysis=self.name, cautions=frame.cautions, tables={"faster": marks, "counters": counters})
+        shown = {"faster": marks, "counters": counters}
+        return Result(analysis=self.name, cautions=frame.cautions, tables=shown, left_out=frame.left_out)
 
 
 def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest: int, alpha: float) -> list[Moving]:

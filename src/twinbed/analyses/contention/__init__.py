@@ -70,7 +70,7 @@ class ContentionAnalysis:
     def run(self, tables_of_study: Tables, params: ContentionParams | None = None) -> Result:
         """Raises TwinbedError where nothing can be said, and says why."""
         found = self.analyse(tables_of_study, params or ContentionParams())
-        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found))
+        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found), left_out=found.left_out)
 
     def analyse(self, tables_of_study: Tables, params: ContentionParams, *, bends: bool = True) -> Contention:
         """Raises TwinbedError as ``run``; ``bends`` False leaves out the curves, which take several N."""
@@ -84,7 +84,10 @@ class ContentionAnalysis:
             turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
             told, reason = _told(group, known, params)
             groups.append(Group(group.levels, [curve for curve, _ in drawn], turns, told, reason))
-        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, tuple(frame.cautions))
+        cautions = tuple(frame.cautions)
+        return Contention(
+            frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, frame.left_out
+        )
 
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
