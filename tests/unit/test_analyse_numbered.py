@@ -267,6 +267,21 @@ def test_contention_of_planted_results(opened):
         contention.run(opened, contention.params(response="requests_per_second", metrics=("constant",)))
 
 
+@pytest.mark.parametrize("rate", [lambda n: 1e6, lambda n: 1e6 - 12345.6 * n])
+def test_a_rate_that_does_not_bend_has_no_turns(shown, tmp_path, rate):
+    """Smoothing leaves the rounding of its sums, which scaled to 1 would look like bends."""
+
+    def respond(_testbed: str, levels: Mapping[str, Any], _replicate: int) -> Mapping[str, float | None]:
+        pairs = levels["pairs"]
+        return {"requests": 1000, "requests_per_second": pairs * rate(pairs), "packets": 100, "bytes": 1000}
+
+    folder = write_study(tmp_path / "study", ["bed"], {"pairs": (1, 2, 4, 8, 16, 40, 80)}, 3, respond)
+    _, out, _ = shown("contention", folder, *RATE, "--format", "json")
+    found = json.loads(out)
+    assert found["inflections"] == []
+    assert {(row["curvature"], row["bent"]) for row in found["curves"]} == {(0.0, 0.0), (None, 0.0)}
+
+
 def drawn(page: str) -> tuple[int, set[str]]:
     """The number of pictures, and what the marks say."""
     shown = page.split("<main>")[1].split("</main>")[0]

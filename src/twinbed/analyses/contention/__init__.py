@@ -33,7 +33,7 @@ from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.contention import Detection, Runs, detect
-from twinbed.statistics.curvature import inflections, scaled, second_difference
+from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_difference
 from twinbed.statistics.lead import Share
 
 MACHINE = "machine"
@@ -140,7 +140,8 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
     straight = np.polynomial.Polynomial.fit(n, values, 1)(np.asarray(n))
     left = float(((values - straight) ** 2).sum())
     unexplained = float(((values - [by_n[each] for each in n]) ** 2).sum())
-    return max(0.0, 1 - unexplained / left) if left > 0 else 0.0
+    rounding = ROUNDING * float(np.abs(values).max())
+    return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
 
 
 def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[Told | None, str]:
