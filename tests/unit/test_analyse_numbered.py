@@ -8,7 +8,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class WithMachine:
     """The results with metrics of the machine, as the instrument that reads it would add."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, without: Sequence[str] = ()) -> None:
+        """``without``: runs that it did not measure."""
         self._store = store
         noise = random.Random(12)
         rows = []
         for record in store.records:
+            if record.id in without:
+                continue
             pairs = record.levels["pairs"]
             assert isinstance(pairs, int)
             load = max(0.0, pairs - 6) / 34 if record.levels["testbed"] == "slow" else max(0.0, pairs - 28) / 34
@@ -280,6 +283,17 @@ def test_a_rate_that_does_not_bend_has_no_turns(shown, tmp_path, rate):
     found = json.loads(out)
     assert found["inflections"] == []
     assert {(row["curvature"], row["bent"]) for row in found["curves"]} == {(0.0, 0.0), (None, 0.0)}
+
+
+def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
+    store = Store.open(opened.path)
+    absent = [record.id for record in store.records if record.levels["pairs"] == 2][:3]
+    contention = registry.analysis("contention")
+    found = contention.run(WithMachine(store, absent), contention.params(response="requests_per_second"))
+    assert found.left_out == {"runs without metrics of the machine": 3}
+    assert [row["area"] >= 0.95 for row in found.tables["detectors"]] == [True, True]
+    assert {row["metric"] for row in found.tables["curves"]} == {"requests_per_second", "cpu_idle", "interrupts"}
+    assert not {row["run"] for row in found.tables["scores"]} & set(absent)
 
 
 def drawn(page: str) -> tuple[int, set[str]]:

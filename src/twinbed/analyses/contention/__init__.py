@@ -39,6 +39,7 @@ from twinbed.statistics.lead import Share
 MACHINE = "machine"
 MIRRORED = "idle"
 """What a metric's name holds if it falls where others rise."""
+NO_MACHINE = "runs without metrics of the machine"
 LEAST = 4
 """Tested N of a curve that bends."""
 Floats = NDArray[np.float64]
@@ -77,7 +78,11 @@ class ContentionAnalysis:
         frame = of_tables(tables_of_study, params.response, params.host, params.direction)
         machine = measured(tables_of_study, MACHINE)
         groups = []
-        for group in numbered(frame, params.over, per_pair=params.per_pair):
+        left_out = dict(frame.left_out)
+        for whole in numbered(frame, params.over, per_pair=params.per_pair):
+            group = _with_machine(whole, machine)
+            if absent := len(whole.runs) - len(group.runs):
+                left_out[NO_MACHINE] = left_out.get(NO_MACHINE, 0) + absent
             known = _known(group, machine, params)
             shown = {frame.response: np.asarray(group.values), **known} if bends else {}
             drawn = [_curve(group, name, values, params) for name, values in shown.items()]
@@ -86,8 +91,23 @@ class ContentionAnalysis:
             groups.append(Group(group.levels, [curve for curve, _ in drawn], turns, told, reason))
         cautions = tuple(frame.cautions)
         return Contention(
-            frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, frame.left_out
+            frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out
         )
+
+
+def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
+    """Without the runs that the machine has no value of at all, so that one of them does not cost all others; the whole group
+    where it has none of any."""
+    kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
+    if not kept:
+        return group
+    return Numbered(
+        group.levels,
+        [group.n[row] for row in kept],
+        [group.values[row] for row in kept],
+        [group.runs[row] for row in kept],
+        [group.replicates[row] for row in kept],
+    )
 
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
