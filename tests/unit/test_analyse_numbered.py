@@ -347,6 +347,7 @@ def test_the_page_of_the_printed_losses_shades_five(shown, tmp_path):
     page = tmp_path / "loss.html"
     shown("capacity", LOSS, "--response", "loss", "--over", "receivers", "--at-most", "1", "-o", page)
     _, said = drawn(page.read_text())
+    assert ">100.00 %<" not in page.read_text() and "&gt;99.99 %" in page.read_text()
     assert "the capacity is 5 receivers" in said and "N = 6: mean 4.545, 2.097 to 6.993, 5 runs" in said
 
 

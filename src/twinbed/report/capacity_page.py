@@ -70,6 +70,11 @@ def _where(group: Group) -> str:
     return f"{cell_title(group.levels)}: " if group.levels else ""
 
 
+def _sure(share: float) -> str | None:
+    """Never all of it: a test leaves a rest."""
+    return ">99.99 %" if share > 0.9999 else percent(share)
+
+
 def _table(found: Capacities, scale: Scaling) -> Tabular:
     names = [name.rpartition(".")[2] for name in found.groups[0].levels]
     unit = f" ({scale.unit})" if scale.unit not in NAMED else ""
@@ -83,8 +88,8 @@ def _table(found: Capacities, scale: Scaling) -> Tabular:
             bounds(step.interval.low / scale.factor, step.interval.high / scale.factor) if len(step.values) > 1 else NONE,
             figure(step.monotone / scale.factor),
             figure(group.bound / scale.factor),
-            percent(step.keeps),
-            percent(step.fails),
+            _sure(step.keeps),
+            _sure(step.fails),
         )
         for group, step in chain.from_iterable(((group, step) for step in group.steps) for group in found.groups)
     )
