@@ -56,7 +56,7 @@ def test_a_rate_exactly_at_the_bound_is_named_in_at_most_five_percent() -> None:
 def test_no_fall_is_at_least_the_most_tested() -> None:
     found = planted(dict.fromkeys(TESTED, 1.0), 0.02, 5, 1)
     assert (found.keeps, found.fails, found.high, found.knee) == (80, None, None, None)
-    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; more were not measured"
+    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; of more nothing is known"
 
 
 def printed_losses() -> dict[int, list[float]]:
@@ -89,7 +89,7 @@ def test_between_tested_numbers_nothing_is_said() -> None:
     losses = printed_losses()
     found = capacity({n: losses[n] for n in (2, 5, 8)}, Objective(1.0, at_most=True))
     assert (found.keeps, found.fails, found.low, found.high) == (5, 8, 5, 7)
-    assert sentence(found, "receiver", "receivers").endswith("between them nothing was measured")
+    assert sentence(found, "receiver", "receivers").endswith("between them nothing is known")
 
 
 def test_where_the_least_fails_there_is_none() -> None:

@@ -119,7 +119,7 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
     assert code == codes.DONE
     slow, fast = out.splitlines()[:2]
     assert slow.startswith("testbed slow: requests_per_second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
-    assert "between them nothing was measured" in slow and "; 16: no, " in slow
+    assert "between them nothing is known" in slow and "; 16: no, " in slow
     assert ": 32 pairs: " in fast
     _, out, _ = shown("capacity", results, *arguments, "--format", "json")
     data = json.loads(out)
@@ -179,11 +179,32 @@ def test_where_no_number_of_pairs_varies_what_could_be_n_is_named(shown, tmp_pat
     assert "--over FACTOR; those that could be N: receivers, flows" in err
 
 
-def test_one_run_at_an_n_is_refused(shown, tmp_path):
+def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown, tmp_path):
     file = tmp_path / "few.csv"
-    file.write_text("pairs,rate\n1,5\n1,6\n2,5\n")
-    code, _, err = shown("capacity", file, "--response", "rate", "--at-least", "4")
-    assert code == codes.USAGE and "1 run at N = 2" in err
+    asked = ("capacity", file, "--response", "rate", "--at-least", "4")
+    file.write_text("pairs,rate\n1,5\n1,5.1\n2,5\n2,5.1\n4,5\n")
+    code, out, _ = shown(*asked)
+    assert code == codes.DONE and out.startswith("rate at least 4: at least 2 pairs: 98")
+    assert "of more nothing is known\n" in out and "\nLeft out: 1 runs alone at their N.\n" in out
+    file.write_text("pairs,rate\n1,5\n2,5\n")
+    code, _, err = shown(*asked)
+    assert code == codes.USAGE and "1 run at N = 1" in err
+    file.write_text("pairs,rate\n1,5\n2,5\n2,6\n")
+    code, _, err = shown(*asked[:-1], "0.9", "--of-one")
+    assert code == codes.USAGE and "1 run at N = 1" in err
+
+
+def test_an_n_with_one_run_left_costs_no_mark_of_the_others(shown, tmp_path):
+    folder = small(tmp_path / "study", {"pairs": (1, 2, 4)})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["pairs"] == 4 and record["replicate"]:
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    code, out, _ = shown("anomaly", folder, *RATE, "--format", "json")
+    assert code == codes.DONE
+    found = json.loads(out)
+    assert [row["n"] for row in found["faster"]] == [2]
+    assert found["left_out"] == {"failed runs": 5, "runs alone at their N": 1}
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
     # Half the interval is 2.776, Student's t of 4 degrees of freedom by any table, times the deviation 7.906 by the root of 5.
     assert told.said == (
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
-        " between them nothing was measured"
+        " between them nothing is known"
     )
     assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}"]
 
@@ -127,7 +127,7 @@ def test_failed_runs_are_said_and_recommend_nothing(tmp_path: Path) -> None:
     assert next(recommendations(found)).startswith("Testbed bed: run at most 4 pairs at once")
     assert list(statements(found))[1:3] == [
         "Testbed bed, at 4 pairs 1 of 5 runs failed: what is said is of the others",
-        "Testbed bed, at 8 pairs 5 of 5 runs failed: of this number nothing else is known",
+        "Testbed bed, at 8 pairs 5 of 5 runs failed: nothing is said of it",
     ]
 
 

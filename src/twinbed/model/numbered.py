@@ -11,6 +11,8 @@ from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
 
 PAIRS = "pairs"
+ALONE = "runs alone at their N"
+"""Why a run of which no other has its N is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +32,18 @@ class Numbered:
         """Such as ``testbed e1000, payload 500B``; empty where no other factor varies."""
         return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
 
-    def samples(self) -> dict[int, list[float]]:
-        """Values by N, in its order."""
+    def samples(self, least: int = 1) -> dict[int, list[float]]:
+        """Values by N, in its order, of each N that has at least so many."""
         found: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
         for n, value in zip(self.n, self.values, strict=True):
             found[n].append(value)
-        return found
+        return {n: values for n, values in found.items() if len(values) >= least}
+
+    def judged(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
+        """Samples without each N that has fewer than ``least``, so that it does not cost what is known of the others; with them
+        where ``needed`` is one of them, or no other is left."""
+        found = self.samples(least)
+        return found if found and (needed is None or needed in found) else self.samples()
 
 
 def varied_numbers(tables: Tables) -> dict[str, list[Level]]:

@@ -12,6 +12,8 @@ from twinbed.report.quantities import NONE, Scaling, number, scaling, share
 from twinbed.report.tabular import Tabular, percent
 from twinbed.report.words import cell_title, heading, metric_name
 
+LEAST = 2
+"""Runs of a number of which something is said."""
 EXPLAINED = "unexplained"
 ENDS = ("sent", "received", EXPLAINED)
 """Rows of a ledger that are no stage."""
@@ -47,7 +49,7 @@ def statements(found: Fits) -> Iterator[str]:
         for each in group.statements:
             yield heading(f"{where}{each.objective}: {each.said}")
         for n, (failed, of) in group.failed.items():
-            rest = "of this number nothing else is known" if failed == of else "what is said is of the others"
+            rest = "nothing is said of it" if of - failed < LEAST else "what is said is of the others"
             yield heading(f"{where}at {_counted(n, found.one)} {failed} of {of} runs failed: {rest}")
 
 

@@ -184,7 +184,7 @@ def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
         least = "at least " if found.fails is None and found.keeps == found.steps[-1].n else ""
         said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps)} sure")
         if least:
-            said.append("more were not measured")
+            said.append("of more nothing is known")
     above = [step for step in found.steps if step.n > (found.keeps or 0)]
     open_ones = [step for step in above if found.fails is None or step.n < found.fails]
     if found.keeps is not None and open_ones:
@@ -194,7 +194,7 @@ def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
         said.append(f"{found.fails}: no, {_share(failing.fails)} sure ({inside})")
         if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
-            said.append("between them nothing was measured")
+            said.append("between them nothing is known")
     return "; ".join(said)
 
 

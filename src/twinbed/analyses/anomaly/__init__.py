@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import of_tables
-from twinbed.model.numbered import Numbered, measured, numbered
+from twinbed.model.numbered import ALONE, Numbered, measured, numbered
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
-from twinbed.statistics.anomaly import Faster, Moving, faster, moving
+from twinbed.statistics.anomaly import LEAST, Faster, Moving, faster, moving
 
 Row = dict[str, Any]
 
@@ -49,9 +49,13 @@ class AnomalyAnalysis:
         others.pop(frame.response, None)
         marks: list[Row] = []
         counters: list[Row] = []
+        left_out = dict(frame.left_out)
         for group in numbered(frame, params.over, per_pair=params.per_pair):
+            samples = group.judged(LEAST, 1)
+            if alone := len(group.n) - sum(map(len, samples.values())):
+                left_out[ALONE] = left_out.get(ALONE, 0) + alone
             try:
-                found = faster(group.samples(), params.alpha)
+                found = faster(samples, params.alpha)
             except ValueError as error:
                 where = f"{group.name}: " if group.name else ""
                 raise TwinbedError(
@@ -61,7 +65,7 @@ class AnomalyAnalysis:
             if largest := max((one.n for one in found if one.faster), default=0):
                 counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
         shown = {"faster": marks, "counters": counters}
-        return Result(analysis=self.name, cautions=frame.cautions, tables=shown, left_out=frame.left_out)
+        return Result(analysis=self.name, cautions=frame.cautions, tables=shown, left_out=left_out)
 
 
 def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest: int, alpha: float) -> list[Moving]:

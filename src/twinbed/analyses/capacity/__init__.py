@@ -15,10 +15,10 @@ from twinbed.model.capacity import Capacities, Group, Tested, tables
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables
-from twinbed.model.numbered import Numbered, numbered
+from twinbed.model.numbered import ALONE, Numbered, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
-from twinbed.statistics.capacity import Capacity, Objective, capacity, sentence
+from twinbed.statistics.capacity import LEAST, Capacity, Objective, capacity, sentence
 
 FEW = 5
 """Runs at an N: fewer leave one unsure of how runs vary."""
@@ -54,6 +54,9 @@ class CapacityAnalysis:
         of_n = numbered(frame, params.over, per_pair=params.per_pair)
         groups = [_group(group, params, frame.unit.removeprefix("1")) for group in of_n]
         few = chain.from_iterable(_few(group, params.over) for group in of_n)
+        left_out = dict(frame.left_out)
+        if alone := sum(len(group.n) - sum(map(len, _samples(group, params).values())) for group in of_n):
+            left_out[ALONE] = alone
         return Capacities(
             frame.source,
             frame.response,
@@ -64,7 +67,7 @@ class CapacityAnalysis:
             params.confidence,
             groups,
             (*frame.cautions, *few),
-            frame.left_out,
+            left_out,
         )
 
 
@@ -77,10 +80,14 @@ def words(frame: Frame, params: CapacityParams) -> str:
     return f"{what} {params.bound:g}{f' {unit}' if (unit := frame.unit.removeprefix('1')) else ''}"
 
 
+def _samples(group: Numbered, params: CapacityParams) -> dict[int, list[float]]:
+    return group.judged(LEAST, 1 if params.relative else None)
+
+
 def _capacity(group: Numbered, params: CapacityParams) -> Capacity:
     objective = Objective(params.bound, params.at_most, params.relative)
     try:
-        return capacity(group.samples(), objective, params.confidence)
+        return capacity(_samples(group, params), objective, params.confidence)
     except ValueError as error:
         where = f"{group.name}: " if group.name else ""
         raise TwinbedError(
@@ -90,7 +97,7 @@ def _capacity(group: Numbered, params: CapacityParams) -> Capacity:
 
 
 def _few(group: Numbered, over: str) -> Iterator[Caution]:
-    counts = {n: len(values) for n, values in group.samples().items()}
+    counts = {n: len(values) for n, values in group.samples(LEAST).items()}
     if min(counts.values()) < FEW:
         least = min(counts, key=counts.__getitem__)
         yield Caution(Kind.FEW_REPLICATES, f"{counts[least]} at {over} {least}", group.name)
@@ -102,7 +109,7 @@ def _one(over: str) -> str:
 
 
 def _group(group: Numbered, params: CapacityParams, unit: str) -> Group:
-    found, samples, one = _capacity(group, params), group.samples(), _one(params.over)
+    found, samples, one = _capacity(group, params), _samples(group, params), _one(params.over)
     steps = [
         Tested(
             step.n,

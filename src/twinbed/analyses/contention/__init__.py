@@ -90,9 +90,7 @@ class ContentionAnalysis:
             told, reason = _told(group, known, params)
             groups.append(Group(group.levels, [curve for curve, _ in drawn], turns, told, reason))
         cautions = tuple(frame.cautions)
-        return Contention(
-            frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out
-        )
+        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
