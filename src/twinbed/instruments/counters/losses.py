@@ -195,7 +195,7 @@ def values(found: Sequence[Ledger]) -> Iterator[Value]:
 
 
 def _share(ledger: Ledger) -> float | None:
-    """Of the lost, what is unexplained; None where counters tell of drops and nothing was lost, since there is nothing to share."""
+    """Of the lost, what is unexplained; None where counters tell of drops and nothing was lost to have a share of."""
     if ledger.lost > 0:
         return abs(ledger.unexplained) / ledger.lost
     return None if ledger.unexplained else 0.0
