@@ -177,9 +177,7 @@ def test_overlay_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("rates_known", [True, False])
 @pytest.mark.parametrize(("free", "needed", "works"), [(1000, 999, True), (1000, 1000, False), (0, 1, False)])
-def test_room(
-    free: int, needed: int, works: bool, rates_known: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_room(free: int, needed: int, works: bool, rates_known: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     usage = collections.namedtuple("usage", "free")
     asked = []
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: asked.append(path) or usage(free))
