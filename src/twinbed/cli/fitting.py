@@ -93,8 +93,9 @@ def _failed(tables: Tables, group: Numbered, over: str) -> Mapping[int, tuple[in
     cells = {cell(record) for record in tables.records if record.id in of}
     made: dict[int, list[bool]] = {}
     for record in tables.records:
-        if cell(record) in cells:
-            made.setdefault(int(str(record.levels[over])), []).append(record.status is not Status.COMPLETE)
+        n = record.levels.get(over)
+        if isinstance(n, int | float) and cell(record) in cells:
+            made.setdefault(int(n), []).append(record.status is not Status.COMPLETE)
     return {n: (sum(failed), len(failed)) for n, failed in sorted(made.items()) if any(failed)}
 
 
