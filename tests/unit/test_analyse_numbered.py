@@ -8,6 +8,7 @@ import json
 import math
 import random
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,31 @@ def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown,
     file.write_text("pairs,rate\n1,5\n2,5\n2,6\n")
     code, _, err = shown(*asked[:-1], "0.9", "--of-one")
     assert code == codes.USAGE and "1 run at N = 1" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "table", "why"),
+    [
+        (("capacity", "--per-pair", "--at-least", "0.9", "--of-one"), "statements", "no runs at N = 1, to which"),
+        (("anomaly",), "faster", "no runs at N = 1, against which"),
+        (("contention",), "detectors", "pairs has 2 levels: a curve that bends needs at least 4"),
+    ],
+)
+def test_a_combination_that_nothing_can_be_said_of_costs_no_other(shown, results, tmp_path, command, table, why):
+    """Of the fast testbed only runs at 2 and 4 pairs are left."""
+    folder = tmp_path / "study"
+    shutil.copytree(results, folder, ignore=shutil.ignore_patterns("tables"))
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["testbed"] == "fast" and record["levels"]["pairs"] not in (2, 4):
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    name, *more = command
+    code, out, _ = shown(name, folder, *RATE, *more, "--format", "json")
+    assert code == codes.DONE
+    found = json.loads(out)
+    assert {row["testbed"] for row in found[table]} == {"slow"}
+    [(reason, count)] = [each for each in found["left_out"].items() if each[0] != "failed runs"]
+    assert reason.startswith(f"runs of testbed fast: {why}") and count == 16
 
 
 def test_an_n_with_one_run_left_costs_no_mark_of_the_others(shown, tmp_path):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
 
+Judged = TypeVar("Judged")
 PAIRS = "pairs"
 ALONE = "runs alone at their N"
 """Why a run of which no other has its N is left out."""
@@ -44,6 +46,23 @@ class Numbered:
         where ``needed`` is one of them, or no other is left."""
         found = self.samples(least)
         return found if found and (needed is None or needed in found) else self.samples()
+
+
+def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Judged]) -> tuple[list[Judged], dict[str, int]]:
+    """What ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason: one group
+    does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
+    found: list[Judged] = []
+    left_out: dict[str, int] = {}
+    refused = None
+    for group in groups:
+        try:
+            found.append(judge(group))
+        except TwinbedError as error:
+            refused = refused or error
+            left_out[f"runs of {group.name}: {error.message.removeprefix(f'{group.name}: ')}"] = len(group.runs)
+    if refused is not None and not found:
+        raise refused
+    return found, left_out
 
 
 def varied_numbers(tables: Tables) -> dict[str, list[Level]]:

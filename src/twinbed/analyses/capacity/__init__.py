@@ -15,7 +15,7 @@ from twinbed.model.capacity import Capacities, Group, Tested, tables
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables
-from twinbed.model.numbered import ALONE, Numbered, numbered
+from twinbed.model.numbered import ALONE, Numbered, each_by_itself, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
 from twinbed.statistics.capacity import LEAST, Capacity, Objective, capacity, sentence
@@ -51,10 +51,13 @@ class CapacityAnalysis:
 
     def analyse(self, frame: Frame, params: CapacityParams) -> Capacities:
         """Of a frame. Raises TwinbedError as ``run``."""
-        of_n = numbered(frame, params.over, per_pair=params.per_pair)
-        groups = [_group(group, params, frame.unit.removeprefix("1")) for group in of_n]
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair),
+            lambda group: (group, _group(group, params, frame.unit.removeprefix("1"))),
+        )
+        of_n, groups = [group for group, _ in found], [group for _, group in found]
         few = chain.from_iterable(_few(group, params.over) for group in of_n)
-        left_out = dict(frame.left_out)
+        left_out = {**frame.left_out, **refused}
         if alone := sum(len(group.n) - sum(map(len, _samples(group, params).values())) for group in of_n):
             left_out[ALONE] = alone
         return Capacities(

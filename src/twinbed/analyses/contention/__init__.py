@@ -28,7 +28,7 @@ from twinbed import _core
 from twinbed.model.contention import Alarms, Contention, Curve, Group, Operating, Scored, Step, Told, Turn, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import of_tables
-from twinbed.model.numbered import Numbered, measured, numbered
+from twinbed.model.numbered import Numbered, each_by_itself, measured, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
 from twinbed.statistics.bounds import Bounds
@@ -77,20 +77,28 @@ class ContentionAnalysis:
         """Raises TwinbedError as ``run``; ``bends`` False leaves out the curves, which take several N."""
         frame = of_tables(tables_of_study, params.response, params.host, params.direction)
         machine = measured(tables_of_study, MACHINE)
-        groups = []
-        left_out = dict(frame.left_out)
-        for whole in numbered(frame, params.over, per_pair=params.per_pair):
-            group = _with_machine(whole, machine)
-            if absent := len(whole.runs) - len(group.runs):
-                left_out[NO_MACHINE] = left_out.get(NO_MACHINE, 0) + absent
-            known = _known(group, machine, params)
-            shown = {frame.response: np.asarray(group.values), **known} if bends else {}
-            drawn = [_curve(group, name, values, params) for name, values in shown.items()]
-            turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
-            told, reason = _told(group, known, params)
-            groups.append(Group(group.levels, [curve for curve, _ in drawn], turns, told, reason))
-        cautions = tuple(frame.cautions)
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair),
+            lambda group: _group(group, frame.response, machine, params, bends=bends),
+        )
+        left_out = {**frame.left_out, **refused}
+        if absent := sum(absent for _, absent in found):
+            left_out[NO_MACHINE] = absent
+        groups, cautions = [group for group, _ in found], tuple(frame.cautions)
         return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
+
+
+def _group(
+    whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams, *, bends: bool
+) -> tuple[Group, int]:
+    """And how many runs the machine was not measured in."""
+    group = _with_machine(whole, machine)
+    known = _known(group, machine, params)
+    shown = {rate: np.asarray(group.values), **known} if bends else {}
+    drawn = [_curve(group, name, values, params) for name, values in shown.items()]
+    turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
+    told, reason = _told(group, known, params)
+    return Group(group.levels, [curve for curve, _ in drawn], turns, told, reason), len(whole.runs) - len(group.runs)
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
