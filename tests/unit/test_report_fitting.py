@@ -112,6 +112,18 @@ def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
     assert list(recommendations(found)) == ["No number can be recommended"]
 
 
+def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        return {**knee(testbed, levels, replicate), **({"requests_per_second": 0.0} if levels["pairs"] == 1 else {})}
+
+    results = study(tmp_path, respond)
+    found = fits(results)
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert not told.decided and told.said.startswith("nothing can be said: the mean at N = 1 is 0")
+    assert 'id="fitting"' in rendered("html", results, compare.run(results))
+
+
 def test_failed_runs_are_said_and_recommend_nothing(tmp_path: Path) -> None:
     """All runs at 8 pairs failed, and one at 4: what is left at 4 is kept, and not said to be all that was tested."""
     folder = write_study(tmp_path, ("bed", "other"), {"pairs": PAIRS}, 5, knee)
