@@ -136,3 +136,16 @@ def test_shares_of_equal_values_are_no_noise() -> None:
     assert single != third
     found = capacity({1: [single] * 4, 3: [third] * 4}, Objective(1.0, at_most=False, relative=True))
     assert found.keeps == 3
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        (0.95, "at least 1 pair: more than 99.9 % sure; of more nothing is known"),
+        (0.9999, "not even 1 pair: not shown (99.95 % sure)"),
+    ],
+)
+def test_a_doubt_is_told_from_the_level_that_it_misses(level: float, said: str) -> None:
+    """8.61 standard errors: by any table the 99.95 % quantile of Student's t with 4 degrees of freedom is 8.610."""
+    values = [0.5**0.5 * 8.611 + offset for offset in (-2, -1, 0, 1, 2)]
+    assert sentence(capacity({1: values}, Objective(0.0, at_most=False), level), "pair", "pairs") == said

@@ -179,20 +179,22 @@ def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
     said = []
     if found.keeps is None:
         first = found.steps[0]
-        said.append(f"not even {_counted(first.n, one, many)}" + ("" if first.n == found.fails else f": {_doubt(first)}"))
+        said.append(
+            f"not even {_counted(first.n, one, many)}" + ("" if first.n == found.fails else f": {_doubt(first, found.level)}")
+        )
     else:
         least = "at least " if found.fails is None and found.keeps == found.steps[-1].n else ""
-        said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps)} sure")
+        said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps, found.level)} sure")
         if least:
             said.append("of more nothing is known")
     above = [step for step in found.steps if step.n > (found.keeps or 0)]
     open_ones = [step for step in above if found.fails is None or step.n < found.fails]
     if found.keeps is not None and open_ones:
-        said.append(f"{open_ones[0].n}: {_doubt(open_ones[0])}")
+        said.append(f"{open_ones[0].n}: {_doubt(open_ones[0], found.level)}")
     if found.fails is not None:
         failing = by_n[found.fails]
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
-        said.append(f"{found.fails}: no, {_share(failing.fails)} sure ({inside})")
+        said.append(f"{found.fails}: no, {_share(failing.fails, found.level)} sure ({inside})")
         if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
             said.append("between them nothing is known")
     return "; ".join(said)
@@ -202,11 +204,15 @@ def _counted(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _doubt(step: Step) -> str:
-    return f"not shown ({_share(step.keeps)} sure)"
+def _doubt(step: Step, level: float) -> str:
+    return f"not shown ({_share(step.keeps, level)} sure)"
 
 
-def _share(value: float) -> str:
-    if value > 0.999:
-        return "more than 99.9 %"
-    return "less than 0.1 %" if value < 0.001 else f"{math.floor(value * 1000) / 10:g} %"
+def _share(value: float, level: float) -> str:
+    """Rounded down to a tenth of a per cent, or to as many digits as tell it from the level."""
+    # log10 of 1 - 0.999 is a rounding off -3.
+    digits = max(1, math.ceil(round(-math.log10(1 - level), 6)) - 2)
+    steps = 10 ** (digits + 2)
+    if value > (steps - 1) / steps:
+        return f"more than {100 - 100 / steps:.{digits}f} %"
+    return f"less than {100 / steps:.{digits}f} %" if value < 1 / steps else f"{math.floor(value * steps) * 100 / steps:g} %"
