@@ -28,6 +28,8 @@ OF_UDP = frozenset(
 
 OF_A_SECOND = (0.8, 1.25)
 """Seconds of an interval that was to have one: a busy machine reports late."""
+TAIL = 1e-3
+"""Of the bytes: what comes between the last interval and the end is in a summary alone (1e-5 of them with 3.0.11 and -R)."""
 JITTER_STEP_S = 1.000001e-6
 """What text rounds jitter to, and a little for binary fractions."""
 
@@ -170,7 +172,7 @@ class Way:
     def _pairs(self, name: str, intervals: Sequence[Interval], summary: Summary) -> Iterator[tuple[str, float, float, str]]:
         size, seconds = math.fsum(each.size_bytes for each in intervals), math.fsum(each.seconds for each in intervals)
         pairs = [
-            ("size", summary.size_bytes, size, " bytes", max(1e-6, 2 * self.rounding)),
+            ("size", summary.size_bytes, size, " bytes", max(TAIL, 2 * self.rounding)),
             ("rate", summary.rate_bit_s, _rate(size, seconds), " bit/s", 0.01 + 2 * self.rounding),
             ("retransmissions", summary.retransmissions, _sum([each.retransmissions for each in intervals]), "", 0.0),
             ("datagrams", summary.datagrams, _sum([each.datagrams for each in intervals]), "", 0.0),
