@@ -31,6 +31,8 @@ class Run:
     server_output: bool = False
     done: bool = False
     streams: int = 0
+    disordered: int = 0
+    """Lines that say that a datagram came out of order."""
     error: str | None = None
     duration_s: float | None = None
     cpu: tuple[bool, Number, Number] | None = None
@@ -88,6 +90,9 @@ class Run:
         elif any(row.mark == "receiver" and not row.size_bytes for _, _, row in self.rows) and not (self.done or self.server):
             text = "the receiver's summary is 0 and there is no 'iperf Done.': the run was interrupted"
             self.flaws.append(Flaw(text, self.rows[-1][0]))
+        if self.disordered and self.rows:
+            text = f"lines that say that a datagram came out of order, which are not counted: {self.disordered}"
+            self.flaws.append(Flaw(text, self.rows[0][0], beside=True))
         facts: dict[str, str | int | float | bool] = {**self.facts}
         if self.streams:
             facts["streams"] = self.streams // len(both)

@@ -21,7 +21,7 @@ _SERVER_AGAIN = re.compile(r"Server listening on ")
 _NOTHING = re.compile(
     "|".join(
         (
-            r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams)",
+            r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams|\((?:sender|receiver) statistics not available\))",
             r"- - - - |-{10}|\s*Cookie: |\s+TCP MSS: |Control connection MSS |(?:snd|rcv)_tcp_congestion |CPU Utilization: ",
             r"iperf 3\.[0-9]|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) \S+ \S+ |Time: |Starting Test: |Test Complete\. ",
             r"Target Bitrate: |Reverse mode, |\w{3} \w{3} +[0-9]+ [0-9:]{8} [0-9]{4} *$",
@@ -35,6 +35,10 @@ _FACTS = (
     ("mss", re.compile(r"\s+TCP MSS: ([0-9]+)")),
     ("congestion", re.compile(r"snd_tcp_congestion (\S+)")),
 )
+_ITS_TWO = re.compile(
+    r"^(?:Client connecting to |Server listening on )\S*,? ?(?:TCP|UDP) port |local .* connected with ", re.MULTILINE
+)
+_DISORDER = "iperf3: OUT OF ORDER"
 _CONNECTED = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? local .* connected to ")
 _TEST = re.compile(rf"Starting Test: protocol: (TCP|UDP), ([0-9]+) streams, .*?, ({DECIMAL}) second test")
 _CPU = re.compile(rf"CPU Utilization: local/(sender|receiver) ({DECIMAL})% .*, remote/(?:sender|receiver) ({DECIMAL})% ")
@@ -57,7 +61,10 @@ class Iperf3Text:
         )
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        lines, cut = whole_lines(source.text(), ("sender", "receiver", "Done."))
+        text = source.text()
+        if _ITS_TWO.search(text):
+            raise FormatError("is of iperf 2, whose lines are others than iperf3's")
+        lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
         reader = _Reader()
         for index, line in enumerate(lines):
             reader.take(line, index + 1)
@@ -124,6 +131,8 @@ class _Reader:
         elif _SERVER_AGAIN.search(line):
             if not self._in_server_output():
                 self._open = None
+        elif _DISORDER in line:
+            self._run().disordered += 1
         elif (said := _SAID.search(line)) is not None:
             if (self._open is None and self.runs) or (self._open is not None and self._open.complete):
                 (self._open.flaws if self._open else self.flaws).append(Flaw(f"iperf3: {said[1]}", number_))

@@ -70,7 +70,8 @@ class Summary:
 
 @dataclass(slots=True)
 class Side:
-    """The sending or the receiving end. ``intervals`` is None where its records are not there; they are without those omitted.
+    """The sending or the receiving end. ``intervals`` is None where its records are not there; they are without those omitted,
+    and none where only the end of a text was kept: then the summary counts.
 
     ``summary`` is None where it says nothing; ``counts`` tells whether its counts are of the same seconds as the rest."""
 
@@ -126,7 +127,7 @@ class Way:
                 math.fsum(each.seconds for each in side.intervals),
             )
             return counted, lasted, _rate(counted, lasted)
-        if side.intervals is not None or side.summary is None:
+        if side.summary is None or (side.intervals is not None and not side.summary.size_bytes):
             return None, None, None
         size, seconds = side.summary.size_bytes, side.summary.seconds
         # A rate as printed is rounded once.
@@ -211,7 +212,7 @@ class Way:
 
 
 def _count(side: Side, name: str) -> Number:
-    if side.intervals is not None:
+    if side.intervals or (side.intervals is not None and not (side.summary is not None and side.summary.size_bytes)):
         return _sum([getattr(each, name) for each in side.intervals])
     found: Number = getattr(side.summary, name) if side.summary is not None and side.counts else None
     return found

@@ -50,7 +50,7 @@ def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
     for way in ways:
         intervals = way.receiver.intervals if way.receiver.intervals is not None else way.sender.intervals
         whole = math.fsum(each.seconds for each in intervals or ())
-        if about.duration_s and intervals is not None and whole < CLEARLY_SHORT * about.duration_s:
+        if about.duration_s and intervals and whole < CLEARLY_SHORT * about.duration_s:
             whither = f" ({way.direction})" if way.direction else ""
             yield Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {about.duration_s:g} s are recorded{whither}")
 
