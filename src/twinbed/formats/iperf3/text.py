@@ -21,7 +21,8 @@ _SERVER_AGAIN = re.compile(r"Server listening on ")
 _NOTHING = re.compile(
     "|".join(
         (
-            r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams|\((?:sender|receiver) statistics not available\))",
+            r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams)",
+            r"\[ *[0-9]+\](?:\[..-.\])? \((?:sender|receiver) statistics not available\)",
             r"- - - - |-{10}|\s*Cookie: |\s+TCP MSS: |Control connection MSS |(?:snd|rcv)_tcp_congestion |CPU Utilization: ",
             r"iperf 3\.[0-9]|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) \S+ \S+ |Time: |Starting Test: |Test Complete\. ",
             r"Target Bitrate: |Reverse mode, |\w{3} \w{3} +[0-9]+ [0-9:]{8} [0-9]{4} *$",

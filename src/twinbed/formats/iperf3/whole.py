@@ -53,6 +53,17 @@ def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
         if about.duration_s and intervals and whole < CLEARLY_SHORT * about.duration_s:
             whither = f" ({way.direction})" if way.direction else ""
             yield Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {about.duration_s:g} s are recorded{whither}")
+        if way.udp and way.near_sends and way.near == "client" and way.sender.intervals:
+            yield from _unknown(way.numbers())
+
+
+def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
+    """Of datagrams a client of before iperf 3.7 knows losses alone; where seconds were omitted, they are counted in."""
+    if numbers.get("goodput") is None and numbers.get("loss") is None:
+        detail = (
+            "goodput and loss are null: the report has not the bytes that arrived, and losses with those of omitted seconds"
+        )
+        yield Caution(Kind.UNREADABLE, detail)
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
