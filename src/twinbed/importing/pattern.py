@@ -4,8 +4,8 @@
 ``}}`` are braces.  A word never holds a slash.  A pattern with n slashes is held against the last n + 1 parts of a path.
 
 A path is read from its end: a word begins where the text before it in the pattern last comes, so that where a path has more
-separators than the pattern, the first word has them: ``docker_nat_host_send`` by ``{testbed}_{peer}_{direction}`` is docker_nat,
-host, send.  Only where that fails is it read from its beginning.  Where the two differ, the other reading is told.
+separators than the pattern, the first word has them: of ``docker_nat_host_send``, ``{testbed}_{peer}_{direction}`` makes
+docker_nat, host, send.  Only where that fails is it read from its beginning.  Where the two differ, the other reading is told.
 
 Words are matched possessively, so that the time a pattern takes grows with the length of a path and no faster.  A regular
 expression of a user's own may backtrack without end: it is given a limit of CPU time.
