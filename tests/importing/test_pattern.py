@@ -182,6 +182,19 @@ def test_a_pattern_is_proposed_from_what_varies() -> None:
         (["host_send_1.txt", "host_recv_2.txt"], "host_{direction}_{replicate:int}.txt"),
         (["x{1}_7.txt", "x{1}_8.txt"], "x{{1}}_{replicate:int}.txt"),
         (["exp1.json", "exp2.json"], "exp{replicate:int}.json"),
+        (
+            [
+                f"{net}_host_{way}_{run}.txt"
+                for net in ("docker_nat", "docker_graft", "host_none")
+                for way in ("recv", "send")
+                for run in (1, 2)
+            ],
+            "{testbed}_host_{direction}_{replicate:int}.txt",
+        ),
+        (
+            [f"{net}_{size}_{run}.txt" for net in ("docker", "host") for size in ("s", "m", "l") for run in (1, 2)],
+            "{testbed}_{factor}_{replicate:int}.txt",
+        ),
     ],
 )
 def test_what_is_proposed_of_names_of_many_kinds(paths: list[str], pattern: str) -> None:
