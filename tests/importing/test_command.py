@@ -218,6 +218,20 @@ def test_names_with_more_words_than_the_pattern_are_read_with_the_testbed_whole(
     assert "paths that the pattern fits in two ways" in output(capsys, "import", tmp_path, "--dry-run", "--pattern", pattern)
 
 
+def test_a_level_that_the_file_contradicts_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One stream and TCP, as the reports themselves say."""
+    report = next((Path(__file__).parents[1] / "golden/formats/iperf3-json/tcp").glob("input.*")).read_text()
+    for name in ("host_tcp_parallel-1", "host_tcp_parallel-2", "host_udp_parallel-1", "host_web_parallel-1"):
+        (tmp_path / f"{name}_1.txt").write_text(report.replace('"cookie":\t"', f'"cookie":\t"{name}'))
+    found = data(
+        capsys, "import", tmp_path, "--dry-run", "--pattern", "{testbed}_{proto}_parallel-{parallel:int}_{replicate:int}.txt"
+    )
+    assert sorted(found["doubts"]) == [
+        "host_tcp_parallel-2_1.txt: its path says parallel 2, the file itself 1",
+        "host_udp_parallel-1_1.txt: its path says proto udp, the file itself tcp",
+    ]
+
+
 def test_what_is_misspelt_is_named(corpus: tuple[Path, Corpus], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["import", corpus[0], "-o", tmp_path / "x", "--pattern", PATTERN]
     assert "did you mean 'overlay'" in said(capsys, *asked, "--reference", "overlaid")
