@@ -22,7 +22,6 @@ _NOTHING = re.compile(
     "|".join(
         (
             r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams)",
-            r"\[ *[0-9]+\](?:\[..-.\])? \((?:sender|receiver) statistics not available\)",
             r"- - - - |-{10}|\s*Cookie: |\s+TCP MSS: |Control connection MSS |(?:snd|rcv)_tcp_congestion |CPU Utilization: ",
             r"iperf 3\.[0-9]|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) \S+ \S+ |Time: |Starting Test: |Test Complete\. ",
             r"Target Bitrate: |Reverse mode, |\w{3} \w{3} +[0-9]+ [0-9:]{8} [0-9]{4} *$",
@@ -39,6 +38,7 @@ _FACTS = (
 _ITS_TWO = re.compile(
     r"^(?:Client connecting to |Server listening on )\S*,? ?(?:TCP|UDP) port |local .* connected with ", re.MULTILINE
 )
+_UNHEARD = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? \((?:sender|receiver) statistics not available\)")
 _DISORDER = "iperf3: OUT OF ORDER"
 _CONNECTED = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? local .* connected to ")
 _TEST = re.compile(rf"Starting Test: protocol: (TCP|UDP), ([0-9]+) streams, .*?, ({DECIMAL}) second test")
@@ -132,6 +132,8 @@ class _Reader:
         elif _SERVER_AGAIN.search(line):
             if not self._in_server_output():
                 self._open = None
+        elif self._open is not None and _UNHEARD.search(line) is not None:
+            self._open.unheard = True
         elif _DISORDER in line:
             self._run().disordered += 1
         elif (said := _SAID.search(line)) is not None:
