@@ -40,6 +40,8 @@ class Assigned:
     """What is known of it that is no factor, since it never varies."""
     optional: bool = False
     """Whether it is nothing to worry about if it is of no kind that is known."""
+    otherwise: tuple[tuple[str, str, str], ...] = ()
+    """Where its path can be read in another way: the fields that differ, what each is here and what it would be."""
 
 
 class Assigner(Protocol):

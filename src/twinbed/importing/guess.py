@@ -57,7 +57,7 @@ def propose(paths: Sequence[str]) -> Proposal | None:
     columns = [sorted({row[index] for row in rows}) for index in range(len(rows[0]))]
     if len(rows) < 2 or all(len(values) == 1 for values in columns):
         return None
-    return Proposal("".join(_fields(columns)), len(rows))
+    return Proposal("".join(_fields(*_joined(columns, rows))), len(rows))
 
 
 def _split(path: str) -> list[str]:
@@ -71,12 +71,35 @@ def _split(path: str) -> list[str]:
     return parts
 
 
-def _fields(columns: Sequence[Sequence[str]]) -> list[str]:
+def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int | None]:
+    """A testbed of two words is one column, as ``docker_nat`` beside ``host_none``: its second word tells the first.
+
+    With where it is; None where there is none.
+    """
+    found = list(columns)
+    for index in range(0, len(columns) - 2, 2):
+        first, between, second = columns[index : index + 3]
+        if (
+            1 < len(first) < len(second)
+            and "/" not in between[0]
+            and all(_TESTBEDS.fullmatch(value) for value in first)
+            and not _whole(second)
+            and not _directions(second)
+            and len({(row[index], row[index + 2]) for row in rows}) == len(second)
+        ):
+            found[index : index + 3] = [sorted({"".join(row[index : index + 3]) for row in rows})]
+            return found, index
+    return found, None
+
+
+def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str]:
     varying = [index for index in range(0, len(columns), 2) if len(columns[index]) > 1]
     # A word that varies before its number, as in client1 and server2, cannot be told from it by any text between.
     joined = {index + 2 for index in varying if index + 1 < len(columns) and columns[index + 1] == ["\0"]}
     names: dict[int, str] = {}
-    testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
+    testbed = two_words
+    if testbed is None:
+        testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
     words = [index for index in varying if not _whole(columns[index]) and not _directions(columns[index])]
     if testbed is None and words:
         testbed = words[0]

@@ -20,6 +20,11 @@ from twinbed.model.run import Level
 
 MOST_REPLICATE = 10_000
 """Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
+_MEANT = dict.fromkeys(("parallel", "streams", "num_streams", "flows"), "streams") | {
+    "protocol": "protocol",
+    "proto": "protocol",
+}
+"""Factors whose names say which fact of a load generator's report they are."""
 
 
 def plan(
@@ -50,7 +55,27 @@ def plan(
         found.runs += runs
         found.outcomes += _outcomes(runs)
     _doubt(found, formats)
+    _hold_against_files(found, formats)
     return found
+
+
+def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
+    """A level that the file itself contradicts: either the name is wrong, or the option was forgotten."""
+    for run in found.runs:
+        for one, piece in run.files:
+            if not _measures(one, formats):
+                continue
+            facts = one.looked.pieces[piece].facts
+            for name, level in run.levels.items():
+                fact = facts.get(_MEANT.get(name.lower(), ""))
+                if fact is None or isinstance(level, bool) or not isinstance(level, type(fact)):
+                    continue
+                if level != fact and not (
+                    isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
+                ):
+                    text = f"{one.looked.path}: its path says {name} {level}, the file itself {fact}"
+                    found.doubts.append(text)
+                    run.doubts.append(text)
 
 
 def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:

@@ -51,6 +51,10 @@ class About:
         for name in REFERENCES:
             if name in named:
                 return named[name], f"named {name}"
+        # As host_none beside docker_nat and docker_weave.
+        begun = [each for each in testbeds if any(re.match(f"{name}[^a-z0-9]", each.lower()) for name in REFERENCES)]
+        if len(begun) == 1:
+            return begun[0], "the only testbed named so"
         return testbeds[0], "the first testbed"
 
     def topology(self, testbed: str, levels: Mapping[str, Level]) -> Topology:

@@ -66,6 +66,7 @@ def survey(
         number=request.number,
         have=request.have,
     )
+    found.otherwise = _either(assigned)
     found.outcomes += [_ignored(each, unknown[each.path]) for each in looked if each.path in unknown]
     found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in looked if each.path in passed]
     if isinstance(assigner, Listed):
@@ -98,6 +99,20 @@ def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[
 
 def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
     return {entry.path: entry.bytes for entry in entries}
+
+
+def _either(assigned: Mapping[str, Assigned]) -> list[str]:
+    """Both readings of a path, once for all paths that differ in nothing else."""
+    paths: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for path, one in assigned.items():
+        if one.otherwise:
+            paths.setdefault(one.otherwise, []).append(path)
+    return [
+        ", ".join(f"{name} {here} (or {there})" for name, here, there in either)
+        + f": {group[0]}"
+        + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+        for either, group in paths.items()
+    ]
 
 
 def _ignored(looked: Looked, why: str) -> Outcome:
