@@ -30,7 +30,8 @@ _ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d"
 _HUMAN = r"[A-Z][a-z]{2} ?[ \d]\d \d\d:\d\d| *<? *\+\d{1,9}\.\d{6}>?"
 _STAMP = (
     r"(?:(?:<(?P<pri>\d{1,4})>|(?P<facility>[a-z]{2,8}) *:(?P<level>[a-z]{3,6}) *: ?)?"
-    rf"(?:\[ *(?P<seconds>\d{{1,9}}\.\d{{6}})(?: <[ \d.]+>)?\](?:\[ *[TC]\d{{1,9}}\])?|\[(?P<day>{_DAY}|{_HUMAN})\]|(?P<iso>{_ISO}))"
+    rf"(?:\[ *(?P<seconds>\d{{1,9}}\.\d{{6}})(?: <[ \d.]+>)?\](?:\[ *[TC]\d{{1,9}}\])?"
+    rf"|\[(?P<day>{_DAY}|{_HUMAN})\]|(?P<iso>{_ISO}))"
     r"|(?P<date>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?|\d{4}-\d\d-\d\dT[\d:.,+-]+Z?) \S+ kernel:"
     r"(?: \[ *(?P<since>\d{1,9}\.\d{6})\])?) ?"
 )
@@ -66,7 +67,9 @@ class Dmesg:
     def recognises(self, head: bytes) -> bool:
         if _JSON.match(head):
             return True
-        lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip() and not line.startswith((b" ", b"\t", b"-- "))]
+        lines = [
+            line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip() and not line.startswith((b" ", b"\t", b"-- "))
+        ]
         return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:

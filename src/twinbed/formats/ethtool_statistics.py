@@ -1,7 +1,7 @@
 """Format ``ethtool-S``: the counters of a NIC's driver, as ``ethtool -S`` prints them.
 
-They count since the driver was loaded, so one block says nothing of a run: it is the table ``counters``, without values.  With
-``before_and_after: true`` in the manifest a file's blocks are of one NIC, before the run and after it: the differences are
+They count since the driver was loaded, so a block says nothing of a run: it is rows of the table ``counters``, without values.
+With ``before_and_after: true`` in the manifest a file's blocks are of one NIC, before the run and after it: the differences are
 values where the driver uses the kernel's own names (rx_packets, tx_bytes and so on), and rows of the table whatever it calls
 them.
 
@@ -18,11 +18,12 @@ from typing import Any
 from twinbed.instruments.counters.metrics import NIC_METRICS
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.counted import differences, flaws, summed, table
+from twinbed.reading.counted import differences, flaws, joined, summed, table
 from twinbed.reading.figures import count
 
 _HEAD = "NIC statistics:"
-_BEGINS = re.compile(rb"\s*NIC statistics:[ \t]*\r?\n")
+_BEGINS = re.compile(rb"(?:[^\n]{0,200}\n)?\s*NIC statistics:[ \t]*\r?\n")
+"""The command may stand before it, or the NIC's name."""
 _TOTALS = (
     "has totals since the driver was loaded, and no values: before_and_after says that its blocks are before and after a run"
 )
@@ -43,10 +44,11 @@ class EthtoolStatistics:
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         blocks: list[dict[str, int]] = []
         unread: list[Flaw] = []
-        for number, line in enumerate(source.text().split("\n"), 1):
+        lines = source.text().split("\n")
+        for number, line in enumerate(lines, 1):
             if line.strip() == _HEAD:
                 blocks.append({})
-            elif blocks and line.strip():
+            elif blocks and line.strip() and not _is_named(lines, number):
                 name, _, word = line.strip().rpartition(":")
                 value = count(word.strip())
                 if not name or value is None or name in blocks[-1]:
@@ -56,10 +58,8 @@ class EthtoolStatistics:
         if not any(blocks):
             raise FormatError("has no counter of ethtool -S")
         if options.get("before_and_after") is not True:
-            return [
-                Reading((), {"counters": table("ethtool -S", differences([block]))}, (), [*unread, Flaw(_TOTALS)])
-                for block in blocks
-            ]
+            tables = [table("ethtool -S", differences([block])) for block in blocks]
+            return [Reading((), {"counters": joined(tables)}, (), [*unread, Flaw(_TOTALS)])]
         if len(blocks) < 2:
             raise FormatError("has one block only, and before_and_after is said of it")
         found = differences(blocks)
@@ -67,6 +67,12 @@ class EthtoolStatistics:
             summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
         ]
         return [Reading(values, {"counters": table("ethtool -S", found)}, (), [*unread, *flaws(found)])]
+
+
+def _is_named(lines: Sequence[str], number: int) -> bool:
+    """Whether the line, which counts from 1, stands before a block: a command, or a NIC's name."""
+    after = next((line.strip() for line in lines[number:] if line.strip()), "")
+    return after == _HEAD and not lines[number - 1].startswith(" ")
 
 
 ethtool_statistics = EthtoolStatistics()

@@ -29,7 +29,8 @@ from twinbed.reading.figures import count
 from twinbed.reading.processors import Sample, doubts, shares
 
 _HEAD = re.compile(
-    r"^[ \t]*(?P<before>(?:(?:[\d:.,/TZ+>|\[\]-]{1,40}|[A-Z][a-z]{2})[ \t]+){0,6}+)r[ \t]+b[ \t]+swpd[ \t]+free[ \t]+(?:buff[ \t]+cache|inact[ \t]+active)[ \t]+si[ \t]+so[ \t]+bi[ \t]+bo"
+    r"^[ \t]*(?P<before>(?:(?:[\d:.,/TZ+>|\[\]-]{1,40}|[A-Z][a-z]{2})[ \t]+){0,6}+)"
+    r"r[ \t]+b[ \t]+swpd[ \t]+free[ \t]+(?:buff[ \t]+cache|inact[ \t]+active)[ \t]+si[ \t]+so[ \t]+bi[ \t]+bo"
     r"[ \t]+in[ \t]+cs[ \t]+us[ \t]+sy[ \t]+id[ \t]+wa(?:[ \t]+st)?(?:[ \t]+gu)?(?P<zone>[ \t]+[A-Z+-][\w+-]*)?[ \t]*\r?$",
     re.MULTILINE,
 )

@@ -33,6 +33,8 @@ STRACE_LINE = re.compile(
 """A line of strace: perhaps a process and a time, then a call, the end of one, a signal or an exit."""
 _EPOCH_S = 1e8
 """Below it a time is of the day (``-tt``), not since the epoch."""
+_NUMBERED = frozenset({"perf_script", "trace_cmd"})
+"""Kinds whose texts have numbers for calls, and do not say of which architecture."""
 _TIMES = frozenset({"system_call_seconds", "wait_seconds"})
 _AS_SHOULD_BE = frozenset(
     {
@@ -83,6 +85,8 @@ class TraceFormat:
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
         joined = {name: _joined(rows) for name, rows in tables.items()}
         doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary)]
+        if self.kind in _NUMBERED and "architecture" not in options:
+            flaws.append(Flaw(f"numbers of calls are read as those of {architecture}: architecture says otherwise", beside=True))
         return [Reading(values, joined, doubts, flaws, {"tracer": self.name}, _started_s(self, summary))]
 
 
