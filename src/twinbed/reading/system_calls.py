@@ -86,7 +86,7 @@ class TraceFormat:
         joined = {name: _joined(rows) for name, rows in tables.items()}
         doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary)]
         if self.kind in _NUMBERED and "architecture" not in options:
-            flaws.append(Flaw(f"numbers of calls are read as those of {architecture}: architecture says otherwise", beside=True))
+            flaws.append(Flaw(f"call numbers are read as those of {architecture}: architecture says otherwise", beside=True))
         return [Reading(values, joined, doubts, flaws, {"tracer": self.name}, _started_s(self, summary))]
 
 
