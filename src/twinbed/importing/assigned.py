@@ -10,7 +10,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.workloads.imported import OwnMetric
 
-RESERVED = ("testbed", "replicate", "host", "format")
+RESERVED = ("testbed", "replicate", "host", "format", "snapshot")
 """Names in patterns and manifests that are no factors."""
 
 
@@ -40,6 +40,23 @@ class Assigned:
     """What is known of it that is no factor, since it never varies."""
     optional: bool = False
     """Whether it is nothing to worry about if it is of no kind that is known."""
+    snapshot: str = ""
+    """Of files that are read as one, which it is: ``before``, ``after`` or a whole number; empty where it is read alone."""
+
+
+_SNAPSHOTS: Mapping[str, str] = {
+    **dict.fromkeys(("before", "pre", "start", "begin"), "before"),
+    **dict.fromkeys(("after", "post", "stop", "end"), "after"),
+}
+
+
+def snapshot_of(text: str) -> str:
+    """``before``, ``after`` or a whole number. Raises NotAssigned."""
+    if text.isdecimal():
+        return str(int(text))
+    if text and text.lower() not in _SNAPSHOTS:
+        raise NotAssigned(f"is of the snapshot {text[:40]!r}, which is not before (pre, start), after (post, end) or a number")
+    return _SNAPSHOTS.get(text.lower(), "")
 
 
 class Assigner(Protocol):

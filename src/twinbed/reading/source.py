@@ -29,6 +29,8 @@ class File:
 
     path: Path
     name: str
+    then: Sequence[File] = ()
+    """Files that stand below it: content and text are of all of them, one after another."""
     cut: bool = field(default=False, init=False)
     """Whether ``content`` is of a compressed file that ends early."""
 
@@ -57,6 +59,9 @@ class File:
         found, self.cut = self._read(MOST_BYTES + 1)
         if len(found) > MOST_BYTES:
             raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
+        for each in self.then:
+            found += (b"" if found.endswith(b"\n") else b"\n") + each.content()
+            self.cut = self.cut or each.cut
         return found
 
     def _read(self, most: int) -> tuple[bytes, bool]:
