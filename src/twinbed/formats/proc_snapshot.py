@@ -36,6 +36,8 @@ _BEGINS = re.compile(
     rb"|MemTotal: +\d|[0-9a-f]{8}(?: [0-9a-f]{8}){8,}[ \r]*$|CPU\d+(?: +CPU\d+)* *\r?\n *[A-Z0-9]+:)",
     re.MULTILINE,
 )
+_ONLY_WHERE_ANY = "snmp:IcmpMsg."
+"""The kernel prints types of ICMP that there were, and no value is made of them."""
 _FIRST_LINES = 5
 """A word or the date may stand before the first source."""
 _PROBE = b"@ "
@@ -153,7 +155,7 @@ def _lost(place: Place, snapshots: int) -> Iterator[Flaw]:
     if snapshots > 1:
         rows = zip(place.differences["key"].to_pylist(), place.differences["note"].to_pylist(), strict=True)
         for key, note in rows:
-            if key is not None and note is not None:
+            if key is not None and note is not None and not key.startswith(_ONLY_WHERE_ANY):
                 keys.setdefault(note, []).append(key)
     for note, found in keys.items():
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -207,9 +207,9 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
         else:
             state, reason = State.READ, "; ".join(text for piece in looked.pieces for text in piece.beside)
         yield Outcome(path, state, reason, of[path], tuple(ids))
-        for each in looked.then:
-            below = Candidate(of[path].assigned, replace(each, format=looked.format))
-            yield Outcome(each.path, state, f"read below {path}", below, tuple(ids))
+        for file in looked.then:
+            below = Candidate(of[path].assigned, replace(file, format=looked.format))
+            yield Outcome(file.path, state, f"read below {path}", below, tuple(ids))
 
 
 def flaws(looked: Looked) -> str:
