@@ -76,7 +76,7 @@ def test_two_files_are_one_measurement(tmp_path: Path, capsys: pytest.CaptureFix
         assert got[testbed, "nic_tx_packets"] == by
         assert got[testbed, "tcp_retransmitted_segments"] == by
         assert got[testbed, "qdisc_dropped_packets"] == by
-    assert not [each for each in tb.open(tmp_path / "out").cautions if each.kind is Kind.CONTRADICTED]
+    assert not [each for each in tb.open(tmp_path / "out").cautions() if each.kind is Kind.CONTRADICTED]
     kept = json.loads(next((tmp_path / "out" / "runs").glob("*/run.json")).read_text())["artifacts"]
     assert {each["source"]: each["sha256"] for each in kept} == {
         name: hashlib.sha256(text.encode()).hexdigest()
