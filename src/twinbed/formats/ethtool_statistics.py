@@ -1,4 +1,4 @@
-"""Format ``ethtool-S``: the counters of a NIC's driver, as ``ethtool -S`` prints them.
+"""Format ``ethtool-S``: the counters of a NIC's driver, as ``ethtool -S`` prints them.  Of lines that ``grep`` took out of it, without a heading, a counter that comes again begins the next block.
 
 They count since the driver was loaded, so a block says nothing of a run: it is rows of the table ``counters``, without values.
 With ``before_and_after: true`` in the manifest a file's blocks are of one NIC, before the run and after it: the differences are
@@ -24,6 +24,8 @@ from twinbed.reading.figures import count
 _HEAD = "NIC statistics:"
 _BEGINS = re.compile(rb"(?:[^\n]{0,200}\n)?\s*NIC statistics:[ \t]*\r?\n")
 """The command may stand before it, or the NIC's name."""
+_LINES = re.compile(rb"(?: {5}(?=[^\n]{0,40}[rt]x)\S[^\n]{0,80}: \d+[ \t]*(?:\r?\n|\Z))+\s*")
+"""As ethtool indents them, of what was sent or received."""
 _TOTALS = (
     "has totals since the driver was loaded, and no values: before_and_after says that its blocks are before and after a run"
 )
@@ -39,16 +41,19 @@ class EthtoolStatistics:
     rate = ""
 
     def recognises(self, head: bytes) -> bool:
-        return _BEGINS.match(head) is not None
+        return _BEGINS.match(head) is not None or _LINES.fullmatch(head) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         blocks: list[dict[str, int]] = []
         unread: list[Flaw] = []
         lines = source.text().split("\n")
+        has_heading = any(line.strip() == _HEAD for line in lines)
         for number, line in enumerate(lines, 1):
-            if line.strip() == _HEAD:
+            if line.strip() == _HEAD or (not has_heading and _begins_next(line, blocks)):
                 blocks.append({})
-            elif blocks and line.strip() and not _is_named(lines, number):
+            if line.strip() == _HEAD:
+                continue
+            if blocks and line.strip() and not _is_named(lines, number):
                 name, _, word = line.strip().rpartition(":")
                 value = count(word.strip())
                 if not name or value is None or name in blocks[-1]:
@@ -67,6 +72,12 @@ class EthtoolStatistics:
             summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
         ]
         return [Reading(values, {"counters": table("ethtool -S", found)}, (), [*unread, *flaws(found)])]
+
+
+def _begins_next(line: str, blocks: Sequence[Mapping[str, int]]) -> bool:
+    """Whether a counter, below no heading, is there already."""
+    name, _, word = line.strip().rpartition(":")
+    return bool(name) and count(word.strip()) is not None and (not blocks or name in blocks[-1])
 
 
 def _is_named(lines: Sequence[str], number: int) -> bool:
