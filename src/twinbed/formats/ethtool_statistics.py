@@ -1,9 +1,9 @@
-"""Format ``ethtool-S``: the counters of a NIC's driver, as ``ethtool -S`` prints them.  Of lines that ``grep`` took out of it, without a heading, a counter that comes again begins the next block.
+"""Format ``ethtool-S``: the counters of a NIC's driver, as ``ethtool -S`` prints them.
 
 They count since the driver was loaded, so a block says nothing of a run: it is rows of the table ``counters``, without values.
 With ``before_and_after: true`` in the manifest a file's blocks are of one NIC, before the run and after it: the differences are
 values where the driver uses the kernel's own names (rx_packets, tx_bytes and so on), and rows of the table whatever it calls
-them.
+them.  Of lines that ``grep`` took out of it, without a heading, a counter that comes again begins the next block.
 
 Limits: whose block it is ethtool does not print, so two blocks without that option may be of two NICs.  What a counter means
 only its driver knows.  Source: ethtool(8).
