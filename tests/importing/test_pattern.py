@@ -160,6 +160,7 @@ def test_a_pattern_is_proposed_from_what_varies() -> None:
         (["host_send_1.txt", "host_recv_2.txt"], "host_{direction}_{replicate:int}.txt"),
         (["x{1}_7.txt", "x{1}_8.txt"], "x{{1}}_{replicate:int}.txt"),
         (["exp1.json", "exp2.json"], "exp{replicate:int}.json"),
+        (["kvm/1/pre-stat", "kvm/1/post-stat", "host/1/pre-stat"], "{testbed}/1/{snapshot}-stat"),
     ],
 )
 def test_what_is_proposed_of_names_of_many_kinds(paths: list[str], pattern: str) -> None:

@@ -44,19 +44,20 @@ class Assigned:
     """Of files that are read as one, which it is: ``before``, ``after`` or a whole number; empty where it is read alone."""
 
 
-_SNAPSHOTS: Mapping[str, str] = {
+SNAPSHOTS: Mapping[str, str] = {
     **dict.fromkeys(("before", "pre", "start", "begin"), "before"),
     **dict.fromkeys(("after", "post", "stop", "end"), "after"),
 }
+"""Words for them, in small letters."""
 
 
 def snapshot_of(text: str) -> str:
     """``before``, ``after`` or a whole number. Raises NotAssigned."""
     if text.isdecimal():
         return str(int(text))
-    if text and text.lower() not in _SNAPSHOTS:
+    if text and text.lower() not in SNAPSHOTS:
         raise NotAssigned(f"is of the snapshot {text[:40]!r}, which is not before (pre, start), after (post, end) or a number")
-    return _SNAPSHOTS.get(text.lower(), "")
+    return SNAPSHOTS.get(text.lower(), "")
 
 
 class Assigner(Protocol):

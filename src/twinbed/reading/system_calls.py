@@ -94,7 +94,8 @@ class TraceFormat:
         doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary, below)]
         if self.kind in _NUMBERED and "architecture" not in options:
             flaws.append(Flaw(f"call numbers are read as those of {architecture}: architecture says otherwise", beside=True))
-        return [Reading(values, joined, doubts, flaws, {"tracer": self.name}, _started_s(self, summary))]
+        facts = {"tracer": self.name, **({"call_numbers": architecture} if self.kind in _NUMBERED else {})}
+        return [Reading(values, joined, doubts, flaws, facts, _started_s(self, summary))]
 
 
 def _started_s(of: TraceFormat, summary: _core.TraceSummary) -> float | None:
