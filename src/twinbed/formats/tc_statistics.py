@@ -13,7 +13,7 @@ with ``before_and_after: true`` in the manifest.  Source: tc(8) and its own outp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +63,15 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class _Discipline:
-    """``device`` is empty where it is not printed. ``place``: root, a discipline's handle or parent, a class's id."""
+    """``device`` is empty where it is not printed. ``place``: root, a discipline's handle or parent, a class's id.
+
+    ``handle`` is with the kind: where either changes, the discipline was made anew.
+    """
 
     what: str
     device: str
     place: str
-    kind: str
+    handle: str
     settings: str
     counts: Mapping[str, int]
 
@@ -106,20 +109,34 @@ class TcStatistics:
                 unread.append(Flaw(_OF_ONE_DEVICE))
                 continue
             facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
-            of_these = differences([dict(_keys(output)) for output in several])
+            anew = _anew(several)
+            unread += [Flaw(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
+            of_these = differences([dict(_keys(output, anew)) for output in several])
             counted |= of_these
             if len(several) > 1 and several is outputs:
-                roots = [f"tc:{each.name}." for each in outputs[-1] + outputs[0] if each.place == "root"]
+                roots = [_key(each, anew) for each in outputs[-1] + outputs[0] if each.place == "root"]
                 for name, metric in _METRICS.items():
-                    values.append(summed(of_these, metric, dict.fromkeys(f"{root}{name}" for root in roots)))
+                    values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
         return [Reading(values, {"counters": table("tc -s", counted)}, (), [*unread, *flaws(counted)], facts)]
 
 
-def _keys(output: Sequence[_Discipline]) -> Iterator[tuple[str, int]]:
-    """As the instrument ``counters`` calls them: ``tc:eth0.root.dropped``."""
+def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
+    """Names of disciplines that another has taken the place of."""
+    handles: dict[str, set[str]] = {}
+    for each in (each for output in outputs for each in output):
+        handles.setdefault(each.name, set()).add(each.handle)
+    return [name for name, found in handles.items() if len(found) > 1]
+
+
+def _key(each: _Discipline, anew: Collection[str]) -> str:
+    """As the instrument ``counters`` calls them: ``tc:eth0.root``."""
+    what = "" if each.what == "qdisc" else f"{each.what}."
+    return f"tc:{what}{each.name}" + (f"({each.handle})" if each.name in anew else "")
+
+
+def _keys(output: Sequence[_Discipline], anew: Collection[str]) -> Iterator[tuple[str, int]]:
     for each in output:
-        what = "" if each.what == "qdisc" else f"{each.what}."
-        yield from ((f"tc:{what}{each.name}.{name}", value) for name, value in each.counts.items())
+        yield from ((f"{_key(each, anew)}.{name}", value) for name, value in each.counts.items())
 
 
 def _outputs(found: Sequence[_Discipline]) -> list[list[_Discipline]]:
@@ -153,7 +170,12 @@ def _named(found: re.Match[str], counts: Mapping[str, int]) -> _Discipline:
     place = found["handle"] if is_class else _place(found["handle"], found["parent"])
     settings = _NO_SETTING.sub("", found["settings"]).strip()
     return _Discipline(
-        found["what"], found["device"] or "", place, found["kind"], _settings(found["kind"], settings, is_class), counts
+        found["what"],
+        found["device"] or "",
+        place,
+        f"{found['kind']} {found['handle']}",
+        _settings(found["kind"], settings, is_class),
+        counts,
     )
 
 
@@ -200,7 +222,8 @@ def _discipline(each: Any) -> _Discipline | None:
     settings = each.get("options")
     given = settings.items() if isinstance(settings, dict) else ()
     text = " ".join(f"{name} {value}" for name, value in given if name != "direct_packets_stat")
-    return _Discipline("qdisc", str(device), _place(str(handle), parent), str(kind), _settings(str(kind), text, False), known)
+    own = f"{kind} {handle}"
+    return _Discipline("qdisc", str(device), _place(str(handle), parent), own, _settings(str(kind), text, False), known)
 
 
 tc_statistics = TcStatistics()
