@@ -12,6 +12,8 @@ import pytest
 import twinbed as tb
 from twinbed.cli.main import run
 from twinbed.model.caution import Kind
+from twinbed.model.format import FormatError
+from twinbed.reading import source
 
 HEADING = (
     "Inter-|   Receive                                                |  Transmit\n face |bytes packets errs drop fifo frame"
@@ -128,3 +130,20 @@ def test_two_files_of_one_snapshot_are_a_conflict(tmp_path: Path, capsys: pytest
     assert run(["import", str(folder), "-o", str(tmp_path / "out"), "--pattern", PATTERN]) == 2
     assert "3 files of one kind and host" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_too_many_snapshots_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = put(tmp_path / "in", {f"a/1/dev-{number}.txt": devices(number) for number in range(201)})
+    assert run(["import", str(folder), "--dry-run", "--pattern", PATTERN]) == 2
+    assert "a/1/dev-0.txt and 200 others are snapshots of one run, above 200" in capsys.readouterr().err
+
+
+def test_all_files_together_are_held_to_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / name for name in ("before", "after")]
+    for file in files:
+        file.write_text(devices(5))
+    monkeypatch.setattr(source, "MOST_BYTES", 2 * files[0].stat().st_size)
+    assert source.File(files[0], "before", (source.File(files[1], "after"),)).text() == devices(5) * 2
+    monkeypatch.setattr(source, "MOST_BYTES", 2 * files[0].stat().st_size - 1)
+    with pytest.raises(FormatError, match="is longer than"):
+        source.File(files[0], "before", (source.File(files[1], "after"),)).text()

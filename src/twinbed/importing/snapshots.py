@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from twinbed.importing.assigned import Assigned
+from twinbed.importing.assigned import Assigned, ImportRefused
 from twinbed.importing.look import Looked, Wish
-from twinbed.importing.names import natural
+from twinbed.importing.names import natural, shown
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "proc-snapshot": {},
@@ -22,6 +22,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "nstat": {"counts": "totals"},
 }
 """Format -> the options that say the same of one file."""
+MOST = 200
+"""Files of one run that are read as one: all are open at once."""
 
 
 def together(
@@ -29,7 +31,7 @@ def together(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Assigned]]:
     """First file -> those after it; and what is to be said of the first ones.
 
-    ``looked_at`` tells kinds.  Two files of one snapshot, kind, host and run are left apart: which of them counts nobody knows.
+    Raises ImportRefused where a run has more than ``MOST``. ``looked_at`` tells kinds.  Two files of one snapshot, kind, host and run are left apart: which of them counts nobody knows.
     """
     paths = [path for path, each in assigned.items() if each.snapshot]
     kinds = {each.path: each.format for each in looked_at([Wish(path, assigned[path].format, read=False) for path in paths])}
@@ -45,6 +47,11 @@ def together(
         ordered = sorted(members, key=lambda path: _place(assigned[path].snapshot))
         if len(members) < 2 or len({assigned[path].snapshot for path in members}) < len(members):
             continue
+        if len(members) > MOST:
+            raise ImportRefused(
+                f"{shown(ordered[0])} and {len(members) - 1:,} others are snapshots of one run, above {MOST}",
+                advice="put them into one file, one below the other, or only the first and the last into the folder",
+            )
         first = assigned[ordered[0]]
         after[ordered[0]] = tuple(ordered[1:])
         changed[ordered[0]] = replace(first, options={**OPTIONS[str(kind)], **first.options})

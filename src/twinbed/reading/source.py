@@ -57,11 +57,13 @@ class File:
     @cached_property
     def _whole(self) -> bytes:
         found, self.cut = self._read(MOST_BYTES + 1)
-        if len(found) > MOST_BYTES:
-            raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
         for each in self.then:
             found += (b"" if found.endswith(b"\n") else b"\n") + each.content()
             self.cut = self.cut or each.cut
+            if len(found) > MOST_BYTES:
+                break
+        if len(found) > MOST_BYTES:
+            raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
         return found
 
     def _read(self, most: int) -> tuple[bytes, bool]:
