@@ -31,7 +31,8 @@ def together(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Assigned]]:
     """First file -> those after it; and what is to be said of the first ones.
 
-    Raises ImportRefused where a run has more than ``MOST``. ``looked_at`` tells kinds.  Two files of one snapshot, kind, host and run are left apart: which of them counts nobody knows.
+    Raises ImportRefused where a run has more than ``MOST``.  ``looked_at`` tells kinds.  Two files of one snapshot, kind, host
+    and run are left apart: which of them counts nobody knows.
     """
     paths = [path for path, each in assigned.items() if each.snapshot]
     kinds = {each.path: each.format for each in looked_at([Wish(path, assigned[path].format, read=False) for path in paths])}
