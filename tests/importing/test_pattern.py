@@ -195,6 +195,7 @@ def test_a_pattern_is_proposed_from_what_varies() -> None:
             [f"{net}_{size}_{run}.txt" for net in ("docker", "host") for size in ("s", "m", "l") for run in (1, 2)],
             "{testbed}_{factor}_{replicate:int}.txt",
         ),
+        (["kvm/1/pre-stat", "kvm/1/post-stat", "host/1/pre-stat"], "{testbed}/1/{snapshot}-stat"),
     ],
 )
 def test_what_is_proposed_of_names_of_many_kinds(paths: list[str], pattern: str) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twinbed.importing.assigned import SNAPSHOTS
 from twinbed.importing.names import is_plain
 
 _PARTS = re.compile(r"([/_\-.=, ]+)")
@@ -100,7 +101,8 @@ def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str
     testbed = two_words
     if testbed is None:
         testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
-    words = [index for index in varying if not _whole(columns[index]) and not _directions(columns[index])]
+    named = {index for index in varying if _directions(columns[index]) or _snapshots(columns[index])}
+    words = [index for index in varying if not _whole(columns[index]) and index not in named]
     if testbed is None and words:
         testbed = words[0]
     numbers = [index for index in varying if index != testbed and index not in joined and _whole(columns[index])]
@@ -113,8 +115,8 @@ def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str
             name = "testbed"
         elif index == replicate:
             name = "replicate"
-        elif _directions(columns[index]):
-            name = "direction"
+        elif index in named:
+            name = "snapshot" if _snapshots(columns[index]) else "direction"
         else:
             name = _word_before(columns, index) or "factor"
         taken[name] += 1
@@ -134,6 +136,10 @@ def _whole(values: Sequence[str]) -> bool:
 
 def _directions(values: Sequence[str]) -> bool:
     return all(_DIRECTIONS.fullmatch(value) for value in values)
+
+
+def _snapshots(values: Sequence[str]) -> bool:
+    return all(value.lower() in SNAPSHOTS for value in values)
 
 
 def _word_before(columns: Sequence[Sequence[str]], index: int) -> str:

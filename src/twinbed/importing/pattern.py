@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from twinbed.importing.assigned import RESERVED, Assigned, ImportRefused, NotAssigned
+from twinbed.importing.assigned import RESERVED, Assigned, ImportRefused, NotAssigned, snapshot_of
 from twinbed.importing.names import is_plain, number_or_text, shown
 from twinbed.model.problem import listed, nearest
 from twinbed.model.run import Level
@@ -74,6 +74,7 @@ class Pattern:
             },
             replicate=replicate if replicate is None or not replicate.isdecimal() else str(int(replicate)),
             host=own["host"] or self.fixed.host,
+            snapshot=snapshot_of(own["snapshot"]) or self.fixed.snapshot,
             format=own["format"] or self.fixed.format,
             options=self.fixed.options,
             metrics=self.fixed.metrics,

@@ -87,6 +87,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
             "files": [
                 {
                     "path": places[one.looked.path].removeprefix("artifacts/"),
+                    "then": [places[each.path].removeprefix("artifacts/") for each in one.looked.then],
                     "format": one.looked.format,
                     "piece": piece,
                     "host": one.assigned.host,
@@ -98,7 +99,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         },
         "instruments": {},
     }
-    looked = {each.looked.path: each.looked for each in run.candidates()}
+    looked = {file.path: file for each in run.candidates() for file in (each.looked, *each.looked.then)}
     cautions = [
         Caution(Kind.UNREADABLE, f"{shown(each.looked.path)}: {each.looked.reason}", run.id)
         for each in run.refused
