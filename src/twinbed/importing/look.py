@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ class Wish:
     format: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     read: bool = True
+    then: tuple[str, ...] = ()
+    """Files that are read below it, as one."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Of metrics that the manifest declares: a format's own are known."""
 
@@ -66,6 +68,13 @@ class Looked:
     format: str = ""
     pieces: tuple[Piece, ...] = ()
     reason: str = ""
+    then: tuple[Looked, ...] = ()
+    """Files that were read below it; of them there is what they are, and no pieces."""
+
+    @property
+    def identity(self) -> str:
+        """By the content of all of it."""
+        return "+".join(each.sha256 for each in (self, *self.then))
 
     @property
     def flawed(self) -> bool:
@@ -125,26 +134,39 @@ def _looked(wish: Wish) -> Looked:
 def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
     path = f"{root}/{wish.path}"
     try:
-        with opened(path) as (descriptor, about):
+        with opened(path) as (descriptor, about), _below(root, wish.then) as below:
             # The descriptor's own name: what is read is what was opened, whatever happens to the path meanwhile.
-            file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wish.path))
+            file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wish.path), tuple(file for file, _ in below))
+            then = tuple(looked for _, looked in below)
             size, mtime = about.st_size, about.st_mtime_ns
             if not wish.read:
                 kind, reason = _kind(file, wish, formats)
                 return Looked(wish.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
             kind, reason = _kind(file, wish, formats)
-            reason = reason or inflated(file.path)
+            reason = reason or next(filter(None, (inflated(each.path) for each in (file, *file.then))), "")
             if reason:
-                return Looked(wish.path, digest, size, mtime, kind, reason=reason)
+                return Looked(wish.path, digest, size, mtime, kind, reason=reason, then=then)
             try:
                 readings = formats[kind].read(file, wish.options)
                 _check(readings, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wish.units})
             except FormatError as error:
-                return Looked(wish.path, digest, size, mtime, kind, reason=shown(str(error)))
-            return Looked(wish.path, digest, size, mtime, kind, tuple(_piece(reading) for reading in readings))
+                return Looked(wish.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
+            return Looked(wish.path, digest, size, mtime, kind, tuple(_piece(reading) for reading in readings), then=then)
     except OSError as error:
         return Looked(wish.path, reason=f"cannot be read: {error.strerror}")
+
+
+@contextmanager
+def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, Looked]]]:
+    """Files that are read below another."""
+    with ExitStack() as stack:
+        found = []
+        for path in paths:
+            descriptor, about = stack.enter_context(opened(f"{root}/{path}"))
+            looked = Looked(path, _hash(descriptor), about.st_size, about.st_mtime_ns)
+            found.append((File(Path(f"/proc/self/fd/{descriptor}"), shown(path)), looked))
+        yield found
 
 
 @contextmanager

@@ -29,6 +29,8 @@ class File:
 
     path: Path
     name: str
+    then: Sequence[File] = ()
+    """Files that stand below it: content and text are of all of them, one after another."""
     cut: bool = field(default=False, init=False)
     """Whether ``content`` is of a compressed file that ends early."""
 
@@ -55,6 +57,11 @@ class File:
     @cached_property
     def _whole(self) -> bytes:
         found, self.cut = self._read(MOST_BYTES + 1)
+        for each in self.then:
+            found += (b"" if found.endswith(b"\n") else b"\n") + each.content()
+            self.cut = self.cut or each.cut
+            if len(found) > MOST_BYTES:
+                break
         if len(found) > MOST_BYTES:
             raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
         return found

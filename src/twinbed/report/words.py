@@ -216,7 +216,7 @@ class Summary:
     def sentence(self) -> str:
         """``virtio differs from container in 5 of 6 headline comparisons; equivalent within 10 % in 1.``"""
         if not self.total:
-            return f"{self.testbed} has no headline metric in common with {self.reference}."
+            return f"{self.testbed} has no headline metric in a cell that {self.reference} has too."
         within = f"within {share(self.margin)}"
         if self.verdict is Verdict.EQUIVALENT:
             return f"{self.testbed} is equivalent to {self.reference} {within} in {_all_of(self.total)}."
