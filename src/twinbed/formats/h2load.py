@@ -24,16 +24,15 @@ from twinbed.model.metric import Layer, Metric
 from twinbed.reading.load import (
     DECIMAL,
     SHOWN,
-    each_read,
     finer_seconds,
     head_text,
     number,
     plain,
     rounding,
-    runs,
     values,
     whole_lines,
 )
+from twinbed.reading.reports import Layout, each_read, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -47,9 +46,16 @@ METRICS = (
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}
 _SCALES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_BEGINS = re.compile(r"starting benchmark\.\.\.")
+_LAYOUT = Layout(
+    begins=re.compile(r"starting benchmark\.\.\."),
+    result=re.compile(r"finished in \S+, "),
+    again=re.compile(r"spawning thread #[0-9]+: |finished in \S+, "),
+    line=re.compile(r"requests: |status codes: |traffic: |min\s+max\s|time (?:for|to) |req/s\s+: "),
+)
 _FINISHED = re.compile(rf"finished in ({DECIMAL})(us|ms|s|m|h), ({DECIMAL}) req/s, {DECIMAL}[KMGT]?B/s\s*")
-_RECOGNISED = re.compile(r"^(?:finished in \S+, \S+ req/s, |spawning thread #[0-9]+: [0-9]+ total client\(s\))", re.MULTILINE)
+_RECOGNISED = re.compile(
+    r"^[ \t]*(?:finished in \S+, \S+ req/s, |spawning thread #[0-9]+: [0-9]+ total client\(s\))", re.MULTILINE
+)
 _REQUESTS = re.compile(
     r"requests: ([0-9]+) total, ([0-9]+) started, ([0-9]+) done, ([0-9]+) succeeded, ([0-9]+) failed, ([0-9]+) errored,"
     r" ([0-9]+) timeout\s*"
@@ -83,7 +89,7 @@ class H2load:
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
-        return each_read(runs(lines, _BEGINS), _reading, cut)
+        return each_read(reports(lines, _LAYOUT), _reading, cut)
 
 
 class _Report:
