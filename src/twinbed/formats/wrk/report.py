@@ -20,7 +20,11 @@ LAYOUT = Layout(
     again=re.compile(r"[0-9]+ threads and [0-9]+ connections|Thread Stats "),
     line=re.compile(r"Transfer/sec:"),
 )
-RECOGNISED = re.compile(r"^[ \t]*Running \S+ test @ .*\n[ \t]*[0-9]+ threads and [0-9]+ connections", re.MULTILINE)
+RECOGNISED = re.compile(
+    r"^[ \t]*(?:Running \S+ test @ .*\n[ \t]*[0-9]+ threads and [0-9]+ connections"
+    r"|[0-9]+ threads and [0-9]+ connections\s*\n[ \t]*Thread (?:Stats|calibration))",
+    re.MULTILINE,
+)
 SCHEDULED = re.compile(
     r"Thread calibration: |HdrHistogram|Detailed Percentile spectrum|Initialised [0-9]+ threads|Thread Stats +Avg +Stdev +99%"
 )
@@ -38,7 +42,7 @@ class Wrk:
 
     def recognises(self, head: bytes) -> bool:
         text = head_text(head)
-        return " test @ " in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
+        return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())

@@ -47,7 +47,7 @@ class Wrk2:
 
     def recognises(self, head: bytes) -> bool:
         text = head_text(head)
-        return " test @ " in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
+        return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
