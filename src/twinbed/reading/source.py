@@ -20,7 +20,9 @@ MOST_BYTES = 512 * 2**20
 _PART_BYTES = 4096
 """Read at once: what of a compressed file that ends early is lost at most."""
 _KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
-_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
+"""Colours, and what else a terminal acts on: script(1) keeps it."""
+_TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
 
 
 @dataclass
@@ -33,9 +35,11 @@ class File:
     """Whether ``content`` is of a compressed file that ends early."""
 
     def head(self) -> bytes:
-        """As the protocol says; empty where the file is damaged at its start. Raises FormatError where it cannot be opened."""
+        """As the protocol says, of a text with line ends and without colours as ``text`` has it; empty where the file is
+        damaged at its start. Raises FormatError where it cannot be opened."""
         try:
-            return self._read(HEAD_BYTES)[0]
+            head = self._read(HEAD_BYTES)[0]
+            return head if b"\0" in head else _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         except FormatError as error:
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise
@@ -50,7 +54,7 @@ class File:
             text = whole.decode("utf-16", errors="replace")
         else:
             text = whole.decode("utf-8-sig", errors="replace")
-        return _COLOURS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+        return _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
 
     @cached_property
     def _whole(self) -> bytes:
