@@ -64,14 +64,18 @@ _STATUS = re.compile(r"status codes: ([0-9]+) 2xx, ([0-9]+) 3xx, ([0-9]+) 4xx, (
 _TRAFFIC = re.compile(
     r"traffic: \S+ \(([0-9]+)\) total, \S+ \(([0-9]+)\) headers \(space savings [^()]*\), \S+ \(([0-9]+)\) data\s*"
 )
+_OLD_TRAFFIC = re.compile(
+    r"traffic: ([0-9]+) bytes total, ([0-9]+) bytes headers(?: \(space savings [^()]*\))?, ([0-9]+) bytes data\s*"
+)
+"""Of older versions, which gave exact counts alone."""
 _HEADING = re.compile(r"\s+min\s+max\s+.*sd\s+\+/- sd\s*")
 _TIMES = re.compile(r"time (for request|for connect|to 1st byte)\s*:\s+(.*)")
 _TIME = re.compile(rf"({DECIMAL})(us|ms|s|m|h)")
-_SPAWNED = re.compile(r"spawning thread #[0-9]+: ([0-9]+) total client\(s\)\. ")
+_SPAWNED = re.compile(r"spawning thread #[0-9]+: ([0-9]+) (?:total client\(s\)\. |concurrent clients, )")
 _FACT = re.compile(r"(Application protocol|TLS Protocol|Cipher): (.*)")
 _NOTHING = re.compile(
     r"\s*$|starting benchmark|progress: |Warm-up |Main benchmark duration |Stopped all clients |req/s\s+:"
-    r"|Server Temp Key: |No protocol negotiated"
+    r"|Server Temp Key: |No protocol negotiated|UDP datagram: "
 )
 _STEMS = {"for request": "total_time_", "for connect": "connect_time_", "to 1st byte": "first_byte_time_"}
 
@@ -135,7 +139,7 @@ class _Report:
         elif (found := _STATUS.fullmatch(line)) is not None:
             self.statuses = _counts(found)
             return bool(self.statuses)
-        elif (found := _TRAFFIC.fullmatch(line)) is not None:
+        elif (found := _TRAFFIC.fullmatch(line) or _OLD_TRAFFIC.fullmatch(line)) is not None:
             counts = _counts(found)
             self.traffic = (counts[0], counts[2]) if counts else None
             return bool(counts)
