@@ -28,15 +28,15 @@ from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HEADER = re.compile(r"PING6? \S{1,200}? ?\([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\) ?\S.*| (?:data )?[Bb]ytes\b.*)")
+_HEADER = re.compile(r"PING6? \S{0,200}? ?\([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\) ?\S.*| (?:data )?[Bb]ytes\b.*)")
 _HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) \S+ --> \S+")
 _START = re.compile(
-    rb"^[ \t]*PING6?(?: \S{1,200} \(| [0-9A-Fa-f:.%\w]{2,80}\([0-9A-Fa-f:.]{2,45}(?:%\w{1,20})?\) |\()", re.MULTILINE
+    rb"^[ \t]*PING6?(?: \S{0,200} \(| [0-9A-Fa-f:.%\w]{2,80}\([0-9A-Fa-f:.]{2,45}(?:%\w{1,20})?\) |\()", re.MULTILINE
 )
 _REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [^\W\d_]\S{0,20}.{1,200}? (?:icmp_)?seq=(\S+)(.*)")
 _TIME = re.compile(r"(?<!\w)[^\W\d_]{2,12}([=<])([0-9.]+) ?(us|ms|s|sec|мс|毫秒|ミリ秒)(?!\w)")
 _UNANSWERED = re.compile(
-    r"(?:no answer yet for |Request timeout for |From .{1,100}? )icmp_seq[= ](\d{1,5})\b(?!.*\b(?:ttl|hlim)=)"
+    r"(?:\[[0-9.]{1,20}\] )?(?:no answer yet for |Request timeout for |From .{1,100}? )icmp_seq[= ](\d{1,5})\b(?!.*\b(?:ttl|hlim)=)"
 )
 _SUMMARY = re.compile(r"(\d{1,9}) packet(?:s|\(s\)) transmitted, (\d{1,9}) (?:packet(?:s|\(s\)) )?received(.*)")
 _BEFORE_SUMMARY = re.compile(r"-{2,3} .{1,300} -{2,3}\s*")
