@@ -29,6 +29,8 @@ class Layout:
     """Lines of a report that are never behind its result: there they are another's, whose first line was left out."""
     line: re.Pattern[str]
     """Any other line that may be its first or last."""
+    last: re.Pattern[str] | None = None
+    """Its last line, where that is always the same: what scripts print behind it may look like the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def _report(start: int, lines: Sequence[str], layout: Layout) -> Report:
     behind = next((index for index in range(ended, len(lines)) if texts[index].startswith(FENCE)), len(lines))
     if of_result:
         behind = max(index for index in [*known, *of_result] if index < behind) + 1
+        if layout.last is not None:
+            behind = next((index + 1 for index in range(ended, behind) if layout.last.match(texts[index])), behind)
     blanks = lines[first][: len(lines[first]) - len(texts[first])] if lines else ""
     beside = [(index, text) for index, text in enumerate(texts) if text.strip() and not first <= index < behind]
     return Report(start + first + 1, [line.removeprefix(blanks) for line in lines[first:behind]], list(_said(start, beside)))

@@ -19,6 +19,7 @@ LAYOUT = Layout(
     result=re.compile(r"Requests/sec:"),
     again=re.compile(r"[0-9]+ threads and [0-9]+ connections|Thread Stats "),
     line=re.compile(r"Transfer/sec:"),
+    last=re.compile(r"Transfer/sec:"),
 )
 RECOGNISED = re.compile(
     r"^[ \t]*(?:Running \S+ test @ .*\n[ \t]*[0-9]+ threads and [0-9]+ connections"
