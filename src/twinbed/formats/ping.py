@@ -36,7 +36,8 @@ _START = re.compile(
 _REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [^\W\d_]\S{0,20}.{1,200}? (?:icmp_)?seq=(\S+)(.*)")
 _TIME = re.compile(r"(?<!\w)[^\W\d_]{2,12}([=<])([0-9.]+) ?(us|ms|s|sec|мс|毫秒|ミリ秒)(?!\w)")
 _UNANSWERED = re.compile(
-    r"(?:\[[0-9.]{1,20}\] )?(?:no answer yet for |Request timeout for |From .{1,100}? )icmp_seq[= ](\d{1,5})\b(?!.*\b(?:ttl|hlim)=)"
+    r"(?:\[[0-9.]{1,20}\] )?(?:no answer yet for |Request timeout for |From .{1,100}? )"
+    r"icmp_seq[= ](\d{1,5})\b(?!.*\b(?:ttl|hlim)=)"
 )
 _SUMMARY = re.compile(r"(\d{1,9}) packet(?:s|\(s\)) transmitted, (\d{1,9}) (?:packet(?:s|\(s\)) )?received(.*)")
 _BEFORE_SUMMARY = re.compile(r"-{2,3} .{1,300} -{2,3}\s*")
