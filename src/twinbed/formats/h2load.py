@@ -25,14 +25,13 @@ from twinbed.reading.load import (
     DECIMAL,
     SHOWN,
     finer_seconds,
-    head_text,
     number,
     plain,
     rounding,
     values,
     whole_lines,
 )
-from twinbed.reading.reports import Layout, each_read, reports
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -88,7 +87,7 @@ class H2load:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:

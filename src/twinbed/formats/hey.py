@@ -19,8 +19,8 @@ from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Layer, Metric
-from twinbed.reading.load import DECIMAL, SHOWN, finer_seconds, head_text, number, values, whole_lines
-from twinbed.reading.reports import Layout, each_read, reports
+from twinbed.reading.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -71,7 +71,7 @@ class Hey:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:

@@ -19,8 +19,8 @@ from typing import Any
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.load import DECIMAL, SHOWN, head_text, number, values, whole_lines
-from twinbed.reading.reports import Layout, each_read, reports
+from twinbed.reading.load import DECIMAL, SHOWN, number, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts
 
@@ -77,7 +77,7 @@ class Siege:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:

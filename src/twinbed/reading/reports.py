@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from twinbed.model.format import Flaw, FormatError, Reading
-from twinbed.reading.load import SHOWN
+from twinbed.reading.load import SHOWN, head_text
 
 FENCE = "```"
+_MARK = re.compile(r"^(?:[\w.-]{1,60} *\| |> )", re.MULTILINE)
+"""What may stand before every line of a report: a quote's mark, the name that Docker Compose gives a container."""
+_MOVED = re.compile(rf"(?:{_MARK.pattern[1:]})?[ \t]*")
+"""The same, and blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the lines of a program's report look like, whatever blanks are before them."""
+    """What the lines of a program's report look like, behind marks and blanks."""
 
     begins: re.Pattern[str] | None
     """Its first line; None where a program's outputs may be in another order."""
@@ -41,11 +45,16 @@ class Report:
     beside: Sequence[Flaw] = ()
 
 
+def head_of(head: bytes) -> str:
+    """A file's first bytes as text without such marks: for recognising."""
+    return _MARK.sub("", head_text(head))
+
+
 def reports(lines: Sequence[str], layout: Layout) -> Iterator[Report]:
     starts = [0]
     begun = done = False
     for index, line in enumerate(lines):
-        text = line.lstrip(" \t")
+        text = _text(line)
         if _begins(layout, text) or (done and layout.again.match(text)):
             if begun or done:
                 starts.append(index)
@@ -55,13 +64,18 @@ def reports(lines: Sequence[str], layout: Layout) -> Iterator[Report]:
         yield _report(start, lines[start:end], layout)
 
 
+def _text(line: str) -> str:
+    found = _MOVED.match(line)
+    return line[found.end() :] if found is not None else line
+
+
 def _begins(layout: Layout, text: str) -> bool:
     return layout.begins is not None and layout.begins.match(text) is not None
 
 
 def _report(start: int, lines: Sequence[str], layout: Layout) -> Report:
     """A part of a text that has one report, without what is before and behind that."""
-    texts = [line.lstrip(" \t") for line in lines]
+    texts = [_text(line) for line in lines]
     of_result = [index for index, text in enumerate(texts) if layout.result.match(text)]
     known = [index for index, text in enumerate(texts) if layout.again.match(text) or layout.line.match(text)]
     first = next(
@@ -75,7 +89,11 @@ def _report(start: int, lines: Sequence[str], layout: Layout) -> Report:
             behind = next((index + 1 for index in range(ended, behind) if layout.last.match(texts[index])), behind)
     blanks = lines[first][: len(lines[first]) - len(texts[first])] if lines else ""
     beside = [(index, text) for index, text in enumerate(texts) if text.strip() and not first <= index < behind]
-    return Report(start + first + 1, [line.removeprefix(blanks) for line in lines[first:behind]], list(_said(start, beside)))
+    return Report(start + first + 1, [_without(line, blanks) for line in lines[first:behind]], list(_said(start, beside)))
+
+
+def _without(line: str, blanks: str) -> str:
+    return "" if line.rstrip() == blanks.rstrip() else line.removeprefix(blanks)
 
 
 def _said(start: int, beside: Sequence[tuple[int, str]]) -> Iterator[Flaw]:

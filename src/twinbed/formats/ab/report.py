@@ -10,8 +10,8 @@ from twinbed import _core
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.load import MOST, SHOWN, head_text, parsed, values, whole_lines
-from twinbed.reading.reports import Layout, each_read, reports
+from twinbed.reading.load import MOST, SHOWN, parsed, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.workloads.http.parse import ab_numbers, request_doubts
 
@@ -46,7 +46,7 @@ class AbText:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return ("ApacheBench" in text or "[#/sec]" in text) and _FIELD.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:

@@ -9,8 +9,8 @@ from typing import Any
 from twinbed import _core
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.load import MOST, head_text, parsed, plain, values, whole_lines
-from twinbed.reading.reports import Layout, each_read, reports
+from twinbed.reading.load import MOST, parsed, plain, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts, wrk_numbers
 
@@ -42,7 +42,7 @@ class Wrk:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from twinbed.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, counted, facts
 from twinbed.model.format import Flaw, Reading, Source
 from twinbed.model.metric import Layer, Metric
-from twinbed.reading.load import DECIMAL, head_text, number, values, whole_lines
-from twinbed.reading.reports import each_read, reports
+from twinbed.reading.load import DECIMAL, number, values, whole_lines
+from twinbed.reading.reports import each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -46,7 +46,7 @@ class Wrk2:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
