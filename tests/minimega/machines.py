@@ -66,6 +66,7 @@ class MachineCommands(State):
             data["Tags"] = {"error": recording.machine("broken")[1]["Tags"]["error"].replace("LAN", bridge)}
         row |= {"id": str(number), "name": name, "type": kind, "uuid": data["UUID"], "state": "ERROR" if failed else "BUILDING"}
         row |= {"memory": str(data["Memory"]), "vcpus": str(data["VCPUs"]), "filesystem": config.get("filesystem", "N/A")}
+        row["disks"] = config.get("disks", "")
         row |= {"qos": "[]", "tags": json.dumps(data["Tags"])}
         space.vms[name] = Vm(row, data)
         (self.base / str(number)).mkdir()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from minimega.guests import Containers
 from minimega.standin import StandIn
 from twinbed import design
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
@@ -82,6 +84,28 @@ replicates: 1
     assert seen
     assert (place / MACHINE / "client.pcap").stat().st_size > 20 * 1000
     assert set(real.spaces) == {"minimega"}
+
+
+def test_a_container_that_may_not_write_its_sysctls(
+    real: StandIn, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked for fails there; that a NIC sends nothing of its own is not asked for."""
+    boot = Containers.boot
+
+    def and_protect(self: Containers, name: str, data: Mapping[str, Any], folder: Path) -> None:
+        boot(self, name, data, folder)
+        for words in (["--bind", "/proc/sys", "/proc/sys"], ["-o", "remount,ro,bind", "/proc/sys"]):
+            self.run(name, ["mount", *words])
+
+    monkeypatch.setattr(Containers, "boot", and_protect)
+    settings = {"base": str(real.base), "type": "container", "filesystem": "/opt/root"}
+    with DRIVER.up(DRIVER.params(**settings), Topology(), site()) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+    with (
+        pytest.raises(HostError, match=r"tcp_autocorking.*[Rr]ead-only"),
+        DRIVER.up(DRIVER.params(**settings, autocorking="off"), Topology(), site()),
+    ):
+        pass
 
 
 def test_minimegas_own_containers(real: StandIn, site: Callable[..., Site]) -> None:

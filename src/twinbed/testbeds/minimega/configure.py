@@ -5,6 +5,7 @@ A guest of minimega's has what its image has: ethtool is needed only where an of
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 
@@ -36,8 +37,9 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     for setting in QUIET:
         name, _, value = setting.partition("=")
         path = "/proc/sys/" + name.replace(".", "/")
-        if read(host, path) is not None:  # a kernel without IPv6 is quiet already
-            host.write(path, value.encode())
+        if read(host, path) not in (None, value):  # a kernel without IPv6 is quiet already
+            with contextlib.suppress(HostError):  # a container may have a /proc/sys that cannot be written to
+                host.write(path, value.encode())
     host.run(["ip", "link", "set", "dev", "lo", "up"])
     host.run(["ip", "addr", "flush", "dev", device])
     host.run(["ip", "link", "set", "dev", device, "mtu", str(mtu)])
