@@ -13,7 +13,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import offloads
 from twinbed.links.bridge import QUIET
-from twinbed.links.network import READ_BACK
+from twinbed.links.network import READ_BACK, set_sysctls
 from twinbed.model.hostsettings import OFFLOADS, HostSettings
 from twinbed.model.plugin import Applied
 
@@ -45,8 +45,7 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     host.run(["ip", "link", "set", "dev", device, "mtu", str(mtu)])
     host.run(["ip", "addr", "add", address, "dev", device])
     host.run(["ip", "link", "set", "dev", device, "up"])
-    for path, value in settings.sysctls().items():
-        host.write(f"/proc/sys/{path}", value.encode())
+    set_sysctls(host, settings)
     if asked := settings.offloads():
         host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
     deadline = time.monotonic() + _CARRIER_LIMIT_S
