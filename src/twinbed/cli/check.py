@@ -134,7 +134,9 @@ def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
         yield f"{len(failing)} of {len(checks)} do not work and are needed: {', '.join(failing)}."
     else:
         optional = sum(not check.works and check.tried for check in checks)
+        untried = sum(not check.tried for check in checks)
         rest = f"; {optional} of {len(checks)} do not work, and are not needed by every study" if optional else ""
+        rest += f"; {untried} were not tried" if untried else ""
         yield f"Everything that is required works here{rest}."
 
 
