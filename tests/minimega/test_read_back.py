@@ -63,7 +63,7 @@ def test_a_guest_that_is_not_as_asked_fails_its_run(
     text = f"""
 study: read-back
 testbeds:
-  bed: {{driver: minimega, base: {real.base}, kernel: /opt/k, append: console=ttyS0, cpu: qemu64, vlan: 500}}
+  bed: {{driver: minimega, base: {real.base}, kernel: /opt/k, disk: /opt/d, append: console=ttyS0, cpu: qemu64, vlan: 500}}
 workload: {{kind: http, duration: 1s, max_requests: 5}}
 topology: {{link: {{rate: 100mbit}}}}
 replicates: 1

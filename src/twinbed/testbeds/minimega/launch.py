@@ -57,6 +57,8 @@ def describe(settings: MinimegaSettings, guest: Wanted, bridge: str | None) -> l
     for name in ("qemu", "cpu", "machine"):
         if settings.type == "kvm" and (value := getattr(settings, name)) is not None:
             plan.append((name, value))
+    if settings.disk is not None:
+        plan.append(("snapshot", "true"))  # nobody writes to the disk; before the disk, as minimega wants it
     for name, path in settings.files().items():
         plan.append(("disks" if name == "disk" else name, path))
     if settings.append is not None:
@@ -140,7 +142,7 @@ def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge:
             "machine": (settings.machine, data.get("Machine")),
             "append": (settings.append and settings.append.split(), data.get("Append")),
             "disk": (None, machine.row["disks"]),  # of a snapshot it may be the snapshot's own path
-            "snapshot": (True, data.get("Snapshot")),
+            "snapshot": (settings.disk is not None or None, data.get("Snapshot")),
             "kernel": (_path(settings.kernel), data.get("KernelPath")),
             "initrd": (_path(settings.initrd), data.get("InitrdPath")),
         }
