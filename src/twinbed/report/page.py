@@ -129,7 +129,7 @@ def _lede(result: Result, reference: str | None, fits: Fits | None) -> str:
 def lede(found: Sequence[Summary], reference: str | None) -> str:
     """The verdict on all testbeds in one or two sentences."""
     if not found:
-        return "There is nothing to compare: no metric that the reference and another testbed both have."
+        return "There is nothing to compare: no metric that the reference and another testbed both have in a cell."
     margin = share(found[0].margin)
     texts = {
         Verdict.EQUIVALENT: "{} equivalent to {} within {} in everything compared.",

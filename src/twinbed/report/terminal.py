@@ -43,7 +43,7 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
     """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, and the cautions."""
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
     if not shown:
-        _print(console, "Nothing to compare: there is no metric that the reference and another testbed both have.")
+        _print(console, "Nothing to compare: there is no metric that the reference and another testbed both have in a cell.")
         _measured(console, result)
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
         _layer(console, layer, list(of_layer))
