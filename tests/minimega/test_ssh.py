@@ -50,6 +50,9 @@ def test_the_socket_and_files_of_another_machine(server: StandIn, head: str) -> 
         assert there.get(there.file("a file")) == b"\0\xff content"
         assert there.digest(there.file("a file")) == hashlib.sha256(b"\0\xff content").hexdigest()
         assert there.digest("/not/there") is None
+        assert (server.files / "a file").stat().st_mode & 0o777 == 0o755
+        there.remove("a file")
+        assert list(server.files.iterdir()) == []
         with pytest.raises(HostError, match="No such file"):
             there.get("/not/there")
 
