@@ -130,9 +130,9 @@ def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> 
     found: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for (testbed, cell), own in of_cells.items():
         theirs = of_cells.get((reference, cell), {}) if testbed != reference else {}
-        for what in own.keys() & theirs.keys():
-            if own[what] != theirs[what]:
-                sides = ((reference, theirs[what]), (testbed, own[what]))
+        for what, ours in own.items():
+            if what in theirs and ours != theirs[what]:
+                sides = ((reference, theirs[what]), (testbed, ours))
                 found[testbed, cell][what] = frozenset(f"{value} on {name}" for name, values in sides for value in values)
     return found
 
