@@ -146,10 +146,11 @@ def intervals(bars: Sequence[Bar], axis: str, none: float) -> Spec:
             "minExtent": labels,
         },
     }
+    domain = _domain(bars, none)
     x = {
         "type": "quantitative",
-        "scale": {"type": "log" if none else "linear", "nice": False, "zero": False, "domain": _domain(bars, none)},
-        "axis": {"title": axis, "tickCount": 5, "format": ",.4~g", "titleAnchor": "end", "titlePadding": 2},
+        "scale": {"type": "log" if none else "linear", "nice": False, "zero": False, "domain": domain},
+        "axis": {"title": axis, "tickCount": 5, "titleAnchor": "end", "titlePadding": 2, **_labels(",.4~g", domain, none > 0)},
     }
     data = [_bar(bar, none) for bar in bars]
     lines = [
@@ -209,6 +210,13 @@ def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
     return [low - room, high + room]
 
 
+def _labels(form: str, domain: Sequence[float], logarithmic: bool) -> Spec:
+    """How an axis writes its numbers. By itself Vega leaves out labels of a logarithmic axis by their first digit: between 880
+    and 905 all of them. Within a decade each tick has its own."""
+    within = logarithmic and domain[1] < 10 * domain[0]
+    return {"labelExpr": f"format(datum.value, '{form}')"} if within else {"format": form}
+
+
 def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> Spec:
     """Means of a cell by the levels of one factor, a line for each level of the other: parallel lines are no interaction."""
     places = list(dict.fromkeys(point.at for point in points))
@@ -230,7 +238,7 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
     y_axis: Spec = {
         "type": "quantitative",
         "scale": value_scale,
-        "axis": {"title": y, "tickCount": 4, "format": ",.4~r", "titlePadding": 10},
+        "axis": {"title": y, "tickCount": 4, "titlePadding": 10, **_labels(",.4~r", domain, logarithmic)},
     }
     colours = [SERIES[at % len(SERIES)] for at in range(len(names))]
     dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
