@@ -216,7 +216,7 @@ class Summary:
     def sentence(self) -> str:
         """``virtio differs from container in 5 of 6 headline comparisons; equivalent within 10 % in 1.``"""
         if not self.total:
-            return f"{self.testbed} has no headline metric in common with {self.reference}."
+            return f"{self.testbed} has no headline metric in common with {self.reference} in any cell."
         within = f"within {share(self.margin)}"
         if self.verdict is Verdict.EQUIVALENT:
             return f"{self.testbed} is equivalent to {self.reference} {within} in {_all_of(self.total)}."
@@ -286,6 +286,16 @@ def _summary(comparisons: Sequence[Comparison]) -> Summary:
         *(by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]),
         tuple(each for each in comparisons if each.headline and each.spread and each.spread.differs),
     )
+
+
+def nothing_compared(result: Result) -> str:
+    """Why there is nothing to compare."""
+    testbeds = {row["testbed"] for row in result.tables.get("estimates", [])}
+    if not testbeds:
+        return "no run has a value"
+    if len(testbeds) == 1:
+        return f"all values are of {testbeds.pop()}"
+    return "there is no metric that the reference and another testbed both have in one cell"
 
 
 def overall(result: Result) -> Verdict | None:
