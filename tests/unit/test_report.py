@@ -18,7 +18,7 @@ from twinbed.analyses.compare import compare
 from twinbed.cli.report import command, rendered
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
-from twinbed.report import latex_text, quantities
+from twinbed.report import latex_text, plots, quantities
 from twinbed.report.latex import latex
 from twinbed.report.markdown import markdown
 from twinbed.report.page import page
@@ -255,3 +255,18 @@ def test_runs_without_any_value_are_said_to_have_none(tmp_path):
     console = Console(width=100, record=True, file=io.StringIO())
     verdict_table(result, console)
     assert "Nothing to compare: no run has a value." in console.export_text()
+
+
+def test_numbers_below_a_plot_of_values_are_told_apart_however_close_they_are(tmp_path):
+    def respond(testbed, levels, replicate):
+        rate = 1000.01 + 0.01 * replicate + 0.02 * (testbed == "two")
+        return {"requests": 100, "requests_per_second": rate, "packets": 1200, "bytes": 120_000}
+
+    write_study(tmp_path, ["one", "two"], {}, 3, respond)
+    found = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    drawn = plots.svg(
+        plots.distribution([each for each in found.comparisons if each.metric == "requests_per_second"]), "values"
+    )
+    labels = re.findall(r">([\d,.]+)</text>", drawn)
+    assert len(set(labels)) == len(labels) >= 3
+    assert all(999.9 < float(label.replace(",", "")) < 1000.2 for label in labels)
