@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -23,20 +24,20 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LABS = ("e2e", "remote", "minimega", "contract")
-"""Folders of tests that make labs."""
+LABS = {"e2e": "labs", "contract": "labs", "remote": "machines", "minimega": "machines"}
+"""Folders of tests that make labs, and what they are made in turn with."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """What one lab leaves behind can only be told while there is no other: tests of labs run one after another in one worker,
-    and all others beside them."""
-    return _OneLab(config, log)
+    """What a lab leaves behind can hardly be told while others come and go: tests that make them on this machine run one after
+    another in one worker, those that keep machines of their own in another, and then all others beside them."""
+    return _InTurn(config, log)
 
 
-class _OneLab(LoadScopeScheduling):
+class _InTurn(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return "labs" if nodeid.split("/")[1] in LABS else nodeid
+        return LABS.get(nodeid.split("/")[1], nodeid)
 
 
 @pytest.fixture(scope="session")
@@ -68,15 +69,35 @@ def lab_remains() -> set[str]:
     found |= {f"cgroup {path}" for root in cgroups.roots() for path in root.glob("twinbed-*")}
     found |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
     found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
+    others = _of_other_workers()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             spaces = [f"namespace {(process / 'ns' / kind).readlink()}" for kind in ("net", "pid", "mnt")]
         except OSError:
             continue
+        if int(process.name) in others:
+            continue
         if "twinbed-probe lab" in command:
             found.add(f"process {process.name} {command.strip()}")
         found.update(spaces)
+    return found
+
+
+def _of_other_workers() -> set[int]:
+    """Processes that descend from another worker of these tests: its own affair, unless it has left them to themselves."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return set()
+    children: dict[int, list[int]] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(process.name))
+    found = set()
+    waiting = [worker for worker in children.get(os.getppid(), []) if worker != os.getpid()]
+    while waiting:
+        found.add(waiting[-1])
+        waiting += children.get(waiting.pop(), [])
     return found
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.faults import Harm, carry, processes
 
-from twinbed import design
-from twinbed.hosts.site import Installed
+from twinbed.hosts.lab import PREFIX
 from twinbed.image import Image
 from twinbed.lab import clock, stage
-from twinbed.lab.event import Event, PhaseBegan
-from twinbed.lab.folder import Folder
-from twinbed.lab.study import Ending, carry_out
+from twinbed.model.plugin import Bed
 from twinbed.model.run import Phase
-from twinbed.model.study import load
-from twinbed.registry import PLUGINS, catalogue
 from twinbed.workloads.http import plan as http_plan
 
 STUDY = """
@@ -41,49 +37,35 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "_STOP_LIMIT_S", 2.0)
 
 
-def processes(*words: str) -> list[int]:
-    """Processes in whose command line all the words are."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if all(word in command for word in words):
-            found.append(int(process.name))
-    return found
+def killed(*words: str) -> Harm:
+    """End the lab's processes of that command line."""
 
-
-def carry(driver: str, tmp_path: Path, image: Image, probe: Path, harm: Callable[[], None]) -> tuple[Ending, list[dict]]:
-    """Carry a study out; ``harm`` is done 0.5 s into the first run's workload."""
-    study = load(STUDY.format(driver=driver), "hang.yaml", catalogue())
-    folder = Folder(tmp_path / "results")
-    waiting = [harm]
-
-    def listener(event: Event) -> None:
-        if isinstance(event, PhaseBegan) and event.phase is Phase.WORKLOAD and waiting:
-            threading.Timer(0.5, waiting.pop()).start()
-
-    with folder.locked():
-        ending = carry_out(study, design.runs(study), PLUGINS, folder, Installed(probe, image), listener)
-    records = [json.loads(path.read_text()) for path in (tmp_path / "results" / "runs").glob("*/run.json")]
-    return ending, sorted(records, key=lambda record: record["position"])
-
-
-def hold(*words: str) -> Callable[[], None]:
-    """Stop the one process of that command line in its tracks."""
-
-    def harm() -> None:
-        found = processes(*words)
-        assert len(found) == 1, found
-        os.kill(found[0], signal.SIGSTOP)
+    def harm(bed: Bed) -> None:
+        found = [process for process in processes(*words) if any(bed.lab in line for line in lines_above(process))]
+        assert found
+        for process in found:
+            os.kill(process, signal.SIGKILL)
 
     return harm
 
 
+def lines_above(process: int) -> Iterator[str]:
+    """The command lines of a process and of those that it descends from, as far as they live."""
+    with contextlib.suppress(OSError):
+        while process:
+            yield Path(f"/proc/{process}/cmdline").read_text(errors="replace")
+            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def stop_the_server(bed: Bed) -> None:
+    (qemu,) = processes("qemu-system-x86_64", "-name server", f"{PREFIX}{bed.lab}/")
+    os.kill(qemu, signal.SIGSTOP)
+
+
 def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    ending, (hung, fine) = carry("qemu", tmp_path, image, probe, hold("qemu-system-x86_64", "-name server"))
-    assert (ending.complete, ending.failed) == (1, 1)
+    done = carry(STUDY.format(driver="qemu"), tmp_path / "results", image, probe, stop_the_server)
+    hung, fine = done.records
+    assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hung["status"] == "failed"
     assert hung["failed_phase"] in ("workload", "collect")
     assert "not done after" in hung["reason"] or "exit code" in hung["reason"]
@@ -93,23 +75,18 @@ def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_no
 
 
 def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    def harm() -> None:
-        for process in processes("nginx", "/run/twinbed"):
-            os.kill(process, signal.SIGKILL)
-
-    ending, (hurt, fine) = carry("container", tmp_path, image, probe, harm)
-    assert (ending.complete, ending.failed) == (1, 1)
+    done = carry(STUDY.format(driver="container"), tmp_path / "results", image, probe, killed("nginx"))
+    hurt, fine = done.records
+    assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hurt["failed_phase"] == "workload"
     assert "nginx" in hurt["reason"] and "SIGKILL while the workload ran" in hurt["reason"]
     assert fine["status"] == "complete"
 
 
 def test_an_instrument_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    def harm() -> None:
-        for process in processes("tcpdump", "client.pcap"):
-            os.kill(process, signal.SIGKILL)
-
-    _, (hurt, fine) = carry("container", tmp_path, image, probe, harm)
+    hurt, fine = carry(
+        STUDY.format(driver="container"), tmp_path / "results", image, probe, killed("tcpdump", "client.pcap")
+    ).records
     assert "tcpdump" in hurt["reason"] and "SIGKILL while the workload ran" in hurt["reason"]
     assert fine["status"] == "complete"
 

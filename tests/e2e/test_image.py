@@ -138,7 +138,7 @@ def processes_about(folder: Path) -> list[str]:
     return [line for line in lines if str(folder) in line]
 
 
-def until(condition: object, limit_s: float = 60) -> None:
+def until(condition: object, limit_s: float = 240) -> None:
     """Poll: what is waited for is another process's doing."""
     assert callable(condition)
     end = time.monotonic() + limit_s

@@ -175,13 +175,14 @@ def test_overlay_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (check.works, check.mend) == (False, "modprobe overlay")
 
 
+@pytest.mark.parametrize("rates_known", [True, False])
 @pytest.mark.parametrize(("free", "needed", "works"), [(1000, 999, True), (1000, 1000, False), (0, 1, False)])
-def test_room(free: int, needed: int, works: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_room(free: int, needed: int, works: bool, rates_known: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     usage = collections.namedtuple("usage", "free")
     asked = []
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: asked.append(path) or usage(free))
-    check = preflight.room(tmp_path / "not" / "yet", needed)
-    assert check.works is works
+    check = preflight.room(tmp_path / "not" / "yet", needed, rates_known)
+    assert (check.works, check.required) == (works, rates_known)
     assert asked == [tmp_path], "of the file system that it will be on"
     assert "--output" in check.mend
 

@@ -179,8 +179,8 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
         "host_6.txt is a link that leads out of the folder",
         "host_7.txt: is packed ",
         "as nothing measured is: 64 MiB come out of 0.1",
-        r"host_\x1b[31m_8.txt: does not match",
-        r"host_\xff_9.txt: does not match",
+        r"host_\x1b[31m_8.txt: {testbed} would be 'host_\x1b[31m', which is no plain text",
+        r"host_\xff_9.txt: {testbed} would be 'host_\xff', which is no plain text",
         "loop is a link to a folder",
         "2 files read, 0 partly read, 3 refused, 0 copies of others, 5 ignored",
         "5 runs added",
@@ -197,6 +197,39 @@ def test_a_regular_expression_without_end_and_too_many_files_are_refused(
     (tmp_path / "b").touch()
     assert "more than 1 files and folders" in said(capsys, "import", tmp_path, "--dry-run", "--most-files", "1")
     assert walk.MOST_FILES == 100_000
+
+
+def test_names_with_more_words_than_the_pattern_are_read_with_the_testbed_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As containers' networks are named in public results: the peer and the direction are the last two words."""
+    report = next((Path(__file__).parents[1] / "golden/formats/iperf3-json/tcp").glob("input.*")).read_text()
+    for index, testbed in enumerate(("docker_nat", "docker_weave", "host_none")):
+        for way in ("recv", "send"):
+            name = f"{testbed}_host_{way}_parallel-01_01.txt"
+            (tmp_path / name).write_text(report.replace('"cookie":\t"', f'"cookie":\t"{index}{way}'))
+    pattern = "{testbed}_{peer}_{direction}_parallel-{parallel:int}_{replicate:int}.txt"
+    found = data(capsys, "import", tmp_path, "--dry-run", "--pattern", pattern)
+    assert (found["testbeds"], found["reference"]) == (["docker_nat", "docker_weave", "host_none"], "host_none")
+    assert found["factors"] == {"peer": ["host"], "direction": ["recv", "send"], "parallel": [1]}
+    assert found["gaps"] == []
+    other = "testbed docker_nat (or docker), peer host (or nat), direction recv (or host_recv)"
+    assert found["two_readings"][0] == f"{other}: docker_nat_host_recv_parallel-01_01.txt"
+    assert "paths that the pattern fits in two ways" in output(capsys, "import", tmp_path, "--dry-run", "--pattern", pattern)
+
+
+def test_a_level_that_the_file_contradicts_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One stream and TCP, as the reports themselves say."""
+    report = next((Path(__file__).parents[1] / "golden/formats/iperf3-json/tcp").glob("input.*")).read_text()
+    for name in ("host_tcp_parallel-1", "host_tcp_parallel-2", "host_udp_parallel-1", "host_web_parallel-1"):
+        (tmp_path / f"{name}_1.txt").write_text(report.replace('"cookie":\t"', f'"cookie":\t"{name}'))
+    found = data(
+        capsys, "import", tmp_path, "--dry-run", "--pattern", "{testbed}_{proto}_parallel-{parallel:int}_{replicate:int}.txt"
+    )
+    assert sorted(found["doubts"]) == [
+        "host_tcp_parallel-2_1.txt: its path says parallel 2, the file itself 1",
+        "host_udp_parallel-1_1.txt: its path says proto udp, the file itself tcp",
+    ]
 
 
 def test_what_is_misspelt_is_named(corpus: tuple[Path, Corpus], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,17 +29,39 @@ def test_fields_are_testbed_replicate_host_format_and_factors() -> None:
 @pytest.mark.parametrize(
     ("pattern", "path", "levels"),
     [
-        ("{testbed}_{name}.txt", "a_b_c.txt", {"name": "b_c"}),
+        ("{testbed}_{name}.txt", "a_b_c.txt", {"name": "c"}),
         ("{testbed}_{name}.txt", "a_b.txt.txt", {"name": "b.txt"}),
         ("{testbed}_x_{name}_x.txt", "a_b_x_c_x.txt", {"name": "c"}),
         ("{testbed}/{name}/r.txt", "deep/er/a/b/r.txt", {"name": "b"}),
         ("{testbed}.txt", "far/away/a.txt", {}),
     ],
 )
-def test_a_word_ends_where_what_follows_it_first_comes(pattern: str, path: str, levels: dict[str, Any]) -> None:
+def test_a_word_begins_where_what_precedes_it_last_comes(pattern: str, path: str, levels: dict[str, Any]) -> None:
     found = compile_pattern(pattern).assign(path)
     assert found.levels == levels
     assert found.testbed in ("a", "a_b")
+
+
+def test_a_path_with_more_separators_than_the_pattern_is_read_from_its_end_and_the_other_reading_is_told() -> None:
+    found = compile_pattern(IPERF).assign("docker_nat_host_send_parallel-01_20.txt")
+    assert (found.testbed, found.levels) == ("docker_nat", {"peer": "host", "direction": "send", "parallel": 1})
+    assert found.replicate == "20"
+    assert found.otherwise == (("testbed", "docker_nat", "docker"), ("peer", "host", "nat"), ("direction", "send", "host_send"))
+    assert compile_pattern(IPERF).assign("host_srv_send_parallel-10_07.txt").otherwise == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("{testbed}_{replicate:int}.txt", "docker_nat_3.txt", Assigned("docker_nat", {}, "3")),
+        ("{testbed}-{n:int}.txt", "a-b--5.txt", Assigned("a-b", {"n": -5})),
+        ("{testbed}_{load:float}_x.txt", "a_b_2.5e-1_x.txt", Assigned("a_b", {"load": 0.25})),
+        # Read from its end, the number would have to be a word: then it is read from its beginning.
+        ("{testbed}_{n:int}_{name}.txt", "a_4_small_file.txt", Assigned("a", {"n": 4, "name": "small_file"})),
+    ],
+)
+def test_numbers_say_which_reading_is_meant(pattern: str, path: str, found: Assigned) -> None:
+    assert compile_pattern(pattern).assign(path) == found
 
 
 @pytest.mark.parametrize(
@@ -160,6 +182,20 @@ def test_a_pattern_is_proposed_from_what_varies() -> None:
         (["host_send_1.txt", "host_recv_2.txt"], "host_{direction}_{replicate:int}.txt"),
         (["x{1}_7.txt", "x{1}_8.txt"], "x{{1}}_{replicate:int}.txt"),
         (["exp1.json", "exp2.json"], "exp{replicate:int}.json"),
+        (
+            [
+                f"{net}_host_{way}_{run}.txt"
+                for net in ("docker_nat", "docker_graft", "host_none")
+                for way in ("recv", "send")
+                for run in (1, 2)
+            ],
+            "{testbed}_host_{direction}_{replicate:int}.txt",
+        ),
+        (
+            [f"{net}_{size}_{run}.txt" for net in ("docker", "host") for size in ("s", "m", "l") for run in (1, 2)],
+            "{testbed}_{factor}_{replicate:int}.txt",
+        ),
+        (["kvm/1/pre-stat", "kvm/1/post-stat", "host/1/pre-stat"], "{testbed}/1/{snapshot}-stat"),
     ],
 )
 def test_what_is_proposed_of_names_of_many_kinds(paths: list[str], pattern: str) -> None:

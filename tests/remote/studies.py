@@ -6,18 +6,26 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.remote.machines import Machines, until
 
 
-def study(folder: Path, two: Machines, workload: dict[str, Any], replicates: int = 1, **more: Any) -> list[str]:
+def study(
+    folder: Path,
+    two: Machines,
+    workload: dict[str, Any],
+    replicates: int = 1,
+    instruments: Sequence[str] = ("packets", "counters"),
+    **more: Any,
+) -> list[str]:
+    """The command that carries one out. A capture of a long workload asks for more disk than there may be."""
     file = folder / "study.yaml"
     testbeds = {"physical": {"driver": "remote", **two.settings(**more)}}
     text = {"study": "faults", "testbeds": testbeds, "workload": {"kind": "http", **workload}, "replicates": replicates}
-    file.write_text(json.dumps({**text, "instruments": ["packets", "counters"]}))
+    file.write_text(json.dumps({**text, "instruments": list(instruments)}))
     return [sys.executable, "-m", "twinbed.cli.main", "run", str(file), "-o", str(folder / "results"), "--no-report"]
 
 

@@ -18,7 +18,8 @@ CUT_S = 10.0
 
 
 def test_the_experiment_link_is_cut_for_a_while(two: Machines, tmp_path: Path) -> None:
-    with at_work(study(tmp_path, two, {"duration": "12s", "threads": 1}), tmp_path) as process:
+    argv = study(tmp_path, two, {"duration": "12s", "threads": 1}, instruments=["counters"])
+    with at_work(argv, tmp_path) as process:
         two.cut(EXPERIMENT, "client")
         time.sleep(CUT_S)
         two.mend(EXPERIMENT, "client")

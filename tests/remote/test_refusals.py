@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.remote.machines import Machines, _key
+from twinbed.hosts import session
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
@@ -53,6 +54,18 @@ def test_ssh_that_does_not_come_in(two: Machines, place: Site, tmp_path: Path) -
     (tmp_path / "known").write_text("client,10.99.0.2 " + (two.config.parent / "server.key.pub").read_text())
     other = edited(two, tmp_path, f"{two.config.parent}/known_hosts", str(tmp_path / "known"))
     assert "its host key is another than the known one" in refused(place, with_host(two, config=other))
+
+
+def test_a_login_that_waits(two: Machines, place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_GREETING_LIMIT_S", 3.0)
+    shell = "printf '#!/bin/sh\\nexec cat >/dev/null\\n' >/run/slow; chmod 755 /run/slow"
+    two.hosts["client"].run("sh", "-c", f"{shell}; echo slow:x:0:0::/:/run/slow >>/etc/passwd")
+    try:
+        said = refused(place, with_host(two, config=edited(two, tmp_path, "User root", "User slow")))
+    finally:
+        two.hosts["client"].run("rm", "/run/slow")
+    assert "client let us in, and then said nothing for 3 s: what its user has started at login may be waiting" in said
+    assert said.endswith(f"try ssh -F {tmp_path}/config client true")
 
 
 def test_a_user_that_is_not_root_and_may_not_become_it(two: Machines, place: Site, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,9 @@ def test_summary_sentences(tmp_path: Path) -> None:
     assert same.sentence == "b is equivalent to a within 10 % in all 3 headline comparisons."
     assert far.sentence == "c differs from a in 1 of 3 headline comparisons; it is equivalent within 10 % in 2."
     assert (same.verdict, far.verdict) == (Verdict.EQUIVALENT, Verdict.DIFFERENT)
+    # Another testbed may have the metric, in cells of its own.
+    apart = replace(same, equivalent=(), different=(), inconclusive=())
+    assert apart.sentence == "b has no headline metric in a cell that a has too."
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
                 for choice in run.backgrounds.values()
             ]
         ),
-        preflight.room(results, expense(to_do).bytes),
+        preflight.room(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
         *fits.checks(to_do, registry.PLUGINS, room()),
     ]
     problems = [check for check in checks if check.required and not check.works]

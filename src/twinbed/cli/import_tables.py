@@ -47,6 +47,7 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "numbered": [shown(each) for each in plan.numbered],
         "conflicts": [shown(each) for each in plan.conflicts],
         "doubts": [shown(each) for each in plan.doubts],
+        "two_readings": [shown(each) for each in plan.otherwise],
         "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
         "outcomes": [_row(each) for each in plan.outcomes],
         "left_out": [{"path": shown(each.path), "reason": each.reason} for each in found.left],
@@ -98,6 +99,7 @@ def _lines(found: Survey, data: Mapping[str, Any], dry: bool) -> Iterator[str]:
         yield "gaps: not looked for, the full cross of all levels has too many cells"
     else:
         yield from _some("cells without any run", [_levels(cell) for cell in data["gaps"]])
+    yield from _some("paths that the pattern fits in two ways, of which the first is taken", data["two_readings"])
     yield from _some("conflicts", data["conflicts"])
     yield from _some("doubts", data["doubts"])
     yield from _some("numbered as replicates", data["numbered"])

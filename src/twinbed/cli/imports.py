@@ -56,8 +56,8 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     \b
       twinbed import iperf/ -o results/mine --pattern '{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.json'
 
-    {name} is a word, {name:int} and {name:float} are numbers, {_} is ignored; testbed, replicate, host and format are not
-    factors, all others are.  Without any pattern, one is proposed.  The same command again adds what is new.
+    {name} is a word, {name:int} and {name:float} are numbers, {_} is ignored; testbed, replicate, host, snapshot and format
+    are not factors, all others are.  Without any pattern, one is proposed.  The same command again adds what is new.
 
     Exit code 1: some files were refused or read in part.  Read docs/import.md.
     """
@@ -237,7 +237,8 @@ def _conflicts(conflicts: Sequence[str]) -> Exception:
     more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
     return ImportRefused(
         f"{len(conflicts)} runs have several files that could be it:\n{said}{more}",
-        advice="put what tells them apart into the pattern, or count them as replicates with --number-replicates",
+        advice="put what tells them apart into the pattern, {snapshot} where it is before and after a run, or count them as "
+        "replicates with --number-replicates",
     )
 
 

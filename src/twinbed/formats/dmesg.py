@@ -1,5 +1,5 @@
-"""Format ``dmesg``: the kernel's log, as ``dmesg`` prints it (also ``-T``, ``-x``, ``-r``, ``-d``, ``-J``, ``--time-format
-iso``), or ``journalctl -k`` and kern.log have it.
+"""Format ``dmesg``: the kernel's log, as ``dmesg`` prints it (also ``-T``, ``-H``, ``-x``, ``-r``, ``-d``, ``-J``,
+``--time-format iso``), or ``journalctl -k`` and kern.log have it.
 
 Gives the table ``kernel_log``, and cautions where a NIC was reset or stopped sending, or memory ran out.  A log goes back to
 boot, so what it is about may have been before the run: the first such line is in the caution, with its time.  The kernel that
@@ -27,12 +27,16 @@ _SHORT = {"warn": "warning"}
 _FACILITIES = ("kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp")
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
 _ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d"
+_HUMAN = r"[A-Z][a-z]{2} ?[ \d]\d \d\d:\d\d| *<? *\+\d{1,9}\.\d{6}>?"
 _STAMP = (
     r"(?:(?:<(?P<pri>\d{1,4})>|(?P<facility>[a-z]{2,8}) *:(?P<level>[a-z]{3,6}) *: ?)?"
-    rf"(?:\[ *(?P<seconds>\d{{1,9}}\.\d{{6}})(?: <[ \d.]+>)?\]|\[{_DAY}\]|{_ISO})"
-    r"|(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,+-]+Z?) \S+ kernel:"
+    rf"(?:\[ *(?P<seconds>\d{{1,9}}\.\d{{6}})(?: <[ \d.]+>)?\](?:\[ *[TC]\d{{1,9}}\])?"
+    rf"|\[(?P<day>{_DAY}|{_HUMAN})\]|(?P<iso>{_ISO}))"
+    r"|(?P<date>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?|\d{4}-\d\d-\d\dT[\d:.,+-]+Z?) \S+ kernel:"
     r"(?: \[ *(?P<since>\d{1,9}\.\d{6})\])?) ?"
 )
+_OF_JOURNAL = re.compile(r"-- .* --")
+"""What journalctl says between records."""
 _LINE = re.compile(_STAMP + r"(?P<text>.*)")
 _STARTS = re.compile(_STAMP.encode())
 _JSON = re.compile(rb'\s*\{\s*"dmesg"\s*:\s*\[')
@@ -43,6 +47,9 @@ _LINES = 50
 @dataclass(slots=True)
 class _Record:
     seconds: float | None
+    """Since boot."""
+    stamp: str
+    """Its time as it is printed, where that is no time since boot."""
     level: str | None
     facility: int | None
     text: str
@@ -60,7 +67,9 @@ class Dmesg:
     def recognises(self, head: bytes) -> bool:
         if _JSON.match(head):
             return True
-        lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip()]
+        lines = [
+            line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip() and not line.startswith((b" ", b"\t", b"-- "))
+        ]
         return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
@@ -79,7 +88,8 @@ class Dmesg:
 
 def _shown(record: _Record) -> str:
     line = record.text.partition("\n")[0]
-    return line if record.seconds is None else f"{line} (at {record.seconds:.6f} s)"
+    at = f"{record.seconds:.6f} s" if record.seconds is not None else record.stamp
+    return f"{line} (at {at})" if at else line
 
 
 def _of_text(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
@@ -90,6 +100,8 @@ def _of_text(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
             if record:
                 yield record
             record = _record(found)
+        elif _OF_JOURNAL.fullmatch(line):
+            continue
         elif record:
             record.text += f"\n{line}" if line.strip() else ""
         elif line.strip():
@@ -107,7 +119,8 @@ def _record(found: re.Match[str]) -> _Record:
         named = _SHORT.get(found["level"], found["level"])
         level = named if named in _LEVELS else None
         facility = _FACILITIES.index(found["facility"]) if found["facility"] in _FACILITIES else None
-    return _Record(float(seconds) if seconds else None, level, facility, found["text"])
+    stamp = (found["day"] or found["iso"] or found["date"] or "").strip()
+    return _Record(float(seconds) if seconds else None, stamp, level, facility, found["text"])
 
 
 def _of_json(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
@@ -121,7 +134,7 @@ def _of_json(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
         pri, seconds = of_json(each.get("pri")), of_json(each.get("time"))
         known = pri is not None and 0 <= pri < 8192
         level, facility = (_LEVELS[int(pri or 0) & 7], int(pri or 0) >> 3) if known else (None, None)
-        yield _Record(seconds, level, facility, said)
+        yield _Record(seconds, "", level, facility, said)
     if next(documents(text), None) is None:
         flaws.append(Flaw("ends early, or is damaged", line_of(text, end)))
 

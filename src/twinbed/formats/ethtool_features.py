@@ -1,7 +1,8 @@
 """Format ``ethtool-k``: the offloads of NICs, as ``ethtool -k`` prints them.
 
 They are facts (``offload.tcp-segmentation-offload``: true or false), so that runs whose offloads differ are told apart.  Of
-several NICs in a file their names are in the facts' too.  Source: ethtool(8).
+several NICs in a file their names are in the facts' too.  Older ethtools had another heading, and some names without
+hyphens, which are read as those of today.  Source: ethtool(8) and its own output.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from typing import Any
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
 
-_HEAD = re.compile(r"Features for (\S{1,64}):\s*")
-_BEGINS = re.compile(rb"\s*Features for \S{1,64}:[ \t]*\r?\n")
-_FEATURE = re.compile(r"\s*([a-z0-9][a-z0-9_-]*): (on|off)(?: \[[a-z ]+\])*\s*")
+_HEAD = re.compile(r"(?:Features|Offload parameters) for (\S{1,64}):\s*")
+_BEGINS = re.compile(rb"(?:[^\n]{0,200}\n)?\s*(?:Features|Offload parameters) for \S{1,64}:[ \t]*\r?\n")
+"""The command may stand before it."""
+_FEATURE = re.compile(r"\s*([a-z0-9][a-z0-9 _-]*): (on|off)(?: \[[a-z ]+\])*\s*")
+_NOT_TOLD = "Cannot get device "
 
 
 class EthtoolFeatures:
@@ -39,10 +42,12 @@ class EthtoolFeatures:
                 features = nics.setdefault(head[1], {})
             elif features is not None and line.strip():
                 found = _FEATURE.fullmatch(line)
-                if found is None:
+                if line.startswith(_NOT_TOLD):
+                    flaws.append(Flaw(line.strip()[:120], number, beside=True))
+                elif found is None:
                     flaws.append(Flaw(f"is no feature that can be read: {line.strip()[:80]!r}", number))
-                elif features.setdefault(found[1], found[2] == "on") != (found[2] == "on"):
-                    flaws.append(Flaw(f"has {found[1]} a second time, and otherwise", number))
+                elif features.setdefault(name := found[1].replace(" ", "-"), found[2] == "on") != (found[2] == "on"):
+                    flaws.append(Flaw(f"has {name} a second time, and otherwise", number))
         if not any(nics.values()):
             raise FormatError("has no feature of ethtool -k")
         facts = {

@@ -23,7 +23,9 @@ class CsvOptions(Named):
     """What a manifest says of a table."""
 
     columns: dict[str, str] = Field(min_length=1, description="column -> metric")
-    delimiter: str = Field(",", min_length=1, max_length=1, description="between cells")
+    delimiter: str = Field(
+        ",", min_length=1, max_length=1, description="between cells; a space is any number of spaces and tabs"
+    )
     decimal: Literal[".", ","] = Field(".", description="between whole and fraction")
     header: bool = Field(True, description="whether the first line names the columns; else they are 1, 2, ...")
     comment: str = Field("", max_length=10, description="what lines that are left out begin with")
@@ -52,27 +54,42 @@ class GenericCsv:
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         said = checked(CsvOptions, options)
-        lines = _lines(source.text(), said)
+        text = source.text()
+        lines = _lines(text, said)
+        unended = 0 if text.endswith("\n") else text.count("\n") + 1
         header = next(lines, (0, list[str]()))[1] if said.header else []
         rows: list[dict[str, float | None]] = []
         facts: list[dict[str, str | int | float | bool]] = []
         flaws: list[list[Flaw]] = []
+        names = header
         for number, cells in lines:
-            names = header or [str(at) for at in range(1, len(cells) + 1)]
-            found = dict(zip(names, cells, strict=False))
+            names = names or [str(at) for at in range(1, len(cells) + 1)]
+            found = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
             flaws.append([] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)])
             rows.append({column: _number(said, column, found, number, flaws[-1]) for column in said.columns})
             facts.append({fact: found[column].strip() for column, fact in said.facts.items() if column in found})
         if said.header and (absent := [column for column in (*said.columns, *said.facts) if column not in header]):
             raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
+        if twice := [column for column in (*said.columns, *said.facts) if header.count(column) > 1]:
+            raise FormatError(f"column {twice[0]} is there {header.count(twice[0])} times")
         if not rows:
             raise FormatError("no row in it")
         return readings(said, rows, facts, flaws)
 
 
+def _sure(cells: Sequence[str], columns: int, may_be_cut: bool) -> Sequence[str]:
+    """Cells that are surely their columns': none where there are too many; of too few all but one that may be cut."""
+    if len(cells) > columns:
+        return []
+    return cells[:-1] if len(cells) < columns and may_be_cut else cells
+
+
 def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of those that count. Raises FormatError."""
-    reader = csv.reader(text.split("\n"), delimiter=said.delimiter)
+    lines = text.split("\n")
+    if said.delimiter == " ":
+        lines = [" ".join(line.split()) for line in lines]
+    reader = csv.reader(lines, delimiter=said.delimiter)
     while True:
         try:
             cells = next(reader)
@@ -87,8 +104,7 @@ def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
 
 def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, flaws: list[Flaw]) -> float | None:
     text = found.get(column)
-    if text is None:
-        flaws.append(Flaw(f"no column {column}", line))
+    if text is None:  # the row's number of cells is a flaw already
         return None
     if is_missing(text):
         return None

@@ -2,7 +2,8 @@
 
 Gives shares of CPU time of all CPUs, and interrupts and softirqs a second: means of the intervals, which are equally long.  The
 table ``mpstat`` has the shares of each CPU in each interval (interval, cpu, busy, idle, steal).  Without an interval mpstat
-writes one block about the time since boot, which looks like any other: a file of one block has no values.
+writes one block about the time since boot, which looks like any other: a file of one block has no values, unless the manifest
+says with ``one_interval: true`` that it is of an interval (``mpstat -o JSON 60 1``).
 
 Source: mpstat(1), and sysstat's own output.
 """
@@ -58,9 +59,11 @@ class MpstatJson:
         elif text[whole[0] :].strip():
             flaws.append(Flaw("only the first document is read", line_of(text, whole[0])))
         facts = {_FACTS[name]: said.strip('"') for name, said in _FACT.findall(text[: begins.start()])}
-        if len(blocks) < 2:
-            flaws.append(Flaw("has one block at most, which may be about the time since boot"))
+        if len(blocks) == 1 and options.get("one_interval") is not True:
+            flaws.append(Flaw("has one block, which may be about the time since boot: one_interval says that it is not"))
             blocks = []
+        elif not blocks:
+            flaws.append(Flaw("has no block"))
         return [_reading(blocks, flaws, facts)]
 
 

@@ -79,7 +79,8 @@ class Netperf:
         readings = [reading for test in found if (reading := _reading(test)) is not None]
         if not readings:
             said = next((warning for test in found for warning in test.warnings), "")
-            raise FormatError(f"no result that is understood{': ' + said if said else ''}", found[0].line)
+            why = f": {said}" if said else ": it is cut, or a table of -O, where those of -k and -o are read"
+            raise FormatError(f"no result that is understood{why}", found[0].line)
         return readings
 
 

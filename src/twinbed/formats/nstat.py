@@ -2,9 +2,10 @@
 
 nstat prints what was counted since it was last run, or with ``-a`` or the first time since boot, and does not say which.  So
 the manifest says it: ``counts: increments`` (each dump is a measurement of its own) or ``counts: totals`` (the dumps of a file
-are before and after a run).  Without it there is the table ``counters`` alone, with each dump's numbers as they are.
+are before and after a run).  Without it there is the table ``counters`` alone, with the dumps' numbers as they are.
 
-nstat leaves out what is 0 unless it is told ``-z``.  A counter that is not in a whole dump which leaves zeros out is 0.
+nstat leaves out what is 0 unless it is told ``-z``.  A counter that is not in a whole dump which leaves zeros out is 0.  Of
+lines that ``grep`` took out of it, without a heading, a counter that comes again begins the next dump.
 
 Source: nstat(8) and its own output.
 """
@@ -18,15 +19,20 @@ from typing import Any
 from twinbed.instruments.counters.metrics import NETWORK
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric, Value
-from twinbed.reading.counted import Difference, differences, flaws, summed, table
+from twinbed.reading.counted import Difference, differences, flaws, joined, summed, table
 from twinbed.reading.documents import documents, line_of
 from twinbed.reading.figures import count, real
 
-_TEXT = re.compile(rb"\s*#(?:kernel|\d[^\n]*)[ \t]*\r?\n[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?\n")
+_ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"
+_TEXT = re.compile(
+    rb"(?:[^\n]{0,200}\n)?\s*#(?:kernel|\d[^\n]*)[ \t]*\r?\n" + _ROW + rb"|(?:(?:Ip6?|Icmp6?|Tcp|Udp6?|MPTcp)" + _ROW + rb")+"
+)
+"""The command may stand before the heading; without one the names tell."""
 _JSON = re.compile(rb'\s*\{\s*"kernel"\s*:\s*\{\s*"[A-Z][A-Za-z0-9]+"\s*:')
 _NAME = re.compile(r"[A-Z][A-Za-z0-9]{1,60}")
 _LAST_GROUPS = ("IpExt", "MPTcpExt")
-"""What nstat prints last: a dump that has some of it is whole."""
+"""What nstat prints last: a dump that has some of it, below a heading, is whole."""
+_HEADING = re.compile(r"^\s*#", re.MULTILINE)
 _OF: Mapping[str, str] = {
     "tcp_segments_in": "TcpInSegs",
     "tcp_segments_out": "TcpOutSegs",
@@ -59,24 +65,29 @@ class Nstat:
         dumps = _of_json(text, unread) if text.lstrip().startswith("{") else _of_text(text, unread)
         if not any(dumps):
             raise FormatError("has no counter of nstat")
+        if not text.lstrip().startswith("{") and not _HEADING.search(text):
+            whole = dumps  # what grep left out is not 0
+        else:
+            whole = [_with_zeros(dump, dumps) for dump in dumps]
         if counts == "totals":
             if len(dumps) < 2:
                 raise FormatError("has one dump only, and its counts are said to be totals")
-            found = differences([_with_zeros(dump, dumps) for dump in dumps])
+            found = differences(whole)
             return [_reading(found, [*unread, *flaws(found)])]
         if counts is None:
             unread.append(Flaw(_UNTOLD))
-            return [Reading((), {"counters": table("nstat", differences([dump]))}, (), unread) for dump in dumps]
-        return [_reading(_increments(_with_zeros(dump, dumps)), unread) for dump in dumps]
+            return [Reading((), {"counters": joined([table("nstat", differences([dump])) for dump in dumps])}, (), unread)]
+        return [_reading(_increments(dump), unread) for dump in whole]
 
 
 def _of_text(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
+    has_headings = _HEADING.search(text) is not None
     for number, line in enumerate(text.split("\n"), 1):
         words = line.split()
-        if line.startswith("#"):
+        if line.startswith("#") or (not has_headings and words and (not dumps or words[0] in dumps[-1])):
             dumps.append({})
-        elif dumps and words:
+        if dumps and words and not line.startswith("#"):
             _take(
                 dumps[-1], words[0], count(words[1]) if len(words) == 3 and real(words[2]) is not None else None, unread, number
             )
@@ -106,12 +117,12 @@ def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Flaw]
         dump[name] = value
 
 
-def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """With the zeros that nstat has left out."""
     leaves_out = all(value for each in dumps for value in each.values())
     is_whole = any(name.startswith(_LAST_GROUPS) for name in dump)
     if not leaves_out or not is_whole:
-        return dump
+        return dict(dump)
     names = {*_OF.values(), *(name for each in dumps for name in each)}
     return {**dict.fromkeys(sorted(names), 0), **dump}
 

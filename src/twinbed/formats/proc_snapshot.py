@@ -7,7 +7,8 @@ loadavg, schedstat, uptime, pressure/* (with tail's headings) and net/{snmp,nets
 /proc/uptime is.
 
 Limits: one snapshot alone counts since boot, so it has the table and no values but for memory.  Counts are sums over all NICs
-but ``lo``.  Source: Documentation/filesystems/proc.rst of Linux.
+but ``lo``, or those that the manifest names (``nics: [eth0]``): a packet that goes through a bridge counts on each of its
+interfaces.  Source: Documentation/filesystems/proc.rst of Linux.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ from twinbed.reading.proc_sections import Section, sections, snapshots
 
 _FILE = "counters.snap"
 _UPTIME = "/proc/uptime"
+_DEVICES = "/proc/net/dev"
 _BEGINS = re.compile(
     rb"^[ \t]*(?:==> /proc/\S+ <==|cpu  \d+ \d+ \d+|Ip: Forwarding |TcpExt: [A-Z]|Inter-\|   Receive|nr_free_pages \d"
     rb"|MemTotal: +\d|[0-9a-f]{8}(?: [0-9a-f]{8}){8,}[ \r]*$|CPU\d+(?: +CPU\d+)* *\r?\n *[A-Z0-9]+:)",
     re.MULTILINE,
 )
+_ONLY_WHERE_ANY = "snmp:IcmpMsg."
+"""The kernel prints types of ICMP that there were, and no value is made of them."""
 _FIRST_LINES = 5
 """A word or the date may stand before the first source."""
 _PROBE = b"@ "
@@ -55,6 +59,8 @@ class ProcSnapshot:
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         found, flaws = sections(source.text())
+        if (nics := options.get("nics")) is not None:
+            flaws += _keep(found, nics)
         parts = snapshots(found)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / _FILE
@@ -64,12 +70,33 @@ class ProcSnapshot:
                 unread = _unreadable(parts, file)
                 flaws += unread.values()
                 place, timed = _place([_without(part, unread) for part in parts], file)
-            flaws += _lost(place, len(parts))
+            flaws += [*_lost(place, len(parts)), *_several(place)]
             doubtful = list(doubts(replace(place, name=source.name)))
         if not timed:
             place = replace(place, seconds=None)
         values = [value for value in place.values() if value.value is not None]
         return [Reading(values, {"counters": place.moved() if timed else _without_times(place)}, doubtful, flaws)]
+
+
+def _keep(found: Sequence[Section], nics: Any) -> list[Flaw]:
+    """Leaves out the lines of other interfaces; says which are not there."""
+    if not isinstance(nics, list) or not nics or not all(isinstance(nic, str) for nic in nics):
+        raise FormatError(f"nics is {nics!r}, expected a list of interfaces: [eth0]")
+    lacking: dict[str, Flaw] = {}
+    for section in found:
+        if section.source == _DEVICES:
+            there = {line.partition(":")[0].strip() for line in section.lines}
+            lacking |= {nic: Flaw(f"has no NIC {nic}", section.line) for nic in nics if nic not in there}
+            section.lines = [line for line in section.lines if "|" in line or line.partition(":")[0].strip() in nics]
+    return list(lacking.values())
+
+
+def _several(place: Place) -> Iterator[Flaw]:
+    """Interfaces that carried something, of which a bridge may be one."""
+    keys = zip(place.differences["key"].to_pylist(), place.differences["difference"].to_pylist(), strict=True)
+    moved = {key.removeprefix("net/dev:").rpartition(".")[0] for key, by in keys if key and key.startswith("net/dev:") and by}
+    if len(nics := sorted(moved & set(place.nics()))) > 1:
+        yield Flaw(f"NICs are a sum of {', '.join(nics)}: what goes through several counts on each (see nics)", beside=True)
 
 
 def _place(parts: Sequence[Mapping[str, Section]], file: Path) -> tuple[Place, bool]:
@@ -128,7 +155,7 @@ def _lost(place: Place, snapshots: int) -> Iterator[Flaw]:
     if snapshots > 1:
         rows = zip(place.differences["key"].to_pylist(), place.differences["note"].to_pylist(), strict=True)
         for key, note in rows:
-            if key is not None and note is not None:
+            if key is not None and note is not None and not key.startswith(_ONLY_WHERE_ANY):
                 keys.setdefault(note, []).append(key)
     for note, found in keys.items():
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

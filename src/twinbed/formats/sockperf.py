@@ -42,8 +42,8 @@ _VERSION = re.compile(r"sockperf: == version #(\S+)")
 _TARGET = re.compile(r"\[ *\d+\] IP = \S+\s+PORT = +\d+ +# (TCP|UDP)")
 _VALID = re.compile(r"sockperf: \[Valid Duration\] RunTime=(\S+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
 _SERVER = re.compile(r"sockperf: =+ Printing statistics for Server No: \d")
-_AVERAGE = re.compile(r"sockperf: =+> avg-(latency|lat|rtt)=(\S+) \(std-dev=([^ ,)]+)")
-_FATES = re.compile(r"sockperf: # dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)")
+_AVERAGE = re.compile(r"sockperf: =+> avg-(latency|lat|rtt)= *(\S+) \(std-dev=([^ ,)]+)")
+_FATES = re.compile(r"sockperf: # dropped (?:messages|packets) = (\d+); # duplicated \w+ = (\d+); # out-of-order \w+ = (\d+)")
 _OBSERVED = re.compile(r"sockperf: ---> (?:<(MAX|MIN)> observation|percentile (\S+)) = +(\S+)")
 _SENT = re.compile(r"sockperf: Total of (\d+) messages sent in (\S+) sec")
 _RATE = re.compile(r"sockperf: Summary: Message Rate is (\S+) \[msg/sec\]")
@@ -158,7 +158,7 @@ def _statistic(test: _Test, server: _Server, number: int, line: str) -> None:
         name = _observed(found)
         if name is not None:
             server.numbers[name] = _number(test, number, found[3], server.factor * _MICROSECOND)
-    elif "--->" in line or "avg-" in line or "dropped messages" in line:
+    elif "--->" in line or "avg-" in line or "# dropped" in line:
         test.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
 
 

@@ -2,7 +2,11 @@
 
 Gives calls by kind and errors, and the table ``strace_summary`` (call, calls, errors, seconds, share_percent).  What its
 seconds are is not in the file: CPU time in the kernel, or with ``-w`` time that passed.  So they are no metric.  Several
-summaries in a file are several measurements.  A total that the rows contradict is a caution.
+summaries in a file are several measurements.  A total that the rows contradict is a caution.  Where rows are cut off or cannot
+be read, any kind may have had calls in them, so no kind has a number; all calls together are what the total says.
+
+What strace leaves blank (errors where there were none, in older versions the time of a call in the total) is found by where
+the ruler has its columns.
 
 Source: strace(1).
 """
@@ -32,11 +36,17 @@ _CALL = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(slots=True)
 class _Summary:
-    """One table. ``rows``: call -> (calls, errors, seconds, share); ``columns`` are the names of its heading."""
+    """One table. ``rows``: call -> (calls, errors, seconds, share); ``columns`` are the names of its heading.
+
+    ``unread``: whether rows are missing that could not be read.
+    """
 
     columns: Sequence[str]
+    spans: Sequence[tuple[int, int]] = ()
+    """Where each column is on a line; nothing where the ruler does not tell."""
     rows: dict[str, tuple[int, int, float | None, float | None]] = field(default_factory=dict)
     total: tuple[int, int] | None = None
+    unread: bool = False
     flaws: list[Flaw] = field(default_factory=list)
 
 
@@ -76,33 +86,47 @@ def _summaries(text: str) -> Iterator[_Summary]:
             if current:
                 yield current
             current = _Summary(_COLUMN.findall(line))
-        elif current and current.total is None and line.strip() and not _RULER.fullmatch(line):
+        elif current and _RULER.fullmatch(line):
+            current.spans = [found.span() for found in re.finditer("-+", line)]
+        elif current and current.total is None and line.strip():
             _take(current, line, number)
     if current:
         if current.total is None:
-            current.flaws.append(Flaw("ends before its total"))
+            current.flaws.append(Flaw("ends before its total: how many calls there were of any kind is not known"))
         yield current
 
 
 def _take(summary: _Summary, line: str, number: int) -> None:
     """A row, or the total below the rows."""
     words = line.split()
-    columns = list(summary.columns)
-    if len(words) == len(columns) - 1 and "errors" in columns:
-        columns.remove("errors")  # left blank where there were none
+    columns = _filled(summary, line, len(words))
     given = dict(zip(columns, words, strict=False))
     calls = count(given.get("calls", ""))
     errors = count(given.get("errors", "0"))
     name = given.get("syscall", "")
     if len(words) != len(columns) or calls is None or errors is None or not _CALL.fullmatch(name):
         summary.flaws.append(Flaw(f"is no row of a summary: {line.strip()[:80]!r}", number))
+        summary.unread = True
     elif name == "total":
         summary.total = (calls, errors)
     elif name in summary.rows:
         summary.flaws.append(Flaw(f"has {name} a second time", number))
+        summary.unread = True
     else:
         seconds = real(given.get("seconds", given.get("total time", "")))
         summary.rows[name] = (calls, errors, seconds, real(given.get("% time", given.get("total %", ""))))
+
+
+def _filled(summary: _Summary, line: str, words: int) -> list[str]:
+    """The columns of a line of so many words."""
+    columns = list(summary.columns)
+    if words < len(columns) == len(summary.spans):
+        found = [name for name, (start, end) in zip(columns, summary.spans, strict=True) if line[start:end].strip()]
+        if len(found) == words:
+            return found
+    if words == len(columns) - 1 and "errors" in columns:
+        columns.remove("errors")  # left blank where there were none
+    return columns
 
 
 def _reading(summary: _Summary) -> Reading:
@@ -111,9 +135,13 @@ def _reading(summary: _Summary) -> Reading:
         counts[kind_of(name)] += calls
     whole, errors = sum(counts.values()), sum(row[1] for row in summary.rows.values())
     has_errors = "errors" in summary.columns
-    numbers = {"system_calls": whole, **{f"{kind}_calls": count for kind, count in counts.items()}}
+    numbers: dict[str, int | None] = {"system_calls": whole, **{f"{kind}_calls": count for kind, count in counts.items()}}
+    numbers["system_call_errors"] = errors if has_errors else None
+    if summary.total is None or summary.unread:
+        numbers = dict.fromkeys(numbers)
+        if summary.total:
+            numbers["system_calls"], numbers["system_call_errors"] = summary.total[0], summary.total[1] if has_errors else None
     values = [Value(name, number, unit(name)) for name, number in numbers.items()]
-    values.append(Value("system_call_errors", errors if has_errors else None, unit("system_call_errors")))
     cautions = [Caution(Kind.SLOW_TRACING, "strace stops the program at every call")]
     cautions += _contradictions(summary, whole, errors if has_errors else None)
     return Reading(values, {"strace_summary": _table(summary)}, cautions, summary.flaws, {"tracer": "strace"})

@@ -1,36 +1,51 @@
-"""Format ``tc-s``: queueing disciplines and what they counted, of ``tc -s qdisc``, as text or with ``-j``.
+"""Format ``tc-s``: queueing disciplines and what they counted, of ``tc -s qdisc``, as text or with ``-j``, and ``tc -s class``.
 
-What shapes each device is a fact (``qdisc.eth0.root``: tbf rate 1Mbit ...), but for the default of devices without a queue.
-Counts are since a discipline was made, so one output has no values, only the table ``counters``.  Of several outputs in a
-file, one after another, the differences from the first to the last are values: sums over the disciplines at the roots, which
-count what those below them drop.
+What shapes each device is a fact (``qdisc.eth0.root``: tbf rate 1Mbit ..., ``class.1:10``: htb rate ...), but for the default
+of devices without a queue.  Counts are since a discipline was made, so one output has no values, only the table ``counters``.
+Of several outputs in a file, one after another, the differences from the first to the last are values: sums over the
+disciplines at the roots, which count what those below them drop.
 
-Limits: text and JSON write the same settings in different units.  Source: tc(8) and its own output.
+Limits: text and JSON write the same settings in different units.  Where tc was given a device (``show dev eth0``), and of
+classes always, it does not print which, so two such outputs may be of two devices.  They are before a run and after it only
+with ``before_and_after: true`` in the manifest.  Source: tc(8) and its own output.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Layer, Metric, Value
-from twinbed.reading.counted import differences, flaws, summed, table
+from twinbed.reading.counted import Difference, differences, flaws, summed, table
 from twinbed.reading.documents import documents, line_of
 from twinbed.reading.figures import count
 
-_TEXT = re.compile(rb"\s*qdisc [a-z_0-9]+ [0-9a-f]+: (?:dev \S+ )?(?:root|parent)\b[^\n]*\r?\n[ \t]+Sent \d+ bytes")
-_JSON = re.compile(rb'\s*\[\s*\{\s*"kind"\s*:\s*"[a-z_0-9]+"\s*,\s*"handle"\s*:[^\]]*"(?:bytes|packets)"\s*:', re.DOTALL)
-_QDISC = re.compile(r"qdisc (?P<kind>[a-z_0-9]+) (?P<handle>[0-9a-f]+:) dev (?P<device>\S{1,64}) (?P<rest>(?:root|parent)\b.*)")
+_TEXT = re.compile(
+    rb"(?:[^\n]{0,200}\n)?\s*"
+    rb"(?:qdisc [a-z_0-9]+ [0-9a-f]+:|class [a-z_0-9]+ [0-9a-f]*:[0-9a-f]+) (?:dev \S+ )?(?:root|parent)\b[^\n]*\r?\n"
+    rb"[ \t]+(?:Sent \d+ bytes|\(dropped \d)"
+)
+"""The command may stand before it."""
+_JSON = re.compile(rb'\s*\[\s*\{\s*"kind"\s*:\s*"[a-z_0-9]+"\s*,\s*"handle"\s*:.*?"(?:bytes|packets)"\s*:', re.DOTALL)
+_ONE = re.compile(
+    r"(?P<what>qdisc|class) (?P<kind>[a-z_0-9]+) (?P<handle>[0-9a-f]*:[0-9a-f]*) (?:dev (?P<device>\S{1,64}) )?"
+    r"(?:root|parent (?P<parent>\S{1,64}))(?P<settings>(?: .*)?)"
+)
 _SENT = re.compile(
     r"\s+Sent (\d{1,18}) bytes (\d{1,18}) pkt \(dropped (\d{1,18}), overlimits (\d{1,18}) requeues (\d{1,18})\)\s*"
 )
 _COUNTS = ("sent_bytes", "sent_packets", "dropped", "overlimits", "requeues")
 _JSON_COUNTS = dict(zip(_COUNTS, ("bytes", "packets", "drops", "overlimits", "requeues"), strict=True))
-_NO_SETTING = re.compile(r" ?\b(?:refcnt \d+(?: bands \d+)?|direct_packets_stat \d+|offloaded)\b")
+_NO_SETTING = re.compile(r" ?\b(?:refcnt \d+(?: bands \d+)?|direct_packets_stat \d+|leaf [0-9a-f]+:|offloaded\b)")
+_GIVEN_BY_KERNEL = re.compile(r"0|[89a-e][0-9a-f]{3}|f[0-9a-e][0-9a-f]{2}")
+"""Handles of disciplines that were given none: 0 or, counted up, 8001 and so on; ffff is the ingress."""
 _DEFAULT = "noqueue"
+_OF_ONE_DEVICE = (
+    "does not print the device, so its outputs may be of several: before_and_after says that they are before and after"
+)
 
 
 def _metric(name: str, unit: str, description: str) -> Metric:
@@ -48,13 +63,21 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class _Discipline:
-    """``place``: root, or its handle."""
+    """``device`` is empty where it is not printed. ``place``: root, a discipline's handle or parent, a class's id.
 
+    ``handle`` is with the kind: where either changes, the discipline was made anew.
+    """
+
+    what: str
     device: str
     place: str
-    kind: str
+    handle: str
     settings: str
     counts: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        return f"{self.device}.{self.place}" if self.device else self.place
 
 
 class TcStatistics:
@@ -72,64 +95,105 @@ class TcStatistics:
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         text = source.text()
         unread: list[Flaw] = []
-        outputs = _of_json(text, unread) if text.lstrip().startswith("[") else _of_text(text, unread)
-        if not outputs:
+        found = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
+        if not found:
             raise FormatError("has no queueing discipline that can be read")
-        facts = {
-            f"qdisc.{each.device}.{each.place}": f"{each.kind} {each.settings}".strip()
-            for each in outputs[-1]
-            if each.kind != _DEFAULT
-        }
-        found = differences([dict(_keys(output)) for output in outputs])
+        is_said = options.get("before_and_after") is True
+        outputs = _outputs([each for each in found if each.what == "qdisc"])
+        classes = _outputs([each for each in found if each.what == "class"])
+        facts: dict[str, str] = {}
+        counted: dict[str, Difference] = {}
         values: list[Value] = []
-        if len(outputs) > 1:
-            for name, metric in _METRICS.items():
-                values.append(summed(found, metric, [key for key in found if key.endswith(f".root.{name}")]))
-        return [Reading(values, {"counters": table("tc -s qdisc", found)}, (), [*unread, *flaws(found)], facts)]
+        for several in (outputs, classes):
+            if len(several) > 1 and not is_said and not all(each.device for output in several for each in output):
+                unread.append(Flaw(_OF_ONE_DEVICE))
+                continue
+            facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
+            anew = _anew(several)
+            unread += [Flaw(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
+            of_these = differences([dict(_keys(output, anew)) for output in several])
+            counted |= of_these
+            if len(several) > 1 and several is outputs:
+                roots = [_key(each, anew) for each in outputs[-1] + outputs[0] if each.place == "root"]
+                for name, metric in _METRICS.items():
+                    values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
+        return [Reading(values, {"counters": table("tc -s", counted)}, (), [*unread, *flaws(counted)], facts)]
 
 
-def _keys(output: Sequence[_Discipline]) -> Iterator[tuple[str, int]]:
-    """As the instrument ``counters`` calls them: ``tc:eth0.root.dropped``."""
+def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
+    """Names of disciplines that another has taken the place of."""
+    handles: dict[str, set[str]] = {}
+    for each in (each for output in outputs for each in output):
+        handles.setdefault(each.name, set()).add(each.handle)
+    return [name for name, found in handles.items() if len(found) > 1]
+
+
+def _key(each: _Discipline, anew: Collection[str]) -> str:
+    """As the instrument ``counters`` calls them: ``tc:eth0.root``."""
+    what = "" if each.what == "qdisc" else f"{each.what}."
+    return f"tc:{what}{each.name}" + (f"({each.handle})" if each.name in anew else "")
+
+
+def _keys(output: Sequence[_Discipline], anew: Collection[str]) -> Iterator[tuple[str, int]]:
     for each in output:
-        yield from ((f"tc:{each.device}.{each.place}.{name}", value) for name, value in each.counts.items())
+        yield from ((f"{_key(each, anew)}.{name}", value) for name, value in each.counts.items())
 
 
-def _add(outputs: list[list[_Discipline]], found: _Discipline) -> None:
+def _outputs(found: Sequence[_Discipline]) -> list[list[_Discipline]]:
     """A discipline that there is already begins another output."""
-    if not outputs or any((each.device, each.place) == (found.device, found.place) for each in outputs[-1]):
-        outputs.append([])
-    outputs[-1].append(found)
-
-
-def _of_text(text: str, unread: list[Flaw]) -> list[list[_Discipline]]:
     outputs: list[list[_Discipline]] = []
+    for each in found:
+        if not outputs or any(each.name == other.name for other in outputs[-1]):
+            outputs.append([])
+        outputs[-1].append(each)
+    return outputs
+
+
+def _of_text(text: str, unread: list[Flaw]) -> Iterator[_Discipline]:
     named: re.Match[str] | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(("qdisc ", "class ", "filter ")):
-            named = _QDISC.fullmatch(line.rstrip())
-            if named is None:
+            named = _ONE.fullmatch(line.rstrip())
+            if named is None and not line.startswith("filter "):
                 unread.append(Flaw(f"is no queueing discipline that can be read: {line.strip()[:80]!r}", number))
         elif line.lstrip().startswith("Sent ") and named is not None:
             sent = _SENT.fullmatch(line)
             if sent is None:
                 unread.append(Flaw(f"are no counts that can be read: {line.strip()[:80]!r}", number))
             else:
-                counts = dict(zip(_COUNTS, map(int, sent.groups()), strict=True))
-                _add(outputs, _named(named, counts))
+                yield _named(named, dict(zip(_COUNTS, map(int, sent.groups()), strict=True)))
             named = None
-    return outputs
 
 
 def _named(found: re.Match[str], counts: Mapping[str, int]) -> _Discipline:
-    where, _, rest = found["rest"].partition(" ")
-    is_root = where == "root"
-    settings = rest if is_root else rest.partition(" ")[2]
-    place = "root" if is_root else found["handle"].removesuffix(":")
-    return _Discipline(found["device"], place, found["kind"], _NO_SETTING.sub("", settings).strip(), counts)
+    is_class = found["what"] == "class"
+    place = found["handle"] if is_class else _place(found["handle"], found["parent"])
+    settings = _NO_SETTING.sub("", found["settings"]).strip()
+    return _Discipline(
+        found["what"],
+        found["device"] or "",
+        place,
+        f"{found['kind']} {found['handle']}",
+        _settings(found["kind"], settings, is_class),
+        counts,
+    )
 
 
-def _of_json(text: str, unread: list[Flaw]) -> list[list[_Discipline]]:
-    outputs: list[list[_Discipline]] = []
+def _place(handle: str, parent: str | None) -> str:
+    """What stays the same when a discipline is made anew."""
+    if parent is None:
+        return "root"
+    own = handle.removesuffix(":")
+    return parent if _GIVEN_BY_KERNEL.fullmatch(own) else own
+
+
+def _settings(kind: str, settings: str, is_class: bool) -> str:
+    """As a fact; none where there is nothing to be told: flows of fq_codel are classes too, and come and go."""
+    return "" if kind == _DEFAULT or (is_class and not settings) else f"{kind} {settings}".strip()
+
+
+def _of_json(text: str, unread: list[Flaw]) -> list[_Discipline]:
+    disciplines: list[_Discipline] = []
     end = 0
     for document, end in documents(text):
         for each in document if isinstance(document, list) else []:
@@ -137,25 +201,29 @@ def _of_json(text: str, unread: list[Flaw]) -> list[list[_Discipline]]:
             if found is None:
                 unread.append(Flaw("has a queueing discipline that cannot be read", line_of(text, end)))
             else:
-                _add(outputs, found)
+                disciplines.append(found)
     if text[end:].strip():
         unread.append(Flaw("ends early, or is damaged", line_of(text, end)))
-    return outputs
+    return disciplines
 
 
 def _discipline(each: Any) -> _Discipline | None:
     if not isinstance(each, dict):
         return None
-    kind, handle, device = each.get("kind"), each.get("handle"), each.get("dev")
+    kind, handle, device = each.get("kind"), each.get("handle"), each.get("dev", "")
+    parent = None if each.get("root") is True else each.get("parent")
     numbers = {name: each.get(key) for name, key in _JSON_COUNTS.items()}
     counts = {name: count(str(number)) for name, number in numbers.items() if not isinstance(number, bool)}
     known = {name: number for name, number in counts.items() if number is not None}
-    if not isinstance(kind, str) or not isinstance(handle, str) or not isinstance(device, str) or len(known) < len(_COUNTS):
+    if not all(isinstance(text, str) for text in (kind, handle, device)) or len(known) < len(_COUNTS):
+        return None
+    if not isinstance(parent, str) and each.get("root") is not True:
         return None
     settings = each.get("options")
     given = settings.items() if isinstance(settings, dict) else ()
     text = " ".join(f"{name} {value}" for name, value in given if name != "direct_packets_stat")
-    return _Discipline(device, "root" if each.get("root") is True else handle.removesuffix(":"), kind, text, known)
+    own = f"{kind} {handle}"
+    return _Discipline("qdisc", str(device), _place(str(handle), parent), own, _settings(str(kind), text, False), known)
 
 
 tc_statistics = TcStatistics()

@@ -4,8 +4,12 @@ Gives shares of CPU time, interrupts and context switches a second: means of the
 line is about the time since boot, so it is no sample (with ``-y`` it is one that gets lost).  The table ``vmstat`` has every
 sample as it is printed (time_s, r, b, swpd and so on).
 
+What stands before every line, such as a time that ``ts`` put there, is left out.  vmstat repeats its heading after as many
+samples as a screen has lines (22 where there is none); a heading that comes earlier is that of another vmstat, whose first line
+is no sample either.
+
 Limits: vmstat rounds to whole percents.  Its memory is in units that ``-S`` sets and the text does not tell, so no metric is
-made of it.  One vmstat a file: the first line of another would count as a sample.
+made of it.
 
 Source: vmstat(8).
 """
@@ -25,11 +29,14 @@ from twinbed.reading.figures import count
 from twinbed.reading.processors import Sample, doubts, shares
 
 _HEAD = re.compile(
-    r"^[ \t]*r[ \t]+b[ \t]+swpd[ \t]+free[ \t]+(?:buff[ \t]+cache|inact[ \t]+active)[ \t]+si[ \t]+so[ \t]+bi[ \t]+bo"
+    r"^[ \t]*(?P<before>(?:(?:[\d:.,/TZ+>|\[\]-]{1,40}|[A-Z][a-z]{2})[ \t]+){0,6}+)"
+    r"r[ \t]+b[ \t]+swpd[ \t]+free[ \t]+(?:buff[ \t]+cache|inact[ \t]+active)[ \t]+si[ \t]+so[ \t]+bi[ \t]+bo"
     r"[ \t]+in[ \t]+cs[ \t]+us[ \t]+sy[ \t]+id[ \t]+wa(?:[ \t]+st)?(?:[ \t]+gu)?(?P<zone>[ \t]+[A-Z+-][\w+-]*)?[ \t]*\r?$",
     re.MULTILINE,
 )
-_GROUPS = re.compile(r"-*procs-* +-+memory")
+_GROUPS = re.compile(r".{0,80}?-*procs-* +-+memory")
+_SCREEN = 20
+"""Samples between two headings of one vmstat, at least."""
 _RATES = {"in": RATES["interrupts"], "cs": RATES["context_switches"]}
 _UTC = ("UTC", "GMT")
 
@@ -51,22 +58,31 @@ class Vmstat:
         zone, is_other = "", False
         rows: list[dict[str, Any]] = []
         flaws: list[Flaw] = []
+        before, screen, since = 0, 0, 0
+        is_first = True
         for number, line in enumerate(source.text().split("\n"), 1):
             if head := _HEAD.match(line):
-                found = line.split()[: -1 if head["zone"] else None]
+                before = len(head["before"].split())
+                found = line.split()[before : -1 if head["zone"] else None]
                 if not columns:
                     zone, columns = (head["zone"] or "").strip(), found
+                elif since < _SCREEN or since != (screen := screen or since):
+                    flaws.append(Flaw("another vmstat begins: its first line is left out too", number, beside=True))
+                    is_first = True
+                since = 0
                 is_other = found != columns
                 if is_other:
                     flaws.append(Flaw("has other columns than the first heading: what is below is not read", number))
             elif columns and not is_other and line.strip() and not _GROUPS.match(line):
-                row = _row(line.split(), columns, zone)
+                row = _row(line.split()[before:], columns, zone)
                 if row is None:
                     flaws.append(Flaw(f"is no sample of vmstat: {line.strip()[:80]!r}", number))
-                rows.append(row or {})
+                rows.append({} if is_first else row or {})
+                is_first = False
+                since += 1
         if not columns:
             raise FormatError("has no heading of vmstat")
-        samples = [row for row in rows[1:] if row]
+        samples = [row for row in rows if row]
         if not samples:
             flaws.append(Flaw("has no sample after the line about the time since boot"))
         return [_reading(samples, columns, flaws)]

@@ -20,7 +20,8 @@ from twinbed.image import Image
 
 FOLDER = "/var/lib/twinbed"
 """On the host, where nothing else is said: only root may write there, and what is there is run as root."""
-_GREETING_LIMIT_S = 20.0
+_GREETING_LIMIT_S = 30.0
+"""From the beginning, connecting included."""
 _LONGEST_LINE = 4096
 _BUFFER_BYTES = 4 * 2**20
 """So that ssh need not wait for us between the 32 KiB in which it hands over what it has decrypted."""
@@ -70,7 +71,7 @@ class Session:
     def preamble(self) -> dict[str, str]:
         """What the host says before the agent does: fact -> text. Raises HostError where there is no host."""
         said: dict[str, str] = {}
-        deadline = time.monotonic() + ssh.CONNECT_LIMIT_S + _GREETING_LIMIT_S
+        deadline = time.monotonic() + _GREETING_LIMIT_S
         while "missing" not in said and "begin" not in said:
             token, _, rest = self._line(deadline).partition(" ")
             if token == self._token:
@@ -86,11 +87,13 @@ class Session:
             try:
                 byte = self.stream.recv(1)
             except TimeoutError:
+                by_hand = " ".join(["ssh", *self._address.options, self._address.destination, "true"])
                 raise LimitExceeded(
-                    f"{self._address.name}: {self._address.destination} let us in, and then said nothing"
+                    f"{self._address.name}: {self._address.destination} let us in, and then said nothing for"
+                    f" {_GREETING_LIMIT_S:g} s: what its user has started at login may be waiting for something; try {by_hand}"
                 ) from None
             if not byte:
-                code = self.wait(_GREETING_LIMIT_S)
+                code = self.wait(ssh.CONNECT_LIMIT_S)
                 raise ssh.failed(self._address, code or 0, self.said())
             if len(line) < _LONGEST_LINE:
                 line += byte

@@ -10,7 +10,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.workloads.imported import OwnMetric
 
-RESERVED = ("testbed", "replicate", "host", "format")
+RESERVED = ("testbed", "replicate", "host", "format", "snapshot")
 """Names in patterns and manifests that are no factors."""
 
 
@@ -40,6 +40,26 @@ class Assigned:
     """What is known of it that is no factor, since it never varies."""
     optional: bool = False
     """Whether it is nothing to worry about if it is of no kind that is known."""
+    otherwise: tuple[tuple[str, str, str], ...] = ()
+    """Where its path can be read in another way: the fields that differ, what each is here and what it would be."""
+    snapshot: str = ""
+    """Of files that are read as one, which it is: ``before``, ``after`` or a whole number; empty where it is read alone."""
+
+
+SNAPSHOTS: Mapping[str, str] = {
+    **dict.fromkeys(("before", "pre", "start", "begin"), "before"),
+    **dict.fromkeys(("after", "post", "stop", "end"), "after"),
+}
+"""Words for them, in small letters."""
+
+
+def snapshot_of(text: str) -> str:
+    """``before``, ``after`` or a whole number. Raises NotAssigned."""
+    if text.isdecimal():
+        return str(int(text))
+    if text and text.lower() not in SNAPSHOTS:
+        raise NotAssigned(f"is of the snapshot {text[:40]!r}, which is not before (pre, start), after (post, end) or a number")
+    return SNAPSHOTS.get(text.lower(), "")
 
 
 class Assigner(Protocol):

@@ -105,7 +105,7 @@ def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:
 
 
 def _differs(run: Made, there: Record) -> bool:
-    found = {each.looked.sha256 for each in run.candidates() if each.looked.sha256}
+    found = {file.sha256 for each in run.candidates() for file in (each.looked, *each.looked.then) if file.sha256}
     return found != {str(each.get("sha256")) for each in there.artifacts}
 
 
@@ -143,9 +143,10 @@ def _batch(
 def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, int], link: bool) -> Record:
     put: dict[str, str] = {}
     for each in run.candidates():
-        if each.looked.sha256 and each.looked.path not in put:
-            put[each.looked.path] = artifact(each.assigned.host, each.looked.path, put.values())
-            _place(folder, each.looked, below / put[each.looked.path], link)
+        for file in (each.looked, *each.looked.then):
+            if file.sha256 and file.path not in put:
+                put[file.path] = artifact(each.assigned.host, file.path, put.values())
+                _place(folder, file, below / put[file.path], link)
     made = record(run, about, put, *place)
     for name, content in (("applied.json", []), ("passport.json", passport(run, about)), ("run.json", made.to_json())):
         (below / name).write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twinbed.importing.assigned import SNAPSHOTS
 from twinbed.importing.names import is_plain
 
 _PARTS = re.compile(r"([/_\-.=, ]+)")
@@ -57,7 +58,7 @@ def propose(paths: Sequence[str]) -> Proposal | None:
     columns = [sorted({row[index] for row in rows}) for index in range(len(rows[0]))]
     if len(rows) < 2 or all(len(values) == 1 for values in columns):
         return None
-    return Proposal("".join(_fields(columns)), len(rows))
+    return Proposal("".join(_fields(*_joined(columns, rows))), len(rows))
 
 
 def _split(path: str) -> list[str]:
@@ -71,13 +72,37 @@ def _split(path: str) -> list[str]:
     return parts
 
 
-def _fields(columns: Sequence[Sequence[str]]) -> list[str]:
+def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int | None]:
+    """A testbed of two words is one column, as ``docker_nat`` beside ``host_none``: its second word tells the first.
+
+    With where it is; None where there is none.
+    """
+    found = list(columns)
+    for index in range(0, len(columns) - 2, 2):
+        first, between, second = columns[index : index + 3]
+        if (
+            1 < len(first) < len(second)
+            and "/" not in between[0]
+            and all(_TESTBEDS.fullmatch(value) for value in first)
+            and not _whole(second)
+            and not _directions(second)
+            and len({(row[index], row[index + 2]) for row in rows}) == len(second)
+        ):
+            found[index : index + 3] = [sorted({"".join(row[index : index + 3]) for row in rows})]
+            return found, index
+    return found, None
+
+
+def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str]:
     varying = [index for index in range(0, len(columns), 2) if len(columns[index]) > 1]
     # A word that varies before its number, as in client1 and server2, cannot be told from it by any text between.
     joined = {index + 2 for index in varying if index + 1 < len(columns) and columns[index + 1] == ["\0"]}
     names: dict[int, str] = {}
-    testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
-    words = [index for index in varying if not _whole(columns[index]) and not _directions(columns[index])]
+    testbed = two_words
+    if testbed is None:
+        testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
+    named = {index for index in varying if _directions(columns[index]) or _snapshots(columns[index])}
+    words = [index for index in varying if not _whole(columns[index]) and index not in named]
     if testbed is None and words:
         testbed = words[0]
     numbers = [index for index in varying if index != testbed and index not in joined and _whole(columns[index])]
@@ -90,8 +115,8 @@ def _fields(columns: Sequence[Sequence[str]]) -> list[str]:
             name = "testbed"
         elif index == replicate:
             name = "replicate"
-        elif _directions(columns[index]):
-            name = "direction"
+        elif index in named:
+            name = "snapshot" if _snapshots(columns[index]) else "direction"
         else:
             name = _word_before(columns, index) or "factor"
         taken[name] += 1
@@ -111,6 +136,10 @@ def _whole(values: Sequence[str]) -> bool:
 
 def _directions(values: Sequence[str]) -> bool:
     return all(_DIRECTIONS.fullmatch(value) for value in values)
+
+
+def _snapshots(values: Sequence[str]) -> bool:
+    return all(value.lower() in SNAPSHOTS for value in values)
 
 
 def _word_before(columns: Sequence[Sequence[str]], index: int) -> str:

@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from twinbed.importing.assigned import RESERVED, Assigned, Assigner, FirstOf, ImportRefused, NotAssigned
+from twinbed.importing.assigned import RESERVED, Assigned, Assigner, FirstOf, ImportRefused, NotAssigned, snapshot_of
 from twinbed.importing.names import is_plain, number_or_text, shown
 from twinbed.importing.pattern import compile_pattern, compile_regex
 from twinbed.model.document import Entries, Node, parse, place_of, plain
@@ -36,6 +36,7 @@ class Files(_Strict):
     options: dict[str, Any] = Field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
     host: str = ""
+    snapshot: Literal["", "before", "after"] = ""
     testbed: str = ""
     levels: dict[str, Fact | None] = Field(default_factory=dict)
 
@@ -45,7 +46,9 @@ class Files(_Strict):
         reserved = [name for name in self.levels if name in RESERVED]
         if reserved:
             raise ImportRefused(f"{reserved[0]} is no factor: it has a key of its own beside 'levels'")
-        fixed = Assigned(self.testbed, self.levels, None, self.host, self.format, self.options, self.metrics)
+        fixed = Assigned(
+            self.testbed, self.levels, None, self.host, self.format, self.options, self.metrics, snapshot=self.snapshot
+        )
         if self.pattern is not None:
             return compile_pattern(self.pattern, fixed)
         return compile_regex(self.regex or "", fixed)
@@ -163,8 +166,8 @@ class Listed:
 
 
 def read_csv(text: str, name: str, testbed: str = "") -> Listed:
-    """Columns ``path``, ``testbed``, ``replicate``, ``host``, ``format``, and a factor each of the others; ``,``, ``;`` or tab
-    between them. ``testbed`` is that of all files where there is no such column. Raises ImportRefused."""
+    """Columns ``path``, ``testbed``, ``replicate``, ``host``, ``snapshot``, ``format``, and a factor each of the others;
+    ``,``, ``;`` or tab between them. ``testbed`` is that of all files where there is no such column. Raises ImportRefused."""
     head = text.lstrip("\ufeff").partition("\n")[0]
     delimiter = max(",;\t", key=head.count)
     try:
@@ -197,7 +200,12 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
         replicate = cells.get("replicate") or None
         if replicate is not None and replicate.isdecimal():
             replicate = str(int(replicate))
-        found[path] = Assigned(own, levels, replicate, cells.get("host", ""), cells.get("format", ""))
+        try:
+            snapshot = snapshot_of(cells.get("snapshot", ""))
+        except NotAssigned as error:
+            problems.append(f"row {line}: {shown(path)[:200]} {error}")
+            continue
+        found[path] = Assigned(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
     if problems:
         more = f"\nand {len(problems) - 20} more" if len(problems) > 20 else ""
         raise ImportRefused("\n".join(f"{name}: {each}" for each in problems[:20]) + more)
@@ -210,7 +218,7 @@ def _check_columns(columns: Sequence[str], name: str, testbed: str) -> None:
         if column not in columns:
             raise ImportRefused(
                 f"{name} has no column {column!r}; its header is {shown(', '.join(columns))[:200] or 'empty'}",
-                advice="the first line names the columns: path, testbed, replicate, host, format, and any factor",
+                advice="the first line names the columns: path, testbed, replicate, host, snapshot, format, and any factor",
             )
     twice = next((column for column in columns if columns.count(column) > 1), None)
     if twice is not None or "" in columns or not all(is_plain(column) for column in columns):

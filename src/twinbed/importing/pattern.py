@@ -1,8 +1,11 @@
 """Patterns that read factors out of paths: ``{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.txt``.
 
 ``{name}`` is a word, ``{name:int}`` a whole number, ``{name:float}`` any number, ``{_}`` a word that means nothing; ``{{`` and
-``}}`` are braces.  A word ends where the text that follows it in the pattern first comes, and never holds a slash.  A pattern
-with n slashes is held against the last n + 1 parts of a path.
+``}}`` are braces.  A word never holds a slash.  A pattern with n slashes is held against the last n + 1 parts of a path.
+
+A path is read from its end: a word begins where the text before it in the pattern last comes, so that where a path has more
+separators than the pattern, the first word has them: of ``docker_nat_host_send``, ``{testbed}_{peer}_{direction}`` makes
+docker_nat, host, send.  Only where that fails is it read from its beginning.  Where the two differ, the other reading is told.
 
 Words are matched possessively, so that the time a pattern takes grows with the length of a path and no faster.  A regular
 expression of a user's own may backtrack without end: it is given a limit of CPU time.
@@ -14,15 +17,18 @@ import contextlib
 import re
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from twinbed.importing.assigned import RESERVED, Assigned, ImportRefused, NotAssigned
+from twinbed.importing.assigned import RESERVED, Assigned, ImportRefused, NotAssigned, snapshot_of
 from twinbed.importing.names import is_plain, number_or_text, shown
 from twinbed.model.problem import listed, nearest
 from twinbed.model.run import Level
 
 TYPES = {"int": r"[+-]?\d{1,18}+", "float": r"[+-]?\d{1,18}+(?:\.\d{1,18}+)?(?:[eE][+-]?\d{1,3}+)?", "word": ""}
+_FROM_END = {"int": r"\d{1,18}+[+-]?", "float": r"(?:\d{1,3}+[+-]?[eE])?(?:\d{1,18}+\.)?\d{1,18}+[+-]?", "word": ""}
+"""The same of text whose characters are in reverse order."""
 REGEX_CPU_SECONDS = 10.0
 """For all paths together; a regular expression without nested repetitions takes microseconds a path."""
 _FIELD = re.compile(r"\{([^{}:]*)(?::([^{}]*))?\}")
@@ -41,14 +47,14 @@ class Pattern:
     types: Mapping[str, str] = field(default_factory=dict)
     """Of a pattern's fields; a regular expression's are read as what they look like."""
     fixed: Assigned = field(default_factory=lambda: Assigned("", {}))
+    from_end: re.Pattern[str] | None = None
+    """Of a pattern, for the characters of a path in reverse order."""
 
     def assign(self, path: str) -> Assigned:
         tail = "/".join(path.split("/")[-self.parts :]) if self.parts else path
-        match = self.regex.fullmatch(tail)
-        if match is None:
-            raise NotAssigned(f"does not match {self.text}")
+        texts, others = self._readings(tail)
         found: dict[str, Level] = {}
-        for name, text in match.groupdict().items():
+        for name, text in texts.items():
             if text is None:
                 found[name] = None
             elif not is_plain(text):
@@ -59,7 +65,7 @@ class Pattern:
         testbed = own["testbed"] or self.fixed.testbed
         if not testbed:
             raise NotAssigned(f"{self.text} gives it no testbed")
-        replicate = match.groupdict().get("replicate")
+        replicate = texts.get("replicate")
         return Assigned(
             testbed=testbed,
             levels={
@@ -68,10 +74,23 @@ class Pattern:
             },
             replicate=replicate if replicate is None or not replicate.isdecimal() else str(int(replicate)),
             host=own["host"] or self.fixed.host,
+            snapshot=snapshot_of(own["snapshot"]) or self.fixed.snapshot,
             format=own["format"] or self.fixed.format,
             options=self.fixed.options,
             metrics=self.fixed.metrics,
+            otherwise=tuple((name, text, others[name]) for name, text in texts.items() if others.get(name, text) != text),
         )
+
+    def _readings(self, tail: str) -> tuple[dict[str, str], dict[str, str]]:
+        """The text of each field; and of another reading of the path, where there is one. Raises NotAssigned."""
+        first = self.regex.fullmatch(tail)
+        last = self.from_end.fullmatch(tail[::-1]) if self.from_end is not None else None
+        forwards = first.groupdict() if first is not None else {}
+        if last is not None:
+            return {name: last[name][::-1] for name in self.types}, forwards
+        if first is None:
+            raise NotAssigned(f"does not match {self.text}")
+        return forwards, {}
 
     def _typed(self, name: str, text: str) -> Level:
         kind = self.types.get(name)
@@ -88,6 +107,20 @@ def compile_pattern(text: str, fixed: Assigned | None = None) -> Pattern:
     """Raises ImportRefused with what is wrong in the pattern and what would be right."""
     fixed = fixed or Assigned("", {})
     pieces, types = _pieces(text)
+    for (name, _), after in ((one, two) for one, two in pairwise(pieces) if not isinstance(one, str)):
+        if not isinstance(after, str):
+            raise ImportRefused(
+                f"--pattern: in {text!r} nothing separates {{{name}}} from {{{after[0]}}}",
+                advice="put the text between them that paths have there, or use --regex",
+            )
+    if not types and not fixed.testbed:
+        raise ImportRefused(f"--pattern: {text!r} has no {{field}}", advice=EXAMPLE)
+    _needs_testbed(text, types, fixed)
+    reversed_pieces = [piece[::-1] if isinstance(piece, str) else piece for piece in reversed(pieces)]
+    return Pattern(text, _compiled(pieces, TYPES), text.count("/") + 1, types, fixed, _compiled(reversed_pieces, _FROM_END))
+
+
+def _compiled(pieces: Sequence[str | tuple[str, str]], expressions: Mapping[str, str]) -> re.Pattern[str]:
     whole: list[str] = []
     for index, piece in enumerate(pieces):
         if isinstance(piece, str):
@@ -95,17 +128,10 @@ def compile_pattern(text: str, fixed: Assigned | None = None) -> Pattern:
             continue
         name, kind = piece
         after = pieces[index + 1] if index + 1 < len(pieces) else ""
-        if not isinstance(after, str):
-            raise ImportRefused(
-                f"--pattern: in {text!r} nothing separates {{{name}}} from {{{after[0]}}}",
-                advice="put the text between them that paths have there, or use --regex",
-            )
-        expression = TYPES[kind] or _word(after, last=index + 2 >= len(pieces))
+        assert isinstance(after, str)
+        expression = expressions[kind] or _word(after, last=index + 2 >= len(pieces))
         whole.append(expression if name == "_" else f"(?P<{name}>{expression})")
-    if not types and not fixed.testbed:
-        raise ImportRefused(f"--pattern: {text!r} has no {{field}}", advice=EXAMPLE)
-    _needs_testbed(text, types, fixed)
-    return Pattern(text, re.compile("".join(whole)), text.count("/") + 1, types, fixed)
+    return re.compile("".join(whole))
 
 
 def _word(after: str, *, last: bool) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from twinbed.importing.look import Looked
@@ -20,6 +21,11 @@ from twinbed.model.run import Level
 
 MOST_REPLICATE = 10_000
 """Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
+_MEANT = dict.fromkeys(("parallel", "streams", "num_streams", "flows"), "streams") | {
+    "protocol": "protocol",
+    "proto": "protocol",
+}
+"""Factors whose names say which fact of a load generator's report they are."""
 
 
 def plan(
@@ -43,14 +49,38 @@ def plan(
     for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].assigned.levels)):
         distinct = list(_without_copies(members, formats, found))
         if testbed not in readable:
-            found.outcomes += [Outcome(each.looked.path, State.REFUSED, each.looked.reason, each) for each in distinct]
+            found.outcomes += [
+                Outcome(file.path, State.REFUSED, each.looked.reason, each)
+                for each in distinct
+                for file in (each.looked, *each.looked.then)
+            ]
             continue
         runs = list(_runs(testbed, distinct, number, found))
         _number(runs, first, have or {})
         found.runs += runs
         found.outcomes += _outcomes(runs)
     _doubt(found, formats)
+    _hold_against_files(found, formats)
     return found
+
+
+def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
+    """A level that the file itself contradicts: either the name is wrong, or the option was forgotten."""
+    for run in found.runs:
+        for one, piece in run.files:
+            if not _measures(one, formats):
+                continue
+            facts = one.looked.pieces[piece].facts
+            for name, level in run.levels.items():
+                fact = facts.get(_MEANT.get(name.lower(), ""))
+                if fact is None or isinstance(level, bool) or not isinstance(level, type(fact)):
+                    continue
+                if level != fact and not (
+                    isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
+                ):
+                    text = f"{one.looked.path}: its path says {name} {level}, the file itself {fact}"
+                    found.doubts.append(text)
+                    run.doubts.append(text)
 
 
 def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:
@@ -90,7 +120,7 @@ def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format],
     seen: dict[tuple[str, ...], Candidate] = {}
     for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), *_nearest(one.looked.path))):
         place = () if _measures(each, formats) else (each.assigned.replicate or "",)
-        key = (each.looked.sha256, *each.slot, *place)
+        key = (each.looked.identity, *each.slot, *place)
         if each.looked.sha256 and each.looked.bytes and key in seen:
             found.outcomes.append(
                 Outcome(each.looked.path, State.COPY, f"the same bytes as {seen[key].looked.path}", each),
@@ -159,9 +189,9 @@ def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str
     for each in sorted(group, key=lambda one: natural(one.looked.path)):
         pieces = range(len(each.looked.pieces))
         for piece in pieces:
-            yield _made(testbed, f"{label}={each.looked.sha256}#{piece}", [(each, piece)], [])
+            yield _made(testbed, f"{label}={each.looked.identity}#{piece}", [(each, piece)], [])
         if not pieces:
-            yield _made(testbed, f"{label}={each.looked.sha256}", [], [each])
+            yield _made(testbed, f"{label}={each.looked.identity}", [], [each])
 
 
 def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
@@ -202,6 +232,9 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
         else:
             state, reason = State.READ, "; ".join(text for piece in looked.pieces for text in piece.beside)
         yield Outcome(path, state, reason, of[path], tuple(ids))
+        for file in looked.then:
+            below = Candidate(of[path].assigned, replace(file, format=looked.format))
+            yield Outcome(file.path, state, f"read below {path}", below, tuple(ids))
 
 
 def flaws(looked: Looked) -> str:

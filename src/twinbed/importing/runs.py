@@ -93,7 +93,9 @@ class Plan:
     """What was numbered that had no number of its own, and why."""
     conflicts: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
-    """Measurements that are in several cells to the byte."""
+    """Measurements that are in several cells to the byte, and levels that a file contradicts."""
+    otherwise: list[str] = field(default_factory=list)
+    """Both readings where the pattern can be read from a path in two ways, and of which paths."""
 
     def counts(self) -> dict[State, int]:
         return {state: sum(each.state is state for each in self.outcomes) for state in State}

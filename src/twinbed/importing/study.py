@@ -51,6 +51,10 @@ class About:
         for name in REFERENCES:
             if name in named:
                 return named[name], f"named {name}"
+        # As host_none beside docker_nat and docker_weave.
+        begun = [each for each in testbeds if any(re.match(f"{name}[^a-z0-9]", each.lower()) for name in REFERENCES)]
+        if len(begun) == 1:
+            return begun[0], "the only testbed named so"
         return testbeds[0], "the first testbed"
 
     def topology(self, testbed: str, levels: Mapping[str, Level]) -> Topology:
@@ -83,6 +87,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
             "files": [
                 {
                     "path": places[one.looked.path].removeprefix("artifacts/"),
+                    "then": [places[each.path].removeprefix("artifacts/") for each in one.looked.then],
                     "format": one.looked.format,
                     "piece": piece,
                     "host": one.assigned.host,
@@ -94,7 +99,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         },
         "instruments": {},
     }
-    looked = {each.looked.path: each.looked for each in run.candidates()}
+    looked = {file.path: file for each in run.candidates() for file in (each.looked, *each.looked.then)}
     cautions = [
         Caution(Kind.UNREADABLE, f"{shown(each.looked.path)}: {each.looked.reason}", run.id)
         for each in run.refused

@@ -15,6 +15,7 @@ from twinbed.importing.names import shown
 from twinbed.importing.pattern import cpu_limit
 from twinbed.importing.plan import plan
 from twinbed.importing.runs import Candidate, Outcome, Plan, State
+from twinbed.importing.snapshots import together
 from twinbed.importing.walk import MOST_FILES, Entry, Left, walk
 from twinbed.model.format import Format
 
@@ -56,8 +57,12 @@ def survey(
         raise _how(paths)
     assigner = request.assigner(paths)
     assigned, unknown = _assigned(assigner, paths, request.limited)
-    wishes = [_wish(path, assigned.get(path)) for path in paths]
-    looked = look_at(request.folder, wishes, formats, _sizes(entries), on_progress)
+    sizes = _sizes(entries)
+    below, changed = together(assigned, lambda wishes: look_at(request.folder, wishes, formats, sizes))
+    assigned |= changed
+    read_below = {path for paths in below.values() for path in paths}
+    wishes = [_wish(path, assigned.get(path), below.get(path, ())) for path in paths if path not in read_below]
+    looked = look_at(request.folder, wishes, formats, sizes, on_progress)
     candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
     passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
     found = plan(
@@ -66,6 +71,7 @@ def survey(
         number=request.number,
         have=request.have,
     )
+    found.otherwise = _either(assigned)
     found.outcomes += [_ignored(each, unknown[each.path]) for each in looked if each.path in unknown]
     found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in looked if each.path in passed]
     if isinstance(assigner, Listed):
@@ -77,11 +83,11 @@ def survey(
     return Survey(found, left)
 
 
-def _wish(path: str, assigned: Assigned | None) -> Wish:
+def _wish(path: str, assigned: Assigned | None, then: tuple[str, ...]) -> Wish:
     if assigned is None:
         return Wish(path, read=False)
     units = {metric.name: metric.unit for metric in assigned.metrics}
-    return Wish(path, assigned.format, assigned.options, units=units)
+    return Wish(path, assigned.format, assigned.options, then=then, units=units)
 
 
 def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, Assigned], dict[str, str]]:
@@ -98,6 +104,20 @@ def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[
 
 def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
     return {entry.path: entry.bytes for entry in entries}
+
+
+def _either(assigned: Mapping[str, Assigned]) -> list[str]:
+    """Both readings of a path, once for all paths that differ in nothing else."""
+    paths: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for path, one in assigned.items():
+        if one.otherwise:
+            paths.setdefault(one.otherwise, []).append(path)
+    return [
+        ", ".join(f"{name} {here} (or {there})" for name, here, there in either)
+        + f": {group[0]}"
+        + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+        for either, group in paths.items()
+    ]
 
 
 def _ignored(looked: Looked, why: str) -> Outcome:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from twinbed.design.time import UNSHAPED_RATE
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
@@ -117,12 +118,16 @@ def programs(beside: Sequence[tuple[str, Any]]) -> list[Check]:
     return checks
 
 
-def room(folder: Path, needed_bytes: int) -> Check:
-    """Disk space for what is still to be measured."""
+def room(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
+    """Disk space for what is still to be measured. Where links have no rate, what they carry is a guess, and too little space
+    for that is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     found = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
-    return Check(f"disk space at {existing}", free > needed_bytes, found, "use --output on a larger disk, or a smaller snaplen")
+    if not rates_known:
+        found += f", with {UNSHAPED_RATE / 1e9:g} Gbit/s on links without a rate"
+    mend = "use --output on a larger disk, or a smaller snaplen"
+    return Check(f"disk space at {existing}", free > needed_bytes, found, mend, required=rates_known)
 
 
 def _system() -> Check:

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from twinbed.model.caution import Caution, Kind
 
 NIC_TROUBLE = re.compile(
-    r"NETDEV WATCHDOG|transmit queue .* timed out|Detected Tx Unit Hang|Reset adapter|NIC Link is Down", re.IGNORECASE
+    r"NETDEV WATCHDOG|transmit queue .* timed out|Detected (?:Tx|Hardware) Unit Hang|Reset adapter|NIC Link is Down"
+    r"|TX timeout detected|transmit timed out|\btx_timeout\b",
+    re.IGNORECASE,
 )
 
 OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory: Kill|invoked oom-killer", re.IGNORECASE)

@@ -87,5 +87,12 @@ def table(source: str, found: Mapping[str, Difference]) -> pa.Table:
     return pa.table(columns | {name: pa.array(column, pa.string()) for name, column in after.items()})
 
 
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Of several that are not compared with each other."""
+    import pyarrow as pa
+
+    return pa.concat_tables(tables)
+
+
 def _float(number: int | None) -> float | None:
     return None if number is None else float(number)

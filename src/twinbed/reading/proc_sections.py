@@ -39,6 +39,11 @@ _LINES: dict[str, re.Pattern[str]] = {
     **{f"/proc/pressure/{each}": re.compile(r"(?:some|full) avg10=") for each in ("cpu", "io", "memory")},
 }
 """Source -> what all its lines begin with."""
+_BETWEEN = re.compile(
+    r"[^0-9]*|(?:[A-Z][a-z]{2} ){2} ?\d{1,2} [\d:]{8} .*\d{4}|[A-Z][a-z]{2} \d{1,2} [A-Z][a-z]{2} \d{4} .*"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.,]+.*|\d{9,10}(?:\.\d+)?"
+)
+"""What people print between sources: words, and the date."""
 
 
 @dataclass(slots=True)
@@ -92,7 +97,8 @@ def _flaws(strange: Sequence[tuple[int, str]]) -> Iterator[Flaw]:
     last = -1
     for number, line in strange:
         if number != last + 1:
-            yield Flaw(f"is of no source that is read: {line.strip()[:80]!r}", number)
+            beside = _BETWEEN.fullmatch(line.strip()) is not None
+            yield Flaw(f"is of no source that is read: {line.strip()[:80]!r}", number, beside=beside)
         last = number
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
@@ -31,8 +32,16 @@ STRACE_LINE = re.compile(
     rb"|<\.\.\. [a-z_][a-z0-9_]* resumed>.*|--- SIG[A-Z0-9]+ .*---|\+\+\+ (?:exited|killed|superseded) .*\+\+\+)\s*$"
 )
 """A line of strace: perhaps a process and a time, then a call, the end of one, a signal or an exit."""
+_TAIL_BYTES = 65536
+_SUMMARY_BELOW = re.compile(
+    rb"^[ \t]*% time\b[^\n]*\bsyscall\s*\n[- ]+\n(?:[ \d][^\n]*\n)+[- ]+\n[^\n]*\btotal\s*\Z", re.MULTILINE
+)
+"""What ``strace -C`` prints below a trace."""
 _EPOCH_S = 1e8
 """Below it a time is of the day (``-tt``), not since the epoch."""
+_NUMBERED = frozenset({"perf_script", "trace_cmd"})
+"""Kinds whose texts have numbers for calls, and do not say of which architecture."""
+_NO_CALL = "not_a_call"
 _TIMES = frozenset({"system_call_seconds", "wait_seconds"})
 _AS_SHOULD_BE = frozenset(
     {
@@ -70,8 +79,8 @@ class TraceFormat:
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
         architecture = str(options.get("architecture", "x86_64"))
-        (programs, summary), damaged = read_by_path(
-            source, "a trace", lambda path: _core.system_calls(str(path), architecture=architecture)
+        ((programs, summary), below), damaged = read_by_path(
+            source, "a trace", lambda path: (_core.system_calls(str(path), architecture=architecture), _lines_below(path))
         )
         if summary["kind"] != self.kind:
             raise FormatError(f"is a trace of another kind: {summary['kind'].replace('_', ' ')}")
@@ -82,8 +91,11 @@ class TraceFormat:
         values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
         joined = {name: _joined(rows) for name, rows in tables.items()}
-        doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary)]
-        return [Reading(values, joined, doubts, flaws, {"tracer": self.name}, _started_s(self, summary))]
+        doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary, below)]
+        if self.kind in _NUMBERED and "architecture" not in options:
+            flaws.append(Flaw(f"call numbers are read as those of {architecture}: architecture says otherwise", beside=True))
+        facts = {"tracer": self.name, **({"call_numbers": architecture} if self.kind in _NUMBERED else {})}
+        return [Reading(values, joined, doubts, flaws, facts, _started_s(self, summary))]
 
 
 def _started_s(of: TraceFormat, summary: _core.TraceSummary) -> float | None:
@@ -105,11 +117,21 @@ def _cautions(of: TraceFormat, summary: _core.TraceSummary) -> Iterator[Caution]
         yield Caution(Kind.SLOW_TRACING, _STOPS)
 
 
-def _flaws(summary: _core.TraceSummary) -> Iterator[Flaw]:
+def _lines_below(path: Path) -> int:
+    """Of a summary, at the end of the trace."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        found = _SUMMARY_BELOW.search(file.read())
+    return found[0].strip().count(b"\n") + 1 if found else 0
+
+
+def _flaws(summary: _core.TraceSummary, below: int) -> Iterator[Flaw]:
+    """``below``: lines that are no call and no flaw."""
     if summary["cut_off"]:
         yield Flaw(f"ends early: {summary['cut_off']}")
-    for reason, count in summary["skipped"].items():
-        if reason not in _AS_SHOULD_BE:
+    for reason, found in summary["skipped"].items():
+        count = found - below if reason == _NO_CALL else found
+        if reason not in _AS_SHOULD_BE and count > 0:
             yield Flaw(f"{count:,} {reason.replace('_', ' ')}")
 
 

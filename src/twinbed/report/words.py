@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.model.looks import Look
@@ -216,7 +216,7 @@ class Summary:
     def sentence(self) -> str:
         """``virtio differs from container in 5 of 6 headline comparisons; equivalent within 10 % in 1.``"""
         if not self.total:
-            return f"{self.testbed} has no headline metric in common with {self.reference} in any cell."
+            return f"{self.testbed} has no headline metric in a cell that {self.reference} has too."
         within = f"within {share(self.margin)}"
         if self.verdict is Verdict.EQUIVALENT:
             return f"{self.testbed} is equivalent to {self.reference} {within} in {_all_of(self.total)}."
@@ -295,7 +295,7 @@ def nothing_compared(result: Result) -> str:
         return "no run has a value"
     if len(testbeds) == 1:
         return f"all values are of {testbeds.pop()}"
-    return "there is no metric that the reference and another testbed both have in one cell"
+    return "there is no metric that the reference and another testbed both have in a cell"
 
 
 def overall(result: Result) -> Verdict | None:
@@ -320,3 +320,8 @@ def _names(comparisons: Iterable[Comparison]) -> str:
 
 def _all_of(total: int) -> str:
     return "its one headline comparison" if total == 1 else f"all {total} headline comparisons"
+
+
+def left_out(counts: Mapping[str, int]) -> Iterator[str]:
+    """Reason -> number, of runs or rows that are not in what is shown, one sentence each."""
+    return (f"Left out: {count} {reason}." for reason, count in counts.items())

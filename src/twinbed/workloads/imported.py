@@ -48,6 +48,7 @@ class ImportedFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str = Field(description="below the run's artifacts")
+    then: tuple[str, ...] = Field((), description="files that are read below it, as one")
     format: str = Field(description="the format's name")
     piece: int = Field(0, ge=0, description="which of its measurements, from 0")
     host: str = Field("", description="the host that it is from; empty for the run as a whole")
@@ -113,10 +114,14 @@ class Imported:
     def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
         if file.format not in self.formats():
             raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
-        readings = read(self.formats()[file.format], File(artifacts / file.path, file.path), file.options)
+        readings = read(self.formats()[file.format], _opened(file, artifacts), file.options)
         if file.piece >= len(readings):
             raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
         return readings[file.piece]
+
+
+def _opened(file: ImportedFile, artifacts: Path) -> File:
+    return File(artifacts / file.path, file.path, tuple(File(artifacts / path, path) for path in file.then))
 
 
 def _contradict(one: Value, other: Value, resolution: float) -> bool:

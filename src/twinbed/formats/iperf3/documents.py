@@ -64,7 +64,7 @@ def documents(text: str) -> Sequence[Document]:
             piece.flaws += waiting
         waiting = []
     if not found:
-        return found
+        return list(_within(text))
     found[-1].flaws += waiting
     after = [each.line for each in found[1:]]
     for each, end in zip(found, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
@@ -170,6 +170,24 @@ def _salvaged(part: str) -> tuple[Document, int] | None:
         return None
     read[0].cut = True
     return read[0], len(part)
+
+
+def _within(text: str) -> Iterator[Document]:
+    """The documents in objects that a harness put around them, such as ``{"node": "7", "Results": {"start": ...}}``."""
+    start = re.search(r"[{\[]", text)
+    try:
+        whole = json.JSONDecoder().raw_decode(text, start.start())[0] if start is not None else []
+    except (ValueError, RecursionError):
+        return
+    waiting: list[tuple[str, Any]] = [("", whole)]
+    while waiting:
+        name, part = waiting.pop()
+        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in part]
+        if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
+            flaw = Flaw(f"the document is a member of another: {name[:SHOWN]!r}", 1, beside=True)
+            yield Document(part, 1, [flaw])
+        else:
+            waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
 
 
 def _other(part: str, line: int) -> Iterator[Flaw]:

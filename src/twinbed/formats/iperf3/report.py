@@ -109,7 +109,7 @@ def _summaries(way: Way, end: Mapping[str, Any], suffix: str, near: Side, known:
     for side, name in ((way.sender, "sum_sent"), (way.receiver, "sum_received")):
         if side is near or known:
             side.summary = _summary(_part(end, name + suffix))
-            side.counts = side is near or not omit
+            side.counts = (side is near and bool(side.intervals)) or not omit
     both = _summary(_part(end, "sum" + suffix))
     if way.udp and both is not None and (way.receiver is near or known) and way.receiver.summary is None:
         # Versions before 3.7 have one summary: sizes and counts of the end that wrote it, losses and jitter of the receiver.

@@ -31,6 +31,10 @@ class Run:
     server_output: bool = False
     done: bool = False
     streams: int = 0
+    unheard: bool = False
+    """Whether it says that it does not know what the other end did."""
+    disordered: int = 0
+    """Lines that say that a datagram came out of order."""
     error: str | None = None
     duration_s: float | None = None
     cpu: tuple[bool, Number, Number] | None = None
@@ -70,6 +74,8 @@ class Run:
             # A server does not say which way it goes; what it heads its columns with does.
             columns = self._headings[0]
             sends = "Retr" in columns or ("Datagrams" in columns and "Jitter" not in columns)
+        if self.cpu is not None:
+            sends = self.cpu[0]
         roles = {row.role for _, _, row in self.rows if row.role}
         both = [True, False] if roles else [sends]
         ways = []
@@ -88,6 +94,9 @@ class Run:
         elif any(row.mark == "receiver" and not row.size_bytes for _, _, row in self.rows) and not (self.done or self.server):
             text = "the receiver's summary is 0 and there is no 'iperf Done.': the run was interrupted"
             self.flaws.append(Flaw(text, self.rows[-1][0]))
+        if self.disordered and self.rows:
+            text = f"lines that say that a datagram came out of order, which are not counted: {self.disordered}"
+            self.flaws.append(Flaw(text, self.rows[0][0], beside=True))
         facts: dict[str, str | int | float | bool] = {**self.facts}
         if self.streams:
             facts["streams"] = self.streams // len(both)
@@ -122,6 +131,9 @@ class Run:
         if self.cpu is not None:
             local_sends, local, remote = self.cpu
             mine = local_sends == way.near_sends or bool(role)
+            if self.server or self.error or self.unheard:
+                # A zero that was never heard of from the other end.
+                remote = None
             near.cpu_share, far.cpu_share = (_share(each) for each in ((local, remote) if mine else (remote, local)))
 
     def _summarise(self, side: Side, mark: str, rows: Sequence[Row], udp: bool | None, near: bool) -> None:

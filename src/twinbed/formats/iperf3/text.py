@@ -35,6 +35,11 @@ _FACTS = (
     ("mss", re.compile(r"\s+TCP MSS: ([0-9]+)")),
     ("congestion", re.compile(r"snd_tcp_congestion (\S+)")),
 )
+_ITS_TWO = re.compile(
+    r"^(?:Client connecting to |Server listening on )\S*,? ?(?:TCP|UDP) port |local .* connected with ", re.MULTILINE
+)
+_UNHEARD = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? \((?:sender|receiver) statistics not available\)")
+_DISORDER = "iperf3: OUT OF ORDER"
 _CONNECTED = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? local .* connected to ")
 _TEST = re.compile(rf"Starting Test: protocol: (TCP|UDP), ([0-9]+) streams, .*?, ({DECIMAL}) second test")
 _CPU = re.compile(rf"CPU Utilization: local/(sender|receiver) ({DECIMAL})% .*, remote/(?:sender|receiver) ({DECIMAL})% ")
@@ -57,7 +62,10 @@ class Iperf3Text:
         )
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        lines, cut = whole_lines(source.text(), ("sender", "receiver", "Done."))
+        text = source.text()
+        if _ITS_TWO.search(text):
+            raise FormatError("is of iperf 2, whose lines are others than iperf3's")
+        lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
         reader = _Reader()
         for index, line in enumerate(lines):
             reader.take(line, index + 1)
@@ -124,6 +132,10 @@ class _Reader:
         elif _SERVER_AGAIN.search(line):
             if not self._in_server_output():
                 self._open = None
+        elif self._open is not None and _UNHEARD.search(line) is not None:
+            self._open.unheard = True
+        elif _DISORDER in line:
+            self._run().disordered += 1
         elif (said := _SAID.search(line)) is not None:
             if (self._open is None and self.runs) or (self._open is not None and self._open.complete):
                 (self._open.flaws if self._open else self.flaws).append(Flaw(f"iperf3: {said[1]}", number_))

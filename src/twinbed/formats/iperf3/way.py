@@ -28,6 +28,10 @@ OF_UDP = frozenset(
 
 OF_A_SECOND = (0.8, 1.25)
 """Seconds of an interval that was to have one: a busy machine reports late."""
+COVERED = 0.98
+"""Of the seconds of a summary: where intervals have less of them, some are missing, and the summary counts."""
+TAIL = 1e-3
+"""Of the bytes: what comes between the last interval and the end is in a summary alone (1e-5 of them with 3.0.11 and -R)."""
 JITTER_STEP_S = 1.000001e-6
 """What text rounds jitter to, and a little for binary fractions."""
 
@@ -68,7 +72,8 @@ class Summary:
 
 @dataclass(slots=True)
 class Side:
-    """The sending or the receiving end. ``intervals`` is None where its records are not there; they are without those omitted.
+    """The sending or the receiving end. ``intervals`` is None where its records are not there; they are without those omitted,
+    and none where only the end of a text was kept: then the summary counts.
 
     ``summary`` is None where it says nothing; ``counts`` tells whether its counts are of the same seconds as the rest."""
 
@@ -76,6 +81,26 @@ class Side:
     summary: Summary | None = None
     counts: bool = True
     cpu_share: Number = None
+
+    @property
+    def lacking(self) -> tuple[float, float] | None:
+        """Seconds that the intervals have, and that the summary has; None where no interval is missing.
+
+        Where all bytes are in them, it only took longer to say so."""
+        summary = self.summary
+        if self.intervals is None or summary is None or not summary.size_bytes or not summary.seconds:
+            return None
+        seconds, size = (
+            math.fsum(each.seconds for each in self.intervals),
+            math.fsum(each.size_bytes for each in self.intervals),
+        )
+        short = seconds < COVERED * summary.seconds and size < COVERED * summary.size_bytes
+        return (seconds, summary.seconds) if short else None
+
+    @property
+    def records(self) -> Sequence[Interval]:
+        """What means and deviations are over: all intervals or none."""
+        return () if self.lacking else self.intervals or ()
 
 
 @dataclass(slots=True)
@@ -108,7 +133,7 @@ class Way:
 
     def _deviation(self) -> Number:
         """Of the goodput over intervals of a second; of others it is another quantity."""
-        long = _long(self.receiver.intervals)
+        long = _long(self.receiver.records)
         if len(long) < 2 or not OF_A_SECOND[0] <= max(each.seconds for each in long) <= OF_A_SECOND[1]:
             return None
         rates = [8 * each.size_bytes / each.seconds for each in long]
@@ -118,13 +143,13 @@ class Way:
 
     def _size(self, side: Side) -> tuple[Number, Number, Number]:
         """Bytes, seconds and bit/s."""
-        if side.intervals:
+        if side.intervals and not side.lacking:
             counted, lasted = (
                 math.fsum(each.size_bytes for each in side.intervals),
                 math.fsum(each.seconds for each in side.intervals),
             )
             return counted, lasted, _rate(counted, lasted)
-        if side.intervals is not None or side.summary is None:
+        if side.summary is None or (side.intervals is not None and not side.lacking):
             return None, None, None
         size, seconds = side.summary.size_bytes, side.summary.seconds
         # A rate as printed is rounded once.
@@ -132,7 +157,7 @@ class Way:
 
     def _tcp(self) -> Iterator[tuple[str, Number]]:
         yield "tcp_retransmissions", _count(self.sender, "retransmissions")
-        long = _long(self.sender.intervals)
+        long = _long(self.sender.records)
         yield "tcp_rtt_mean", _mean([rtt for each in long for rtt in each.rtts_s])
         yield "tcp_cwnd_mean", _mean([cwnd for each in long for cwnd in each.cwnds_bytes])
 
@@ -153,8 +178,8 @@ class Way:
             if send_rate is not None:
                 yield "effective_throughput", (1 - missed / of) * send_rate
         if self.receiver.intervals is not None:
-            yield "out_of_order_datagrams", _sum([each.out_of_order for each in self.receiver.intervals])
-            yield "interarrival_jitter", _mean([jitter for each in _long(self.receiver.intervals) for jitter in each.jitters_s])
+            yield "out_of_order_datagrams", _sum([each.out_of_order for each in self.receiver.records])
+            yield "interarrival_jitter", _mean([jitter for each in _long(self.receiver.records) for jitter in each.jitters_s])
         if self.receiver.summary is not None:
             yield "interarrival_jitter_last", self.receiver.summary.jitter_s
 
@@ -162,7 +187,11 @@ class Way:
         """Where a summary says other than the intervals that it sums up."""
         whither = f" ({self.direction})" if self.direction else ""
         for name, side in (("sender", self.sender), ("receiver", self.receiver)):
-            if side.intervals and side.summary is not None:
+            if side.intervals and side.lacking:
+                there, whole = side.lacking
+                detail = f"are of {there:.4g} s of {whole:.4g} s: iperf3's summary is taken"
+                yield Caution(Kind.UNREADABLE, f"the {name}'s intervals{whither} {detail}")
+            elif side.intervals and side.summary is not None:
                 for what, summed, counted, unit in self._pairs(name, side.intervals, side.summary):
                     detail = f"{what} {summed:.9g}{unit}, its intervals {counted:.9g}{unit}"
                     yield Caution(Kind.CONTRADICTED, f"iperf3's summary of the {name}{whither} has {detail}")
@@ -170,7 +199,7 @@ class Way:
     def _pairs(self, name: str, intervals: Sequence[Interval], summary: Summary) -> Iterator[tuple[str, float, float, str]]:
         size, seconds = math.fsum(each.size_bytes for each in intervals), math.fsum(each.seconds for each in intervals)
         pairs = [
-            ("size", summary.size_bytes, size, " bytes", max(1e-6, 2 * self.rounding)),
+            ("size", summary.size_bytes, size, " bytes", max(TAIL, 2 * self.rounding)),
             ("rate", summary.rate_bit_s, _rate(size, seconds), " bit/s", 0.01 + 2 * self.rounding),
             ("retransmissions", summary.retransmissions, _sum([each.retransmissions for each in intervals]), "", 0.0),
             ("datagrams", summary.datagrams, _sum([each.datagrams for each in intervals]), "", 0.0),
@@ -209,7 +238,7 @@ class Way:
 
 
 def _count(side: Side, name: str) -> Number:
-    if side.intervals is not None:
+    if side.intervals is not None and not side.lacking:
         return _sum([getattr(each, name) for each in side.intervals])
     found: Number = getattr(side.summary, name) if side.summary is not None and side.counts else None
     return found

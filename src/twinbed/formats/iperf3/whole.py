@@ -48,11 +48,21 @@ def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
         yield Caution(Kind.CUT_SHORT, f"iperf3: {about.error}")
         return
     for way in ways:
-        intervals = way.receiver.intervals if way.receiver.intervals is not None else way.sender.intervals
+        side = way.receiver if way.receiver.intervals is not None else way.sender
+        intervals = None if side.lacking else side.intervals
         whole = math.fsum(each.seconds for each in intervals or ())
-        if about.duration_s and intervals is not None and whole < CLEARLY_SHORT * about.duration_s:
+        if about.duration_s and intervals and whole < CLEARLY_SHORT * about.duration_s:
             whither = f" ({way.direction})" if way.direction else ""
             yield Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {about.duration_s:g} s are recorded{whither}")
+        if way.udp and way.near_sends and way.near == "client" and way.sender.intervals:
+            yield from _unknown(way.numbers())
+
+
+def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
+    """Of datagrams a client of before iperf 3.7 knows losses alone; where seconds were omitted, they are counted in."""
+    if numbers.get("goodput") is None and numbers.get("loss") is None:
+        detail = "goodput and loss are null: what arrived is not in this report, or only with what was omitted"
+        yield Caution(Kind.UNREADABLE, detail)
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:

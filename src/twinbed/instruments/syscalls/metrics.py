@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from twinbed.model.metric import Layer, Metric
 
 KINDS: Mapping[str, tuple[str, ...]] = {
-    "read": ("read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg"),
-    "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg"),
-    "sendfile": ("sendfile", "splice", "tee", "vmsplice", "copy_file_range"),
+    "read": ("read", "pread64", "readv", "preadv", "preadv2", "recv", "recvfrom", "recvmsg", "recvmmsg", "recvmmsg_time64"),
+    "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2", "send", "sendto", "sendmsg", "sendmmsg"),
+    "sendfile": ("sendfile", "sendfile64", "splice", "tee", "vmsplice", "copy_file_range"),
     "wait": (
         *("epoll_wait", "epoll_pwait", "epoll_pwait2", "epoll_wait_old", "poll", "ppoll", "select", "pselect6"),
         *("nanosleep", "clock_nanosleep", "pause", "rt_sigsuspend", "rt_sigtimedwait", "futex", "wait4", "waitid"),
+        *("_newselect", "pselect6_time64", "ppoll_time64", "clock_nanosleep_time64", "rt_sigtimedwait_time64", "futex_time64"),
+        "waitpid",
     ),
     "epoll_ctl": ("epoll_ctl", "epoll_ctl_old", "epoll_create", "epoll_create1"),
     "accept": ("accept", "accept4"),
@@ -20,10 +22,14 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "socket": ("socket", "socketpair", "bind", "listen", "shutdown", "getsockname", "getpeername", "setsockopt", "getsockopt"),
     "open": ("open", "openat", "openat2", "creat"),
     "close": ("close", "close_range"),
-    "stat": ("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
-    "fcntl": ("fcntl", "ioctl"),
+    "stat": (
+        *("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
+        *("stat64", "lstat64", "fstat64", "fstatat64"),
+    ),
+    "fcntl": ("fcntl", "fcntl64", "ioctl"),
 }
-"""Kinds of calls; ``<kind>_calls`` counts them. What is in none of them is ``other``."""
+"""Kinds of calls; ``<kind>_calls`` counts them. What is in none of them is ``other``. Names that end in 64 or time64, and a
+few others, are those of 32-bit programs."""
 
 _MEANT: Mapping[str, str] = {
     "read": "calls that read or receive (read, recvfrom and their like)",
