@@ -288,6 +288,16 @@ def _summary(comparisons: Sequence[Comparison]) -> Summary:
     )
 
 
+def nothing_compared(result: Result) -> str:
+    """Why there is nothing to compare."""
+    testbeds = {row["testbed"] for row in result.tables.get("estimates", [])}
+    if not testbeds:
+        return "no run has a value"
+    if len(testbeds) == 1:
+        return f"all values are of {testbeds.pop()}"
+    return "there is no metric that the reference and another testbed both have in a cell"
+
+
 def overall(result: Result) -> Verdict | None:
     """Different if any headline comparison is, else inconclusive if any is; None where there is none."""
     verdicts = {each.verdict for each in result.comparisons if each.headline}
