@@ -90,10 +90,10 @@ def message(topology: str) -> str:
         ("{link: {jitter: 1ms}}", "jitter is how far the delay varies both ways, so it needs a delay that is at least as long"),
         ("{link: {delay: 1ms, jitter: 2ms}}", "jitter is how far the delay varies both ways"),
         (
-            "{link: {rate: 500bit}}",
+            "{link: {rate: 500bit, burst: 66560}}",
             "a burst of 66560 bytes at 500 bit/s takes longer than the 274 s that tc can count: a rate of",
         ),
-        ("{link: {rate: 1943bit}}", "a rate of at least 1944bit, or a smaller burst"),
+        ("{link: {rate: 1943bit, burst: 66560}}", "a rate of at least 1944bit, or a smaller burst"),
         ("{link: {rate: 1mbit, burst: 40MiB}}", "a burst of 41943040 bytes at 1000000 bit/s takes longer than the 274 s"),
         (
             "{link: {rate: 1mbit, shaper: tbf, burst: 1513}}",
@@ -133,3 +133,9 @@ def test_machines_of_clients_are_a_factor_of_every_driver() -> None:
         study = text.replace("driver: container", f"driver: {driver}")
         runs = design.runs(load(study, "links.yaml", catalogue()))
         assert sorted(run.topology.client_machines for run in runs) == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(10**9, 125_000), (10**6, 66_560), (1944, 66_560), (1943, 66_308), (500, 16_988)])
+def test_a_default_burst_is_one_that_tc_can_count(rate: int, burst: int) -> None:
+    """1 ms, at least 65 KiB, at most 274 s at the rate in whole bytes: tc prints the last two as they are here."""
+    assert Link(rate=rate).burst_bytes == burst

@@ -21,7 +21,7 @@ _LEAST_QUEUE_PACKETS = 1000
 _ETHERNET_BYTES = 14
 """A header, which the shapers count."""
 _LONGEST_BURST_S = 274
-"""tc holds a burst as the time that it takes, in 32 bits of 64 ns each; a longer one wraps around, and is another."""
+"""tc holds a burst as the time that it takes at the rate in whole bytes, in 32 bits of 64 ns each; a longer one wraps around."""
 
 
 class Link(BaseModel):
@@ -51,10 +51,10 @@ class Link(BaseModel):
     def _possible(self) -> Link:
         if self.jitter is not None and (self.delay is None or self.jitter > self.delay):
             raise ValueError("jitter is how far the delay varies both ways, so it needs a delay that is at least as long")
-        if self.rate and self.burst_bytes and self.burst_bytes * 8 > _LONGEST_BURST_S * self.rate:
-            slowest = math.ceil(self.burst_bytes * 8 / _LONGEST_BURST_S)
+        if self.rate and self.burst and self.burst > _LONGEST_BURST_S * (self.rate // 8):
+            slowest = 8 * math.ceil(self.burst / _LONGEST_BURST_S)
             raise ValueError(
-                f"a burst of {self.burst_bytes} bytes at {self.rate} bit/s takes longer than the {_LONGEST_BURST_S} s that tc"
+                f"a burst of {self.burst} bytes at {self.rate} bit/s takes longer than the {_LONGEST_BURST_S} s that tc"
                 f" can count: a rate of at least {slowest}bit, or a smaller burst"
             )
         if self.rate and self.shaper == "tbf" and self.burst is not None and self.burst < (least := self.mtu + _ETHERNET_BYTES):
@@ -69,7 +69,9 @@ class Link(BaseModel):
         """The burst in force."""
         if self.rate is None:
             return None
-        return self.burst if self.burst is not None else max(self.rate // 8 // 1000, _LEAST_BURST_BYTES)
+        if self.burst is not None:
+            return self.burst
+        return max(self.rate // 8 // 1000, min(_LEAST_BURST_BYTES, _LONGEST_BURST_S * (self.rate // 8)))
 
     @property
     def emulates(self) -> bool:
