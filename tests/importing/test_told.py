@@ -10,8 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from twinbed import registry
 from twinbed.cli.main import run
+from twinbed.extract import extract
+from twinbed.importing.assigned import ImportRefused
+from twinbed.importing.manifest import read_yaml
+from twinbed.importing.survey import Request, survey
+from twinbed.model.format import Reading
+from twinbed.reading.source import File
+from twinbed.workloads import imported as workload
 
 SHARE = {"host": 1.0, "kvm": 0.5, "docker": 0.75}
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -203,7 +213,7 @@ def test_a_table_that_has_grown_adds_its_new_rows(tmp_path: Path, capsys: pytest
         found = ratios(capsys, results)
         assert len(found) == 8
         for (bed, _, _), (n, ratio) in found.items():
-            assert (n, ratio) == (5, pytest.approx(SHARE[bed], rel=1e-12))
+            assert n == 5 and ratio == pytest.approx(SHARE[bed], rel=1e-12)
 
 
 def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,7 +233,7 @@ def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "kvm_6.csv: no column rate, size, offload; there are kernel" in said
     assert {each["replicate"] for each in records(results)} == {0, 1, 2, 3, 4}
     for (bed, _, _), (n, ratio) in ratios(capsys, results).items():
-        assert (n, ratio) == (5, pytest.approx(SHARE[bed], rel=1e-12))
+        assert n == 5 and ratio == pytest.approx(SHARE[bed], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -265,3 +275,50 @@ def test_a_format_that_does_not_read_them_is_refused(tmp_path: Path, capsys: pyt
     path = manifest(folder, {"testbed": "bed"}, format="ping", metrics=[])
     assert run(["import", str(folder), "-o", str(tmp_path / "out"), "--manifest", str(path)]) == 1
     assert "is ping, which does not read testbed from a file" in capsys.readouterr().err
+
+
+def test_a_table_is_read_once_and_not_once_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another table of the same name and length is another table."""
+    results = tmp_path / "out"
+    imported(table(tmp_path / "in", rows()), results)
+    others = [{**row, "bed": "xen", "rate": row["rate"] * 2} for row in rows() if row["bed"] == "kvm"]
+    imported(table(tmp_path / "in", others), results)
+    read = []
+
+    def counted(kind: Any, file: File, options: Mapping[str, Any]) -> Any:
+        read.append(file.name)
+        found: list[Reading] = list(kind.read(file, options))
+        return found
+
+    monkeypatch.setattr(workload, "read", counted)
+    monkeypatch.setattr(workload, "_kept", [])
+    found = extract(results, registry.PLUGINS.read, {}).table("metrics")
+    assert found.num_rows == 80
+    assert sum(found["value"].to_pylist()) == 31 * (1 + 0.5 + 0.75 + 1) * (500 + 1400) * 2 * 1000
+    assert len(read) == 2
+
+
+ODD = ("\x00", '"', ",", "\n", "\r", "\x1b[31m", "\u2028", "\ud7ff", "1e999", "9" * 300, "nan", ",,,,", "kvm", "host,500,on,1,")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_table_makes_no_run_that_it_does_not_name(tmp_path: Path, data: st.DataObject) -> None:
+    folder = table(tmp_path / "in", rows()[:12])
+    text = (folder / "runs.csv").read_text()
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        text = text[:at] + data.draw(st.sampled_from(ODD)) + text[at + data.draw(st.integers(0, 20)) :]
+    (folder / "runs.csv").write_bytes(text.encode())
+    made = read_yaml(manifest(folder, data.draw(st.sampled_from((OPTIONS, {**OPTIONS, "rows": "mean"})))).read_text(), "x.yaml")
+    try:
+        found = survey(Request(folder, lambda _paths: made.assigner()), registry.PLUGINS.formats)
+    except ImportRefused as error:
+        assert error.message
+        return
+    assert [each.path for each in found.plan.outcomes if each.path == "runs.csv"] == ["runs.csv"] or found.plan.conflicts
+    for each in found.plan.runs:
+        assert each.testbed and each.testbed in text
+        assert set(each.levels) == {"payload", "offload"}
+        assert all(str(level).isprintable() and (level is None or str(level) in text) for level in each.levels.values())
+    assert len({each.id for each in found.plan.runs}) == len(found.plan.runs)

@@ -23,6 +23,8 @@ from twinbed.reading.source import File, read
 
 ALIKE = 1e-4
 """Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
+MOST_KEPT = 8
+"""Files of several measurements that are remembered: runs of a few tables may come in turn."""
 
 
 class OwnMetric(BaseModel):
@@ -131,20 +133,22 @@ class _Several:
     sha256: bytes
     readings: Sequence[Reading]
 
-    def is_of(self, kind: Format, file: ImportedFile, opened: File) -> bool:
-        return (self.format, self.file, self.options) == (kind, file.path, file.options) and self.sha256 == _sha256(opened.path)
 
-
-_last: list[_Several] = []
-"""The last one that was read."""
+_kept: list[_Several] = []
+"""The last ``MOST_KEPT`` that were read."""
 
 
 def _readings(kind: Format, file: ImportedFile, opened: File) -> Sequence[Reading]:
-    if not file.then and _last and _last[0].is_of(kind, file, opened):
-        return _last[0].readings
+    if file.then:
+        return read(kind, opened, file.options)
+    alike = [each for each in _kept if (each.format, each.file, each.options) == (kind, file.path, file.options)]
+    digest = _sha256(opened.path) if alike else b""
+    same = next((each for each in alike if each.sha256 == digest), None)
+    if same is not None:
+        return same.readings
     found = read(kind, opened, file.options)
-    if not file.then and len(found) > 1:
-        _last[:] = [_Several(kind, file.path, file.options, _sha256(opened.path), found)]
+    if len(found) > 1:
+        _kept[:] = [*_kept[1 - MOST_KEPT :], _Several(kind, file.path, file.options, _sha256(opened.path), found)]
     return found
 
 
