@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -88,14 +89,23 @@ def sources(stores: Sequence[Store], renamed: Named, given: Named) -> list[Sourc
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Numbered from the second on where several are the same."""
-    return [name if name not in names[:at] else f"{name}-{names[: at + 1].count(name)}" for at, name in enumerate(names)]
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name}-{number}" for number in itertools.count(2))
+        found.append(next(each for each in itertools.chain([name], numbered) if each not in found))
+    return found
 
 
 def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -> Plan:
-    """Raises TwinbedError where there is no such reference, or a source has no runs."""
+    """Raises TwinbedError where there is no such reference, or a source has no runs, or was archived without its artifacts."""
     for source in of:
         if not source.store.records:
             raise TwinbedError(f"{source.store.path} has no runs", advice="leave it out, or run or import it first")
+        if source.store.frozen:
+            raise TwinbedError(
+                f"{source.name} was archived without its artifacts, of which the tables of all together would be made",
+                advice="merge the results themselves, or an archive with artifacts; `twinbed export --metrics` has values",
+            )
     testbeds = list(dict.fromkeys(new for source in of for new in source.testbeds.values()))
     first = of[0].store.outline
     chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
@@ -282,7 +292,7 @@ def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | No
         (new / "links").mkdir(parents=True)
         for number, (source, old, record) in enumerate(made.runs, start=1):
             there, here = source.store.path / "runs" / old, new / "runs" / record.id
-            shutil.copytree(there, here, copy_function=_link, ignore=shutil.ignore_patterns("run.json"))
+            _linked(there, here)
             (here / "run.json").write_text(json.dumps(record.to_json(), indent=1, sort_keys=True) + "\n")
             if on_progress is not None:
                 on_progress(number, len(made.runs))
@@ -307,7 +317,18 @@ def _may_be_made(folder: Path) -> None:
     raise TwinbedError(f"{folder} is there, and no merge made it", advice="name another folder with -o")
 
 
-def _link(one: str, other: str) -> None:
+def _linked(there: Path, here: Path) -> None:
+    """A run's folder without its record. Folders are made, not copied: a source that may only be read has them read-only."""
+    here.mkdir(parents=True)
+    for path in sorted(there.rglob("*")):
+        target = here / path.relative_to(there)
+        if path.is_dir():
+            target.mkdir()
+        elif path != there / "run.json":
+            _link(path, target)
+
+
+def _link(one: Path, other: Path) -> None:
     try:
         os.link(one, other)
     except OSError:

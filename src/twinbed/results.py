@@ -62,9 +62,10 @@ class Results:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """Names of what varies, the testbed left out."""
-        names = dict.fromkeys(name for record in self._store.records for name in record.levels)
-        return tuple(name for name in names if name != "testbed")
+        """Names of what varies, in the order of the study, the testbed left out."""
+        there = dict.fromkeys(name for record in self._store.records for name in record.levels)
+        names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
+        return tuple(name for name in names if name in there and name != "testbed")
 
     def cautions(self) -> tuple[Caution, ...]:
         """About the folder itself; those of runs are the table ``cautions``, those of verdicts come with ``compare``."""

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 
 FROZEN = "frozen.json"
 """In results whose artifacts were left out of an archive: their tables are not to be made anew."""
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("study", "reference", "source"), (str,)),
+    "testbeds": (dict, list),
+    "factors": (dict,),
+    "runs": (list,),
+}
+"""What there may be in study.json, of what is read here."""
 
 
 class StoreError(TwinbedError):
@@ -52,6 +60,8 @@ class Store:
     def open(cls, path: Path) -> Store:
         """Raises StoreError where ``path`` is not a results folder or its study.json cannot be read."""
         runs = path / "runs"
+        if path.is_file():
+            raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
         if not path.is_dir():
             raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
         if not runs.is_dir() and not (path / "study.json").is_file():
@@ -113,7 +123,7 @@ def _study(path: Path) -> Mapping[str, Any]:
         data = json.loads(file.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(
             f"{file} cannot be read: {error}", advice="`twinbed run` writes it anew from the study file"
         ) from error
@@ -121,6 +131,12 @@ def _study(path: Path) -> Mapping[str, Any]:
         raise StoreError(
             f"{file} is not a study: a JSON object is wanted", advice="`twinbed run` writes it anew from the study file"
         )
+    for name, kinds in _KINDS.items():
+        if not isinstance(data.get(name), (*kinds, NoneType)):
+            raise StoreError(
+                f"{file} is not a study: its {name} is {data[name]!r:.60}",
+                advice="`twinbed run` writes it anew from the study file",
+            )
     return data
 
 
@@ -203,7 +219,7 @@ def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
             testbed_of(record)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             cautions.append(Caution(Kind.UNREADABLE, f"{file}: {type(error).__name__}: {error}; this run is left out", name))
             continue
         if record.id != name:

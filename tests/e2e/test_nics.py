@@ -9,8 +9,9 @@ from typing import get_args
 
 import pytest
 
+from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.qemu.settings import QemuSettings
 
@@ -55,3 +56,13 @@ def test_a_nic(nic: str, site: Callable[..., Site], leaves_nothing: None) -> Non
             # iperf3's receiver leaves unread what is in buffers when the sender is done: much of it in a slow guest.
             assert end["sum_received"]["bytes"] > SENT_BYTES / 10
             assert listener.wait(5.0).code == 0
+
+
+def test_a_card_that_carries_no_frames_so_large(site: Callable[..., Site], leaves_nothing: None) -> None:
+    """A card of 1999, made for Ethernet's 1500 bytes."""
+    params, topology = QemuSettings.model_validate({"nic": "rtl8139"}), Topology(link=Link(mtu=9000))
+    with (
+        pytest.raises(HostError, match="mtu 9000 is asked for: a smaller one, or another NIC"),
+        qemu.up(params, topology, site()),
+    ):
+        pass

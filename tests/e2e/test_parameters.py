@@ -88,6 +88,26 @@ def test_each_offload_of_a_container_alone_and_at_one_end(end: str, site: Make) 
                 assert (largest <= SEGMENT) == (end == "client"), "the sender's setting decides"
 
 
+def test_tso_that_the_kernel_takes_back(site: Make) -> None:
+    """Without scatter-gather Linux has no segmentation offload, whatever ethtool says of all its parts together."""
+    plugin = PLUGINS.drivers["container"]
+    with plugin.up(plugin.params(sg="off", tso="on"), Topology(), site()) as bed:
+        wrong = {(item.subject, item.setting, item.found) for item in bed.applied if not item.agrees}
+        assert wrong == {(host, "offload.tso", "off") for host in ("client", "server")}
+        assert max(payloads(bed, MACHINE, "p.client")) == SEGMENT
+
+
+def test_a_congestion_control_that_is_not_there(site: Make) -> None:
+    plugin = PLUGINS.drivers["container"]
+    params = plugin.params(congestion_control="nosuch")
+    (check,) = [check for check in plugin.check(params) if "nosuch" in check.what]
+    assert not check.works
+    assert "reno" in check.found
+    with pytest.raises(HostError, match=r"it was to be 'nosuch'; its kernel has .*reno"), plugin.up(params, Topology(), site()):
+        pass
+    assert all(check.works for check in plugin.check(plugin.params(congestion_control="reno")))
+
+
 @pytest.mark.parametrize("shaper", ["htb", "tbf"])
 def test_rate_burst_and_mtu_of_containers(shaper: str, site: Make) -> None:
     rate, burst, mtu = 20_000_000, 20_000, 1400

@@ -12,6 +12,7 @@ from twinbed import registry
 from twinbed.extract import extract
 from twinbed.importing.assigned import Assigned, ImportRefused
 from twinbed.importing.build import build
+from twinbed.importing.look import Wish, look_at
 from twinbed.importing.pattern import compile_pattern
 from twinbed.importing.study import About
 from twinbed.importing.survey import Request, survey
@@ -43,3 +44,17 @@ def test_a_case_is_imported_as_it_is_read(case: Case, tmp_path: Path) -> None:
             metric, _, host = metric.partition("@")
             (read,) = [one[-1] for one in values if one[:-1] == (run.id, host, direction, metric)]
             assert read == (None if value is None else pytest.approx(value, rel=1e-9)), name
+
+
+def test_two_programs_in_a_text_are_said_whichever_files_come_before(tmp_path: Path) -> None:
+    cases = Path(__file__).parent.parent / "golden" / "formats"
+    ping = (cases / "ping" / "iputils" / "input.txt").read_text()
+    siege = (cases / "siege" / "text-verbose" / "input.txt").read_text()
+    for name, text in {"a.txt": ping, "b.txt": ping + siege, "c.txt": siege, "d.txt": ping + siege}.items():
+        (tmp_path / name).write_text(text)
+    formats = registry.PLUGINS.formats
+    seen = {each.path: each for each in look_at(tmp_path, [Wish(f"{name}.txt") for name in "abcd"], formats, {})}
+    assert [seen[f"{name}.txt"].format for name in "abcd"] == ["ping", "siege", "siege", "siege"]
+    for name in "bd":
+        assert "nothing is read of what it has of ping: part the file" in seen[f"{name}.txt"].pieces[-1].flaws[-1]
+    assert not seen["a.txt"].pieces[0].flaws

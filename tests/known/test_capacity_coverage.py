@@ -56,7 +56,7 @@ def test_a_rate_exactly_at_the_bound_is_named_in_at_most_five_percent() -> None:
 def test_no_fall_is_at_least_the_most_tested() -> None:
     found = planted(dict.fromkeys(TESTED, 1.0), 0.02, 5, 1)
     assert (found.keeps, found.fails, found.high, found.knee) == (80, None, None, None)
-    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; more were not tested"
+    assert sentence(found, "pair", "pairs") == "at least 80 pairs: more than 99.9 % sure; of more nothing is known"
 
 
 def printed_losses() -> dict[int, list[float]]:
@@ -89,7 +89,7 @@ def test_between_tested_numbers_nothing_is_said() -> None:
     losses = printed_losses()
     found = capacity({n: losses[n] for n in (2, 5, 8)}, Objective(1.0, at_most=True))
     assert (found.keeps, found.fails, found.low, found.high) == (5, 8, 5, 7)
-    assert sentence(found, "receiver", "receivers").endswith("between them nothing was tested")
+    assert sentence(found, "receiver", "receivers").endswith("between them nothing is known")
 
 
 def test_where_the_least_fails_there_is_none() -> None:
@@ -106,8 +106,46 @@ def test_where_the_least_fails_there_is_none() -> None:
         ({0: [1.0, 2.0]}, False, "N = 0"),
         ({1: [1.0]}, False, "1 run at N = 1"),
         ({2: [1.0, 2.0]}, True, "no runs at N = 1"),
+        ({1: [0.0, 0.0], 2: [1.0, 2.0]}, True, "the mean at N = 1 is 0"),
+        ({1: [-1.0, 0.5], 2: [1.0, 2.0]}, True, "the mean at N = 1 is -0.25"),
     ],
 )
 def test_what_cannot_be_said_is_an_error(samples: dict[int, list[float]], relative: bool, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         capacity(samples, Objective(0.9, at_most=False, relative=relative))
+
+
+@pytest.mark.parametrize("at_most", [True, False])
+@pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3])
+def test_equal_values_at_the_bound_keep_it_whatever_their_sum_rounds_to(value: float, at_most: bool) -> None:
+    """Three times 0.1 is more than 0.3 in binary, so that a mean of tenths is not a tenth."""
+    assert sum([0.1] * 3) / 3 != 0.1
+    found = capacity({1: [value] * 3, 2: [value] * 6}, Objective(value, at_most))
+    assert (found.keeps, found.fails) == (2, None)
+    assert [step.keeps for step in found.steps] == [1, 1]
+
+
+def test_equal_values_off_the_bound_are_sure() -> None:
+    found = capacity({1: [0.1] * 3, 2: [0.3] * 3}, Objective(0.2, at_most=True))
+    assert (found.keeps, found.fails) == (1, 2)
+
+
+def test_shares_of_equal_values_are_no_noise() -> None:
+    """What 3 pairs did together, divided by 3, is a rounding off what one did: 90 % of it is kept, and 100 % too."""
+    single, third = 0.1, 0.3 / 3
+    assert single != third
+    found = capacity({1: [single] * 4, 3: [third] * 4}, Objective(1.0, at_most=False, relative=True))
+    assert found.keeps == 3
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        (0.95, "at least 1 pair: more than 99.9 % sure; of more nothing is known"),
+        (0.9999, "not even 1 pair: not shown (99.95 % sure)"),
+    ],
+)
+def test_a_doubt_is_told_from_the_level_that_it_misses(level: float, said: str) -> None:
+    """8.61 standard errors: by any table the 99.95 % quantile of Student's t with 4 degrees of freedom is 8.610."""
+    values = [0.5**0.5 * 8.611 + offset for offset in (-2, -1, 0, 1, 2)]
+    assert sentence(capacity({1: values}, Objective(0.0, at_most=False), level), "pair", "pairs") == said

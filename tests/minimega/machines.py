@@ -17,7 +17,7 @@ CARDS = ("e1000", "e1000e", "virtio-net-pci", "rtl8139", "vmxnet3", "igb")
 class MachineCommands(State):
     def _do_vm_config(self, space: Namespace, field_: str | None = None, *values: str) -> None:
         known = ("memory", "vcpus", "net", "qemu", "cpu", "machine", "kernel", "initrd", "append", "disks", "filesystem")
-        if field_ is None or field_ not in (*known, "virtio-ports", "colocate", "schedule"):
+        if field_ is None or field_ not in (*known, "virtio-ports", "colocate", "schedule", "snapshot"):
             raise Refused(f"invalid command: `namespace {space.name} vm config {field_}`")
         space.config[field_] = list(values)
 
@@ -59,6 +59,7 @@ class MachineCommands(State):
             "CPU": config.get("cpu", "host"),
             "Machine": config.get("machine", ""),
             "Append": config.get("append", "").split(),
+            "Snapshot": config.get("snapshot", "true") == "true",
             "Tags": {},
             "VirtioPorts": config.get("virtio-ports", ""),
         }
@@ -66,6 +67,7 @@ class MachineCommands(State):
             data["Tags"] = {"error": recording.machine("broken")[1]["Tags"]["error"].replace("LAN", bridge)}
         row |= {"id": str(number), "name": name, "type": kind, "uuid": data["UUID"], "state": "ERROR" if failed else "BUILDING"}
         row |= {"memory": str(data["Memory"]), "vcpus": str(data["VCPUs"]), "filesystem": config.get("filesystem", "N/A")}
+        row["disks"] = config.get("disks", "")
         row |= {"qos": "[]", "tags": json.dumps(data["Tags"])}
         space.vms[name] = Vm(row, data)
         (self.base / str(number)).mkdir()

@@ -19,6 +19,9 @@ class ServerCommands(MachineCommands):
     def _do_mesh_status(self, _: Namespace) -> dict[str, Any]:
         return {"Header": recording.header("mesh status"), "Tabular": [[str(len(self.nodes)), "0", "0", "minimega", "9000"]]}
 
+    def _do_mesh_send_all_file(self, _: Namespace, *words: str) -> None:
+        raise Refused(f"file not found: {words[-1]}")
+
     def _do_ns_add_hosts(self, _: Namespace, hosts: str) -> None:
         if unknown := set(hosts.split(",")) - set(self.nodes):
             raise Refused(f"not in the mesh: {unknown}")

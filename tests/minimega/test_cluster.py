@@ -84,6 +84,17 @@ def test_guests_that_may_be_anywhere_are_put_on_one_node(server: StandIn) -> Non
         assert not launch.on_one_node(machines(own.socket)).agrees, "the stand-in puts the first elsewhere: it is noticed"
 
 
+def test_what_was_put_is_deleted_from_every_node(server: StandIn) -> None:
+    """A node copies what is sent to its guests; one that has not refuses, which is no fault."""
+    for nodes in (["node1"], ["node1", "node2"]):
+        server.nodes, server.heard = nodes, []
+        with open_head(str(server.base), None) as head, own_space(head, "twinbed") as own:
+            own.put(own.probe, b"program")
+        told = [line for line in server.heard if line.startswith("mesh send")]
+        assert told == ([f"mesh send all file delete {own.probe}"] if len(nodes) > 1 else [])
+        assert list(server.files.iterdir()) == []
+
+
 def test_a_capture_on_another_node_is_refused(server: StandIn, tmp_path: Path) -> None:
     server.nodes = ["node1", "node2"]
     params = DRIVER.params(base=str(server.base), kernel="/opt/k", nodes=["node2"])

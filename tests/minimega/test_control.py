@@ -33,6 +33,7 @@ def test_recorded_responses_are_told_apart() -> None:
     assert found[6, CLIENT, "stderr"].startswith("ab: invalid URL\n")
     assert found[10, CLIENT, "proc/net/netstat"].splitlines()[-1].startswith("MPTcpExt: 0 0")
     assert parts("") == {}
+    assert parts(f"{CLIENT}/stdout:\nsaid\n\n", 7) == {(7, CLIENT, "stdout"): "said\n"}
 
 
 @pytest.fixture
@@ -88,7 +89,9 @@ def test_addresses_of_web_pages_stay_what_they_are(space: StandIn) -> None:
 def test_a_client_that_never_responds(space: StandIn) -> None:
     control, both = guests(space)
     space.spaces["lab1"].vms["client"].connected = False
-    with pytest.raises(LimitExceeded, match=r"client: cc exec sleep 9: no response from its client after 0\.2 s"):
+    with pytest.raises(
+        LimitExceeded, match=r"client: cc exec sleep 9: no response from its client after 0\.2 s; it is no longer"
+    ):
         control.run(both[1], "sleep", "9", limit_s=0.2)
     assert space.spaces["lab1"].queue == [], "a command that was given up is not left for whoever comes"
 

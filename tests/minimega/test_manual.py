@@ -50,3 +50,12 @@ def test_what_is_sent_is_what_the_recorded_server_took() -> None:
     everywhere = CommandSocket(Path("/nowhere"))
     for words in (("version",), ("mesh", "status"), ("namespace",), ("clear", "namespace", "lab1")):
         assert everywhere.command(*words) in taken
+
+
+def test_a_disk_is_written_to_by_nobody() -> None:
+    """Asked for by itself, and before the disk; a guest without a disk needs it not."""
+    guest = launch.Wanted("server", "10.0.0.1/24", "02:00:0a:00:00:01", "e1000", None)
+    driver = PLUGINS.drivers["minimega"]
+    plan = launch.describe(driver.params(disk="/d.qcow2"), guest, None)
+    assert plan.index(("snapshot", "true")) == plan.index(("disks", "/d.qcow2")) - 1
+    assert ("snapshot", "true") not in launch.describe(driver.params(kernel="/k"), guest, None)

@@ -38,6 +38,7 @@ OTHER: dict[str, tuple[Callable[[Vm], None], str]] = {
     "vlan": (nic(VLAN=7), "vlan should be 500 but `vm info` says 7"),
     "mac": (nic(MAC="02:00:00:00:00:09"), "mac at the tap should be '02:00:0a:4d:00:02'"),
     "kernel": (data(KernelPath="/opt/other"), "kernel should be '/opt/k' but `vm info` says '/opt/other'"),
+    "snapshot": (data(Snapshot=False), "snapshot should be True but `vm info` says False"),
     "append": (data(Append=["quiet"]), "append should be ['console=ttyS0'] but `vm info` says ['quiet']"),
     "cpu": (data(CPU="host"), "cpu should be 'qemu64' but `vm info` says 'host'"),
     "rate": (row(qos="[0: rate 50mbit]"), "rate should be 100000000 but `vm info: qos` says 50000000"),
@@ -62,7 +63,7 @@ def test_a_guest_that_is_not_as_asked_fails_its_run(
     text = f"""
 study: read-back
 testbeds:
-  bed: {{driver: minimega, base: {real.base}, kernel: /opt/k, append: console=ttyS0, cpu: qemu64, vlan: 500}}
+  bed: {{driver: minimega, base: {real.base}, kernel: /opt/k, disk: /opt/d, append: console=ttyS0, cpu: qemu64, vlan: 500}}
 workload: {{kind: http, duration: 1s, max_requests: 5}}
 topology: {{link: {{rate: 100mbit}}}}
 replicates: 1

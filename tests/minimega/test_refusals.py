@@ -46,9 +46,22 @@ def test_the_recorded_broken_guest_is_understood() -> None:
 
 
 def test_a_guest_without_a_client(server: StandIn, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "BOOT_LIMIT_S", 0.5)
+    monkeypatch.setattr(launch, "BOOT_LIMIT_S", 0.3)
+    monkeypatch.setattr(launch, "BOOT_LIMIT_EACH_S", 0.1)
     server.boots = False
-    assert re.search(r"no client \(miniccc\) is connected from server \(RUNNING\), client \(RUNNING\)", fails(server, site))
+    said = fails(server, site)
+    assert re.search(r"after 0\.5 s no client \(miniccc\) is connected from server \(RUNNING\), client \(RUNNING\)", said)
+
+
+def test_a_files_folder_that_is_elsewhere(server: StandIn, site: Callable[..., Site]) -> None:
+    """What is put into the folder that it is taken to be does not stay there."""
+    server.files = server.base / "elsewhere"
+    server.files.mkdir()
+    assert re.search(r"`file list` does not have .*/files/twinbed_\w+-probe.*-filepath", fails(server, site))
+    assert list((server.base / "files").iterdir()) == []
+    (server.base / "files").rmdir()
+    assert "cannot be written: No such file or directory" in fails(server, site)
+    assert not (server.base / "files").exists()
 
 
 @pytest.mark.parametrize(
@@ -113,6 +126,7 @@ def test_the_recorded_qos_column() -> None:
         ({"type": "container"}, "type container needs filesystem"),
         ({"kernel": "/k", "filesystem": "/f"}, "filesystem is of type container"),
         ({"disk": "/d", "append": "quiet"}, "append is the command line of a kernel"),
+        ({"kernel": "/k", "append": " "}, "append is empty"),
         ({"type": "container", "filesystem": "/f", "control": "virtio-serial"}, "control must be auto or cc"),
     ],
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minimega.standin import StandIn
 from twinbed import design
+from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, execute
@@ -82,6 +84,28 @@ replicates: 1
     assert seen
     assert (place / MACHINE / "client.pcap").stat().st_size > 20 * 1000
     assert set(real.spaces) == {"minimega"}
+
+
+def test_a_container_that_may_not_write_its_sysctls(
+    real: StandIn, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked for fails there; that a NIC sends nothing of its own is not asked for."""
+    write = AgentHost.write
+
+    def but_no_sysctls(self: AgentHost, path: str, *content: Any, **options: Any) -> None:
+        if path.startswith("/proc/sys/"):
+            raise HostError(f"{self.name}: writing {path}: Read-only file system (os error 30)")
+        write(self, path, *content, **options)
+
+    monkeypatch.setattr(AgentHost, "write", but_no_sysctls)
+    settings = {"base": str(real.base), "type": "container", "filesystem": "/opt/root"}
+    with DRIVER.up(DRIVER.params(**settings), Topology(), site()) as bed:
+        assert [item for item in bed.applied if not item.agrees] == []
+    with (
+        pytest.raises(HostError, match=r"tcp_autocorking.*Read-only"),
+        DRIVER.up(DRIVER.params(**settings, autocorking="off"), Topology(), site()),
+    ):
+        pass
 
 
 def test_minimegas_own_containers(real: StandIn, site: Callable[..., Site]) -> None:

@@ -63,7 +63,7 @@ def test_an_answer_in_small_pieces_and_several_parts(server: StandIn) -> None:
     [
         ("error", "no such thing", MinimegaError, "node1: no such thing"),
         ("half", "", HostLost, "closed before the answer was complete"),
-        ("closed", "", HostLost, "closed before the answer was complete"),
+        ("closed", "", HostLost, "closed before the answer was complete: nothing was answered; does minimega run"),
         ("silent", "", LimitExceeded, "no complete answer after 0.5 s"),
         ("garbage", "Segmentation fault", HostError, "cannot be understood"),
         ("garbage", "{]}", HostError, "cannot be understood"),
@@ -80,6 +80,25 @@ def test_what_goes_wrong_is_said_with_the_command(
         CommandSocket(server.base / "minimega").ask("version", limit_s=0.5)
     assert "`version`" in str(failure.value)
     assert CommandSocket(server.base / "minimega").ask("version").entries, "the next command is not harmed"
+
+
+def test_how_far_a_command_has_come_is_no_answer(server: StandIn) -> None:
+    """The answer is longer than what is read at once, so that the two are not read together."""
+    said = json.dumps({"Resp": [{"Host": "node1", "Response": "x" * 200_000}], "More": False, "Status": False})
+    told = json.dumps({"Resp": None, "Rendered": "half of it", "More": False, "Status": True})
+    server.faults.append(Fault("version", "garbage", told + said))
+    assert CommandSocket(server.base / "minimega").ask("version").first.text == "x" * 200_000
+
+
+def test_a_table_without_a_column_and_an_answer_of_nobody(server: StandIn) -> None:
+    server.faults.append(Fault("host", "garbage", '{"Resp": [{"Host": "n", "Header": ["a"], "Tabular": [["1"]]}]}'))
+    (row,) = CommandSocket(server.base / "minimega").ask("host").rows
+    assert (row["host"], row["a"], row.get("b")) == ("n", "1", None)
+    with pytest.raises(HostError, match=r"no column .b., but host, a$"):
+        row["b"]
+    server.faults.append(Fault("version", "garbage", '{"Resp": []}'))
+    with pytest.raises(HostError, match="no node has answered"):
+        _ = CommandSocket(server.base / "minimega").ask("version").first
 
 
 def test_no_socket(server: StandIn) -> None:

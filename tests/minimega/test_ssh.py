@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.remote.machines import BARE_LOGIN
 
 from minimega.standin import StandIn
 from twinbed.hosts import ssh_forward
@@ -36,7 +38,8 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     client = tmp_path / "ssh_config"
     client.write_text(
         f"Host head\n  User root\n  IdentityFile {tmp_path}/user\n  UserKnownHostsFile {known}\n"
-        f"  ProxyCommand /usr/sbin/sshd -i -f {served}\nHost nobody\n  ProxyCommand false\n"
+        f"  ProxyCommand unshare -m sh -c {shlex.quote(f'{BARE_LOGIN}; exec /usr/sbin/sshd -i -f {served}')}\n"
+        "Host nobody\n  ProxyCommand false\n"
     )
     monkeypatch.setattr(ssh_forward, "SSH", (ssh_forward.SSH[0], "-F", str(client), *ssh_forward.SSH[1:]))
     return "head"
@@ -50,6 +53,9 @@ def test_the_socket_and_files_of_another_machine(server: StandIn, head: str) -> 
         assert there.get(there.file("a file")) == b"\0\xff content"
         assert there.digest(there.file("a file")) == hashlib.sha256(b"\0\xff content").hexdigest()
         assert there.digest("/not/there") is None
+        assert (server.files / "a file").stat().st_mode & 0o777 == 0o755
+        there.remove("a file")
+        assert list(server.files.iterdir()) == []
         with pytest.raises(HostError, match="No such file"):
             there.get("/not/there")
 

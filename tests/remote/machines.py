@@ -25,7 +25,13 @@ from typing import Any
 MANAGEMENT, EXPERIMENT = "mgmt", "exp"
 FOLDER = "/var/lib/twinbed"
 _LIMIT_S = 20.0
-_MACHINE = """
+BARE_LOGIN = (
+    "for start in ~/.bashrc ~/.bash_profile ~/.profile /etc/bash.bashrc; do"
+    ' [ ! -e "$start" ] || mount --bind /dev/null "$start"; done'
+)
+"""In a mount namespace: without what this machine's own user has started at each login, which may wait for a lock that a killed
+one has left."""
+_MACHINE = f"""
 set -e
 mount --make-rprivate /
 mount -t sysfs sysfs /sys
@@ -36,15 +42,11 @@ mkdir -p /run/sshd
 cp /etc/passwd /run/passwd
 echo visitor:x:54321:54321::/:/bin/sh >> /run/passwd
 mount --bind /run/passwd /etc/passwd
-touch /run/empty
-for start in ~/.bashrc ~/.bash_profile ~/.profile /etc/bash.bashrc; do
-  [ ! -e "$start" ] || mount --bind /run/empty "$start"
-done
+{BARE_LOGIN}
 install -m 644 "$2" /run/authorized_keys
 ip link set lo up
 exec sleep infinity
 """
-"""Without what this machine's own user has started at each login: it may wait for a lock that a killed one has left."""
 
 
 @dataclass

@@ -107,6 +107,18 @@ def test_nics_that_cannot_be_used(two: Machines, place: Site) -> None:
         client.run("ip", "link", "del", "other")
 
 
+def test_a_folder_whose_programs_may_not_be_run(two: Machines, place: Site) -> None:
+    client = two.hosts["client"]
+    client.run("mkdir", "/run/plain")
+    client.run("mount", "-t", "tmpfs", "-o", "noexec", "none", "/run/plain")
+    try:
+        said = refused(place, with_host(two, folder="/run/plain"))
+        assert "may not be run there: is it mounted noexec? give another folder" in said
+    finally:
+        client.run("umount", "/run/plain")
+        client.run("rmdir", "/run/plain")
+
+
 def test_a_way_over_the_management_link_is_refused(two: Machines, place: Site) -> None:
     client = two.hosts["client"]
     client.run("ip", "route", "add", "10.77.0.2/32", "dev", "mgmt")

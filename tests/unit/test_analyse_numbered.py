@@ -8,7 +8,8 @@ import json
 import math
 import random
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +54,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class WithMachine:
     """The results with metrics of the machine, as the instrument that reads it would add."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, without: Sequence[str] = ()) -> None:
+        """``without``: runs that it did not measure."""
         self._store = store
         noise = random.Random(12)
         rows = []
         for record in store.records:
+            if record.id in without:
+                continue
             pairs = record.levels["pairs"]
             assert isinstance(pairs, int)
             load = max(0.0, pairs - 6) / 34 if record.levels["testbed"] == "slow" else max(0.0, pairs - 28) / 34
@@ -116,7 +120,7 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
     assert code == codes.DONE
     slow, fast = out.splitlines()[:2]
     assert slow.startswith("testbed slow: requests_per_second per pair at least 90 % of that at 1 pair: 8 pairs: more than")
-    assert "between them nothing was tested" in slow and "; 16: no, " in slow
+    assert "between them nothing is known" in slow and "; 16: no, " in slow
     assert ": 32 pairs: " in fast
     _, out, _ = shown("capacity", results, *arguments, "--format", "json")
     data = json.loads(out)
@@ -176,11 +180,110 @@ def test_where_no_number_of_pairs_varies_what_could_be_n_is_named(shown, tmp_pat
     assert "--over FACTOR; those that could be N: receivers, flows" in err
 
 
-def test_one_run_at_an_n_is_refused(shown, tmp_path):
+def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown, tmp_path):
     file = tmp_path / "few.csv"
-    file.write_text("pairs,rate\n1,5\n1,6\n2,5\n")
-    code, _, err = shown("capacity", file, "--response", "rate", "--at-least", "4")
-    assert code == codes.USAGE and "1 run at N = 2" in err
+    asked = ("capacity", file, "--response", "rate", "--at-least", "4")
+    file.write_text("pairs,rate\n1,5\n1,5.1\n2,5\n2,5.1\n4,5\n")
+    code, out, _ = shown(*asked)
+    assert code == codes.DONE and out.startswith("rate at least 4: at least 2 pairs: 98")
+    assert "of more nothing is known\n" in out and "\nLeft out: 1 runs alone at their N.\n" in out
+    file.write_text("pairs,rate\n1,5\n2,5\n")
+    code, _, err = shown(*asked)
+    assert code == codes.USAGE and "1 run at N = 1" in err
+    file.write_text("pairs,rate\n1,5\n2,5\n2,6\n")
+    code, _, err = shown(*asked[:-1], "0.9", "--of-one")
+    assert code == codes.USAGE and "1 run at N = 1" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "table", "why"),
+    [
+        (("capacity", "--per-pair", "--at-least", "0.9", "--of-one"), "statements", "no runs at N = 1, to which"),
+        (("anomaly",), "faster", "no runs at N = 1, against which"),
+        (("contention",), "detectors", "pairs has 2 levels: a curve that bends needs at least 4"),
+    ],
+)
+def test_a_combination_that_nothing_can_be_said_of_costs_no_other(shown, results, tmp_path, command, table, why):
+    """Of the fast testbed only runs at 2 and 4 pairs are left."""
+    folder = tmp_path / "study"
+    shutil.copytree(results, folder, ignore=shutil.ignore_patterns("tables"))
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["testbed"] == "fast" and record["levels"]["pairs"] not in (2, 4):
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    name, *more = command
+    code, out, _ = shown(name, folder, *RATE, *more, "--format", "json")
+    assert code == codes.DONE
+    found = json.loads(out)
+    assert {row["testbed"] for row in found[table]} == {"slow"}
+    [(reason, count)] = [each for each in found["left_out"].items() if each[0] != "failed runs"]
+    assert reason.startswith(f"runs of testbed fast: {why}") and count == 16
+
+
+def test_an_n_with_one_run_left_costs_no_mark_of_the_others(shown, tmp_path):
+    folder = small(tmp_path / "study", {"pairs": (1, 2, 4)})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["pairs"] == 4 and record["replicate"]:
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    code, out, _ = shown("anomaly", folder, *RATE, "--format", "json")
+    assert code == codes.DONE
+    found = json.loads(out)
+    assert [row["n"] for row in found["faster"]] == [2]
+    assert found["left_out"] == {"failed runs": 5, "runs alone at their N": 1}
+
+
+@pytest.mark.parametrize(
+    ("rows", "bound", "message"),
+    [
+        ("1,5\n1,6\n1e400,3\n1e400,4\n", "4", "pairs has the level inf, expected whole numbers"),
+        ("1,5\n1,6\n1.5,3\n1.5,4\n", "4", "pairs has the level 1.5, expected whole numbers"),
+        ("", "4", "has no value of rate"),
+        ("1,\n2,\n", "4", "left out: 2 rows without rate"),
+        ("1,5\n1,6\n", "nan", "nan is no bound"),
+        ("1,5\n1,6\n", "inf", "inf is no bound"),
+    ],
+)
+def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):
+    file = tmp_path / "few.csv"
+    file.write_text(f"pairs,rate\n{rows}")
+    for output in ((), ("-o", tmp_path / "few.html")):
+        code, _, err = shown("capacity", file, "--response", "rate", "--at-least", bound, *output)
+        assert code == codes.USAGE and message in err
+
+
+def test_capacity_counts_the_rows_it_leaves_out(shown, tmp_path):
+    file = tmp_path / "some.csv"
+    file.write_text("pairs,rate\n1,5\n1,6\n2,\n4,5\n4,5.5\n")
+    asked = ("capacity", file, "--response", "rate", "--at-least", "4")
+    _, out, _ = shown(*asked)
+    assert "\nLeft out: 1 rows without rate.\n" in out
+    assert "! too few replicates" in out and "(2 at pairs 1)" in out
+    _, out, _ = shown(*asked, "--format", "json")
+    assert json.loads(out)["left_out"] == {"rows without rate": 1}
+    shown(*asked, "-o", tmp_path / "some.html")
+    assert "Left out: 1 rows without rate." in (tmp_path / "some.html").read_text()
+
+
+@pytest.fixture
+def half_failed(tmp_path: Path) -> Path:
+    """Rates that stay; of six replicates two failed at 4 pairs, and all at 8."""
+    folder = small(tmp_path / "study", {"pairs": (1, 2, 4, 8)})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["pairs"] == 8 or (record["levels"]["pairs"] == 4 and record["replicate"] < 2):
+            record |= {"status": "failed", "failed_phase": "workload", "reason": "memory ran out"}
+            file.write_text(json.dumps(record))
+    return folder
+
+
+@pytest.mark.parametrize("command", [("capacity", "--per-pair", "--at-least", "0.9", "--of-one"), ("anomaly",)])
+def test_failed_runs_are_said_with_where_they_failed(shown, half_failed, command):
+    name, *more = command
+    code, out, _ = shown(name, half_failed, *RATE, *more)
+    assert code == codes.DONE and "\nLeft out: 8 failed runs.\n" in out
+    assert "(bed, 2 of 6 at pairs 4, 6 of 6 at pairs 8: workload: memory ran out)" in out
+    assert "tested" not in out, "8 pairs were tested, and nothing is known of them"
 
 
 def test_contention_without_metrics_of_the_machine_says_so(shown, results):
@@ -212,6 +315,32 @@ def test_contention_of_planted_results(opened):
     assert found.tables["roc"][0]["threshold"] is None
     with pytest.raises(TwinbedError, match="constant"):
         contention.run(opened, contention.params(response="requests_per_second", metrics=("constant",)))
+
+
+@pytest.mark.parametrize("rate", [lambda n: 1e6, lambda n: 1e6 - 12345.6 * n])
+def test_a_rate_that_does_not_bend_has_no_turns(shown, tmp_path, rate):
+    """Smoothing leaves the rounding of its sums, which scaled to 1 would look like bends."""
+
+    def respond(_testbed: str, levels: Mapping[str, Any], _replicate: int) -> Mapping[str, float | None]:
+        pairs = levels["pairs"]
+        return {"requests": 1000, "requests_per_second": pairs * rate(pairs), "packets": 100, "bytes": 1000}
+
+    folder = write_study(tmp_path / "study", ["bed"], {"pairs": (1, 2, 4, 8, 16, 40, 80)}, 3, respond)
+    _, out, _ = shown("contention", folder, *RATE, "--format", "json")
+    found = json.loads(out)
+    assert found["inflections"] == []
+    assert {(row["curvature"], row["bent"]) for row in found["curves"]} == {(0.0, 0.0), (None, 0.0)}
+
+
+def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
+    store = Store.open(opened.path)
+    absent = [record.id for record in store.records if record.levels["pairs"] == 2][:3]
+    contention = registry.analysis("contention")
+    found = contention.run(WithMachine(store, absent), contention.params(response="requests_per_second"))
+    assert found.left_out == {"runs without metrics of the machine": 3}
+    assert [row["area"] >= 0.95 for row in found.tables["detectors"]] == [True, True]
+    assert {row["metric"] for row in found.tables["curves"]} == {"requests_per_second", "cpu_idle", "interrupts"}
+    assert not {row["run"] for row in found.tables["scores"]} & set(absent)
 
 
 def drawn(page: str) -> tuple[int, set[str]]:
@@ -265,6 +394,7 @@ def test_the_page_of_the_printed_losses_shades_five(shown, tmp_path):
     page = tmp_path / "loss.html"
     shown("capacity", LOSS, "--response", "loss", "--over", "receivers", "--at-most", "1", "-o", page)
     _, said = drawn(page.read_text())
+    assert ">100.00 %<" not in page.read_text() and "&gt;99.99 %" in page.read_text()
     assert "the capacity is 5 receivers" in said and "N = 6: mean 4.545, 2.097 to 6.993, 5 runs" in said
 
 

@@ -74,7 +74,19 @@ def test_the_metadata(results: Path, tmp_path: Path) -> None:
     assert parts <= entities.keys(), "every part is described"
     assert entities["#software-QEMU"]["version"] == "7.2.22"
     assert entities["#software-nginx"]["version"] == "1.22.1"
-    assert "license: CC-BY-4.0" in citation and 'name: "A. Author"' in citation
+    assert 'license: "CC-BY-4.0"' in citation and 'name: "A. Author"' in citation
+
+
+def test_a_licence_is_an_identifier_or_an_address(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "study.zip"
+    address = "https://creativecommons.org/licenses/by/4.0/"
+    assert run(["archive", str(results), "-o", str(file), "--license", address]) == 0
+    with zipfile.ZipFile(file) as archive:
+        # license-url is CFF 1.2.0's key for it.
+        assert f'license-url: "{address}"' in archive.read("CITATION.cff").decode().splitlines()
+    assert run(["archive", str(results), "-o", str(tmp_path / "none.zip"), "--license", "CC BY: #4"]) == 2
+    assert "no SPDX identifier" in capsys.readouterr().err
+    assert not (tmp_path / "none.zip").exists()
 
 
 def changed(file: Path, change: Callable[[zipfile.ZipFile, zipfile.ZipFile], None]) -> Path:
@@ -167,6 +179,29 @@ def test_commands_read_archives_as_results(
         said.append((code, capsys.readouterr().out.replace(str(source), "SOURCE")))
     assert said[0] == said[1]
     assert said[0][0] in (0, 4)
+
+
+def test_an_archive_without_artifacts_is_archived_again_as_it_is_and_is_not_merged(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small, again = tmp_path / "http.zip", tmp_path / "again.zip"
+    assert run(["archive", str(results), "-o", str(small), "--no-raw"]) == 0
+    assert run(["archive", str(small), "-o", str(again)]) == 0
+    assert again.read_bytes() == small.read_bytes()
+    assert tb.open(again).metrics("requests_per_second")["value"].null_count == 0
+    assert run(["merge", str(small), str(results), "-o", str(tmp_path / "both")]) == 2
+    assert "http was archived without its artifacts" in capsys.readouterr().err
+    assert not (tmp_path / "both").exists()
+
+
+def test_a_file_that_was_cut_short_is_said_to_be_no_archive(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "study.zip"
+    assert run(["archive", str(results), "-o", str(file)]) == 0
+    file.write_bytes(file.read_bytes()[:-50])
+    assert run(["report", str(file)]) == 2
+    assert "study.zip is no archive, or not all of one" in capsys.readouterr().err
 
 
 def test_an_archive_is_merged_as_results_are(results: Path, tmp_path: Path) -> None:

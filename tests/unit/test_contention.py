@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -26,6 +27,18 @@ def test_second_difference_of_a_parabola_is_its_second_derivative_whatever_the_s
 def test_second_difference_of_a_cubic_on_equal_steps_is_exact() -> None:
     x = list(range(10))
     assert second_difference(x, [n**3 for n in x]) == [6 * n for n in x[1:-1]]
+
+
+@pytest.mark.parametrize("line", [lambda n: 15e6, lambda n: 0.1 * n, lambda n: 1e9 + 3.7 * n, lambda n: 0.0])
+def test_second_difference_of_a_straight_line_is_nothing_to_be_scaled(line: Callable[[int], float]) -> None:
+    """Whatever its values round to: sevenths are no numbers of base 2."""
+    x = [1, 2, 4, 8, 16, 40, 80]
+    assert second_difference(x, [line(n) / 7 for n in x]) == [0.0] * 5
+
+
+def test_a_small_bend_of_large_values_is_one() -> None:
+    x = list(range(1, 9))
+    assert second_difference(x, [1e6 + 1e-3 * n * n for n in x]) == pytest.approx([2e-3] * 6, rel=1e-5)
 
 
 def test_scaling_keeps_zero_and_the_greatest_is_one() -> None:

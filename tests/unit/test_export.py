@@ -353,6 +353,9 @@ def test_all_metrics_of_real_reports_come_back_equal(tmp_path: Path) -> None:
     wanted = metrics_of(first)
     assert metrics_of(again) == wanted
     assert {row["direction"] for row in wanted.values()} == {"", "client_to_server", "server_to_client"}
+    assert run(["merge", str(first), str(again), "-o", str(tmp_path / "both"), "--reference", "ping@first"]) == 0
+    cautions = [str(row["cautions"]) for row in tb.open(tmp_path / "both").compare().to_pylist()]
+    assert cautions and not any("workload." in text for text in cautions), "what a manifest declares is no circumstance"
 
 
 def test_results_without_runs_or_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,6 +93,16 @@ def test_fragments_are_counted_one_by_one() -> None:
     assert found.unexplained == 0
 
 
+@pytest.mark.parametrize(("read", "dropped", "share"), [(100, 0, 0.0), (100, 5, None), (103, 0, None), (90, 15, 0.5)])
+def test_of_nothing_lost_no_share_is_unexplained(read: int, dropped: int, share: float | None) -> None:
+    """Of 100 sent: counters that tell of drops which the program did not miss, and a program that read some twice."""
+    client = place("client", snmp=snmp(Udp_OutDatagrams=100), dev=dev("eth0"))
+    machine = place("machine", dev={**dev("p.client"), **dev("p.server")}, tc={"tc:p.server.root.dropped": float(dropped)})
+    server = place("server", snmp=snmp(Udp_InDatagrams=read, Ip_InDelivers=read), dev=dev("eth0"))
+    shares = {value.metric: value.value for value in losses.values([ledger(client, server, machine)])}
+    assert shares == {"lost_packets": 100 - read, "unexplained_loss": share}
+
+
 def test_a_guests_tap_and_its_own_backlog() -> None:
     client = place("client", snmp=snmp(Udp_OutDatagrams=100), dev=dev("eth0"))
     machine = place("machine", dev={**dev("p.client"), **dev("p.server", tx_dropped=8)}, tc={"tc:p.server.root.dropped": 0.0})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +74,42 @@ def test_the_same_again_brings_the_folder_up_to_date(there: Path) -> None:
     assert before < after and len(after) == 8
 
 
+def test_sources_that_may_only_be_read(there: Path) -> None:
+    for name in ("a", "b"):
+        for folder, _, _ in os.walk(study(name, {name: 1.0}, {}), topdown=False):
+            Path(folder).chmod(0o555)
+    for _ in range(2):
+        assert run(["merge", "a", "b", "-o", "both"]) == 0
+    assert all(Path(folder).stat().st_mode & 0o200 for folder, _, _ in os.walk("both")), "the folder can be written and removed"
+    assert verdicts("both") == {("b",): "equivalent"}
+    for name in ("a", "b"):
+        for folder, _, _ in os.walk(name):
+            Path(folder).chmod(0o755)
+
+
+def test_sources_of_one_name_are_told_apart(there: Path) -> None:
+    for name in ("x/a", "y/a", "a-2"):
+        study(name, {"physical": 1.0}, {}, 2)
+    assert run(["merge", "x/a", "y/a", "a-2", "-o", "both"]) == 0
+    made = Store.open(Path("both"))
+    assert len(made.records) == 6 and len(made.outline.testbeds) == 3
+
+
+def test_what_is_said_does_not_depend_on_the_order_of_sets(there: Path) -> None:
+    """Python's hash of text differs from process to process; the report of the same results does not."""
+    for name in ("a", "b"):
+        study(name, {name: 1.0}, {}, passport={host: {"kernel": name} for host in ("client1", "client2", "server1", "server2")})
+    assert run(["merge", "a", "b", "-o", "both"]) == 0
+    assert run(["compare", "both"]) == 0
+    command = [sys.executable, "-m", "twinbed.cli.main", "compare", "both", "--all"]
+    said = {
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True, text=True).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1
+    assert "client1: kernel is a on a, b on b" in said.pop()
+
+
 def test_one_testbed_of_two_results(there: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study("a", {"physical": 1.0, "e1000": 1.0}, {}, 3)
     study("b", {"e1000": 0.5}, {}, 4)
@@ -88,6 +127,9 @@ def test_levels_that_mean_the_same_are_written_the_same(there: Path, capsys: pyt
     study("number", {"virtio": 1.0}, {"payload": [500], "threads": ["1"]})
     assert run(["merge", "text", "number", "-o", "both"]) == 0
     assert verdicts("both") == {("virtio", "500B", "1"): "equivalent"}
+    study("other", {"e1000": 1.0}, {"threads": [1], "payload": [500]})
+    assert run(["merge", "other", "text", "-o", "turned"]) == 0
+    assert tb.open("turned").factors == ("threads", "payload"), "as the first source has them"
 
 
 def test_a_factor_that_one_lacks(there: Path, capsys: pytest.CaptureFixture[str]) -> None:

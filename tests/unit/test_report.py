@@ -18,7 +18,9 @@ from twinbed.analyses.compare import compare
 from twinbed.cli.report import command, rendered
 from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
-from twinbed.report import latex_text, quantities
+from twinbed.report import latex_text, plots, quantities
+from twinbed.report.latex import latex
+from twinbed.report.markdown import markdown
 from twinbed.report.page import page
 from twinbed.report.terminal import verdict_table
 from twinbed.workloads.planted import planted
@@ -97,6 +99,8 @@ def test_latex_escapes_everything() -> None:
     assert latex_text.escape("50 % of a_b & {c} ± 1 µs") == r"50 \% of a\_b \& \{c\} $\pm$ 1 $\mu$s"
     assert latex_text.escape("\\ ~ ^ # $") == r"\textbackslash{} \textasciitilde{} \textasciicircum{} \# \$"
     assert latex_text.escape(NASTY + "日本").isascii()
+    # The LaTeX Companion, table of accents; pdflatex prints them as they are here.
+    assert latex_text.escape("é ü Ñ ç Å ø ß i\u0308") == r"\'{e} \"{u} \~{N} \c{c} \r{A} \o{} \ss{} \"{i}"
 
 
 class Checker(HTMLParser):
@@ -237,3 +241,32 @@ def test_a_study_of_one_testbed_shows_what_was_measured(tmp_path):
     text = page(store, result)
     assert text.count("1,010 ± ") >= 2
     assert "payload 1MiB" in text
+    for shown in (said, text):
+        assert "othing to compare: all values are of only." in " ".join(shown.split())
+    assert markdown(store, result).count("| payload 500B | only | 1,010 ± ") == 1
+    assert latex(store, result).count(r"payload 500B & only & 1,010 $\pm$ ") == 1
+
+
+def test_runs_without_any_value_are_said_to_have_none(tmp_path):
+    write_study(
+        tmp_path, ["one", "two"], {}, 2, lambda *_: dict.fromkeys(("requests", "requests_per_second", "packets", "bytes"))
+    )
+    result = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    console = Console(width=100, record=True, file=io.StringIO())
+    verdict_table(result, console)
+    assert "Nothing to compare: no run has a value." in console.export_text()
+
+
+def test_numbers_below_a_plot_of_values_are_told_apart_however_close_they_are(tmp_path):
+    def respond(testbed, levels, replicate):
+        rate = 1000.01 + 0.01 * replicate + 0.02 * (testbed == "two")
+        return {"requests": 100, "requests_per_second": rate, "packets": 1200, "bytes": 120_000}
+
+    write_study(tmp_path, ["one", "two"], {}, 3, respond)
+    found = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    drawn = plots.svg(
+        plots.distribution([each for each in found.comparisons if each.metric == "requests_per_second"]), "values"
+    )
+    labels = re.findall(r">([\d,.]+)</text>", drawn)
+    assert len(set(labels)) == len(labels) >= 3
+    assert all(999.9 < float(label.replace(",", "")) < 1000.2 for label in labels)

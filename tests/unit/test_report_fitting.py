@@ -27,6 +27,7 @@ from twinbed.report import terminal
 from twinbed.report.contention import sentences
 from twinbed.report.fitting import recommendations, statements, tables
 from twinbed.report.fitting_page import fitting
+from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 
 PAIRS = [1, 2, 4, 8]
@@ -57,7 +58,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
     # Half the interval is 2.776, Student's t of 4 degrees of freedom by any table, times the deviation 7.906 by the root of 5.
     assert told.said == (
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
-        " between them nothing was tested"
+        " between them nothing is known"
     )
     assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}"]
 
@@ -109,6 +110,59 @@ def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
     [told] = found.groups[0].statements
     assert not told.decided and told.said.startswith("nothing can be said: 1 run at N = 1")
     assert list(recommendations(found)) == ["No number can be recommended"]
+
+
+def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        return {**knee(testbed, levels, replicate), **({"requests_per_second": 0.0} if levels["pairs"] == 1 else {})}
+
+    results = study(tmp_path, respond)
+    found = fits(results)
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert not told.decided and told.said.startswith("nothing can be said: the mean at N = 1 is 0")
+    assert 'id="fitting"' in rendered("html", results, compare.run(results))
+
+
+def test_failed_runs_are_said_and_recommend_nothing(tmp_path: Path) -> None:
+    """All runs at 8 pairs failed, and one at 4: what is left at 4 is kept, and not said to be all that was tested."""
+    folder = write_study(tmp_path, ("bed", "other"), {"pairs": PAIRS}, 5, knee)
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        n, bed = record["levels"]["pairs"], record["levels"]["testbed"]
+        if bed == "bed" and (n == 8 or (n == 4 and record["replicate"] == 0)):
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    found = fits(extract(folder, {"planted": planted}, {}))
+    assert found is not None
+    bed, other = found.groups
+    assert (bed.keeps, bed.tested, bed.failed, other.failed) == (4, 4, {4: (1, 5), 8: (5, 5)}, {})
+    assert next(recommendations(found)).startswith("Testbed bed: run at most 4 pairs at once")
+    assert list(statements(found))[1:3] == [
+        "Testbed bed, at 4 pairs 1 of 5 runs failed: what is said is of the others",
+        "Testbed bed, at 8 pairs 5 of 5 runs failed: nothing is said of it",
+    ]
+
+
+def test_loss_is_asked_only_where_it_was_measured(tmp_path: Path) -> None:
+    """Real reports of iperf3 as one pair's and two pairs': TCP has no loss, UDP lost a quarter."""
+    golden = Path(__file__).parents[1] / "golden" / "iperf3"
+    folder = write_study(tmp_path, ["bed"], {"pairs": [1, 2], "protocol": ["tcp", "udp"]}, 2, lambda *_: {})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        protocol = record["levels"]["protocol"]
+        record["settings"]["workload"] = {"kind": "iperf3", "protocol": protocol, "duration": 3}
+        text = (golden / protocol / "client" / "iperf3.json").read_bytes()
+        (file.parent / "artifacts/client/iperf3.json").write_bytes(text)
+        record["artifacts"] = [{"path": "artifacts/client/iperf3.json", "bytes": len(text)}]
+        file.write_text(json.dumps(record))
+    results = extract(folder, {"iperf3": iperf3}, {})
+    found = fits(results)
+    assert found is not None
+    tcp, udp = found.groups
+    [rate] = tcp.statements
+    assert rate.objective.startswith("goodput per pair")
+    assert [each.objective for each in udp.statements] == ["loss at most 1 %", rate.objective]
+    assert "How many fit" in rendered("html", results, compare.run(results))
 
 
 def test_without_a_single_pair_it_is_fairness_that_is_kept(tmp_path: Path) -> None:

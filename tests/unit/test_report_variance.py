@@ -59,6 +59,16 @@ def test_an_interval_that_excludes_no_effect_is_coloured():
     assert ratio["encoding"]["x"]["scale"]["type"] == "log"
 
 
+@pytest.mark.parametrize(("low", "high"), [(880.0, 905.0), (930.0, 942.0), (941.12, 941.15), (0.5, 0.9), (3.0, 40.0)])
+def test_a_logarithmic_axis_has_numbers_across_its_range(low, high):
+    drawn = plots.svg(diagnostics.interaction([Point("s", "a", low), Point("s", "b", high)], "x", "y", True), "interaction")
+    labels = [float(text) for text in re.findall(r">([\d.]+)</text>", drawn)]
+    middle = (low * high) ** 0.5
+    assert len(set(labels)) == len(labels) >= 3 and min(labels) < middle < max(labels), drawn
+    effects = diagnostics.intervals([Bar("one", (low * high) ** 0.5 / low, 1.0, high / low)], "ratio", 1.0)
+    assert len(re.findall(r">[\d.]+</text>", plots.svg(effects, "effects"))) >= 3
+
+
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_names_of_lines_that_end_together_do_not_overlap(logarithmic):
     points = [Point(name, at, value) for name in ("one", "two", "three") for at, value in (("a", 1.0), ("b", 100.0))]

@@ -77,6 +77,21 @@ def test_a_run_under_another_name_is_not_taken(results: Path) -> None:
     assert store.cautions[0].subject == "elsewhere"
 
 
+@pytest.mark.parametrize("path", ["../../../../etc/passwd", "/etc/passwd"])
+def test_a_run_that_names_an_artifact_outside_its_folder_is_left_out(results: Path, path: str) -> None:
+    file = next(results.glob("runs/*/run.json"))
+    file.write_text(file.read_text().replace("artifacts/client/planted.json", path))
+    store = Store.open(results)
+    assert len(store.records) == 5
+    assert [f"{path!r}, outside the run's folder" in caution.detail for caution in store.cautions] == [True]
+
+
+def test_a_record_with_fields_that_are_no_such_thing_is_left_out(results: Path) -> None:
+    file = next(results.glob("runs/*/run.json"))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "position": None}))
+    assert len(Store.open(results).records) == 5
+
+
 def test_unfinished_runs_are_not_seen(results: Path) -> None:
     (results / "runs" / ".partial-1").mkdir()
     (results / "runs" / "no-record").mkdir()
@@ -86,7 +101,20 @@ def test_unfinished_runs_are_not_seen(results: Path) -> None:
     assert store.cautions == ()
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"runs": [{"id": "a"}]}', '{"runs": [1]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        '{"runs": [{"id": "a"}]}',
+        '{"runs": [1]}',
+        '{"runs": 7}',
+        '{"study": 5}',
+        '{"testbeds": 3}',
+        '{"factors": 9}',
+        "[" * 100_000,
+    ],
+)
 def test_an_unreadable_study_is_an_error_with_its_name(results: Path, text: str) -> None:
     (results / "study.json").write_text(text)
     with pytest.raises(TwinbedError, match=r"study\.json"):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from twinbed import registry
 from twinbed.model.problem import Problem
 from twinbed.model.study import Catalogue, Order, Study, StudyError, load
 
@@ -46,6 +47,21 @@ def test_a_wrong_study_is_told_everything_at_once(path: Path, catalogue: Catalog
         load(path.read_text(), path.name, catalogue)
     assert [str(problem) for problem in caught.value.problems] == path.with_suffix(".errors").read_text().splitlines()
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ("driver: container, memory: 1MB", "greater than or equal to 16777216 (16MiB)"),
+        ("driver: qemu, memory: 1MB", "greater than or equal to 134217728 (128MiB)"),
+        ("driver: container, send_buffer: 2GiB", "less than or equal to 1073741824 (1GiB)"),
+        ("driver: qemu, vcpus: 1000", "less than or equal to 64"),
+    ],
+)
+def test_a_bound_of_a_size_is_said_as_it_would_be_written(settings: str, says: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load(f"study: a\ntestbeds: {{a: {{{settings}}}}}\nworkload: {{kind: http}}\n", "a.yaml", registry.catalogue())
+    assert str(caught.value.problems[0]).endswith(f"allowed: {says}")
 
 
 def test_what_is_not_given_has_a_default(catalogue: Catalogue) -> None:

@@ -89,6 +89,16 @@ def message(topology: str) -> str:
     [
         ("{link: {jitter: 1ms}}", "jitter is how far the delay varies both ways, so it needs a delay that is at least as long"),
         ("{link: {delay: 1ms, jitter: 2ms}}", "jitter is how far the delay varies both ways"),
+        (
+            "{link: {rate: 500bit}}",
+            "a burst of 66560 bytes at 500 bit/s takes longer than the 274 s that tc can count: a rate of",
+        ),
+        ("{link: {rate: 1943bit}}", "a rate of at least 1944bit, or a smaller burst"),
+        ("{link: {rate: 1mbit, burst: 40MiB}}", "a burst of 41943040 bytes at 1000000 bit/s takes longer than the 274 s"),
+        (
+            "{link: {rate: 1mbit, shaper: tbf, burst: 1513}}",
+            "a burst of at least 1514 bytes for an mtu of 1500, or shaper: htb",
+        ),
         ("{link: {delay: 1ms, emulated_at: routers}}", "emulated_at: routers needs at least one router"),
         ("{trunk: vxlan, routers: 1}", "a trunk joins two switches of one network"),
         ("{pairs: 2, client_machines: 2}", "a trunk joins each to the servers' machine: say which, such as trunk: plain"),

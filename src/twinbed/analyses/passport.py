@@ -119,7 +119,7 @@ def facts_of(side: Side) -> Facts:
             found[place, f"{name} (set)"] = values
     for record in records:
         for name, value in _leaves({name: part for name, part in record.settings.items() if name != "levels"}):
-            if name != "testbed.name" and not name.startswith("workload.files"):
+            if name != "testbed.name" and not name.startswith(("workload.files", "workload.metrics")):
                 found.setdefault((SETTINGS, name), set()).add(value)
     known = {key: frozenset(values) - set(_UNKNOWN) for key, values in found.items()}
     return {key: values for key, values in known.items() if values}

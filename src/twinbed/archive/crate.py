@@ -143,7 +143,7 @@ def citation(store: Store, about: About, version: str) -> str:
         "authors:",
         *(f"  - name: {json.dumps(name, ensure_ascii=False)}" for name in authors),
         f"date-released: {_day(max(times, default=0.0))}",
-        *([f"license: {about.licence}"] if about.licence and "://" not in about.licence else []),
+        *([f"license{'-url' if '://' in about.licence else ''}: {json.dumps(about.licence)}"] if about.licence else []),
         "references:",
         "  - type: software",
         "    title: twinbed",

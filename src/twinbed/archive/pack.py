@@ -32,7 +32,9 @@ def pack(
     """Write the archive under a temporary name, and rename it; the number of its files. ``store``'s tables are up to date;
     ``report`` is the page of its results."""
     texts = {REPORT: report, CITATION: citation(store, about, version)}
-    if not raw:
+    if store.frozen:
+        texts[FROZEN] = (store.path / FROZEN).read_text()
+    elif not raw:
         texts[FROZEN] = json.dumps({"format": FORMAT, "twinbed": version}) + "\n"
     files = list(members(store.path, raw=raw))
     partial = file.with_name(f".{file.name}.partial")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from twinbed.cli import exit as codes
 @click.option("--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts: all else can be made of them.")
 @click.option("--author", "authors", multiple=True, metavar="NAME", help="Who made them; may be given more than once.")
 @click.option("--title", metavar="TEXT", help="Of the results. Default: the study's name.")
-@click.option("--license", "licence", metavar="SPDX", help="Under which they may be used, such as CC-BY-4.0.")
+@click.option("--license", "licence", metavar="SPDX", help="Under which they may be used, such as CC-BY-4.0, or its address.")
 def command(
     results: Path, output: Path | None, raw: bool, authors: tuple[str, ...], title: str | None, licence: str | None
 ) -> int:
@@ -39,6 +40,12 @@ def command(
     from twinbed.cli.extraction import extracted
     from twinbed.cli.report import rendered
     from twinbed.model.error import TwinbedError
+
+    if licence and not re.fullmatch(r"[A-Za-z0-9.+-]+|https?://\S+", licence):
+        raise TwinbedError(
+            f"--license {licence!r} is no SPDX identifier and no address",
+            advice="such as CC-BY-4.0: spdx.org/licenses lists them",
+        )
 
     def progress(done: int, total: int) -> None:
         if sys.stderr.isatty():

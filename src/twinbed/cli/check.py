@@ -136,6 +136,8 @@ def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
         optional = sum(not check.works and check.tried for check in checks)
         rest = f"; {optional} of {len(checks)} do not work, and are not needed by every study" if optional else ""
         yield f"Everything that is required works here{rest}."
+    if untried := [check for check in checks if not check.tried]:
+        yield f"{len(untried)} of {len(checks)} were not tried."
 
 
 def _check(check: Check, names: int, width: int, found: str, mend: str) -> Iterator[str]:

@@ -13,6 +13,8 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.fitting import AtN, Fits, Group, Statement
 from twinbed.model.frame import Frame, of_tables
 from twinbed.model.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
+from twinbed.model.record import Record
+from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
 from twinbed.report.quantities import scaling
 from twinbed.report.words import metric_name
@@ -41,17 +43,20 @@ def fits(tables: Tables) -> Fits | None:
     if rates is None or over not in rates.factors:
         return None
     losses = _frame(tables, "loss") if any(metric.name == "loss" for metric in workload.metrics) else None
-    confidence = tables.outline.confidence
+    shares, confidence = _frame(tables, "fairness"), tables.outline.confidence
     known, stages = measured(tables, ""), _stages(tables)
     skews = {record.id: record.start_skew_s for record in tables.records if record.start_skew_s is not None}
     groups = []
     for group in numbered(rates, over, per_pair=True):
-        statements = [] if losses is None else [_loss_kept(losses, group, over, confidence)]
+        statements = []
+        if losses is not None and len(of_group := _of_group(losses, group)):
+            statements.append(_loss_kept(of_group, group, over, confidence))
         if 1 in group.n:
-            statements.append(_rate_kept(rates, group, over, confidence))
-        elif (shares := _frame(tables, "fairness")) is not None:
-            statements.append(_fairness_kept(shares, group, over, confidence))
-        groups.append(Group(group.levels, statements, _points(group, known, stages, skews)))
+            statements.append(_rate_kept(_of_group(rates, group), group, over, confidence))
+        elif shares is not None and len(of_group := _of_group(shares, group)):
+            statements.append(_fairness_kept(of_group, group, over, confidence))
+        failed = _failed(tables, group, over)
+        groups.append(Group(group.levels, statements, _points(group, known, stages, skews), failed))
     curves = _curves(tables, workload.rate, over, groups)
     contention = registry.analysis("contention")
     told = contention.analyse(tables, contention.params(response=workload.rate, over=over), bends=False)
@@ -65,6 +70,33 @@ def _frame(tables: Tables, metric: str) -> Frame | None:
     except TwinbedError:
         return None
     return found if len(found) else None
+
+
+def _of_group(frame: Frame, group: Numbered) -> Frame:
+    """The group's runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it, as
+    TCP has no loss."""
+    import numpy as np
+
+    runs, of = frame.column("run"), set(group.runs)
+    codes = [at for at, run in enumerate(runs.levels) if run in of]
+    return frame.rows(np.isin(runs.codes, codes), {})
+
+
+def _failed(tables: Tables, group: Numbered, over: str) -> Mapping[int, tuple[int, int]]:
+    """Of the runs that differ from the group's in N alone."""
+
+    def cell(record: Record) -> tuple[object, ...]:
+        rest = sorted((name, level_text(level)) for name, level in record.levels.items() if name != over)
+        return str(record.settings["testbed"]["name"]), *rest
+
+    of = set(group.runs)
+    cells = {cell(record) for record in tables.records if record.id in of}
+    made: dict[int, list[bool]] = {}
+    for record in tables.records:
+        n = record.levels.get(over)
+        if isinstance(n, int | float) and cell(record) in cells:
+            made.setdefault(int(n), []).append(record.status is not Status.COMPLETE)
+    return {n: (sum(failed), len(failed)) for n, failed in sorted(made.items()) if any(failed)}
 
 
 def _loss_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
@@ -86,16 +118,9 @@ def _fairness_kept(frame: Frame, group: Numbered, over: str, confidence: float) 
 
 
 def _kept(frame: Frame, group: Numbered, over: str, confidence: float, objective: str, **told: float | bool) -> Statement:
-    """Of the group's runs alone, so that what is wrong with one combination is not said of another."""
-    import numpy as np
-
-    runs = frame.column("run")
-    codes = [at for at, run in enumerate(runs.levels) if run in set(group.runs)]
     capacity = registry.analysis("capacity")
     try:
-        found = capacity.analyse(
-            frame.rows(np.isin(runs.codes, codes), {}), capacity.params(over=over, confidence=confidence, **told)
-        )
+        found = capacity.analyse(frame, capacity.params(over=over, confidence=confidence, **told))
     except TwinbedError as error:
         return Statement(objective, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
     [of_n] = found.groups

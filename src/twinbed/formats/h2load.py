@@ -24,16 +24,14 @@ from twinbed.model.metric import Layer, Metric
 from twinbed.reading.load import (
     DECIMAL,
     SHOWN,
-    each_read,
     finer_seconds,
-    head_text,
     number,
     plain,
     rounding,
-    runs,
     values,
     whole_lines,
 )
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -47,9 +45,16 @@ METRICS = (
 )
 UNITS = {metric.name: metric.unit for metric in METRICS}
 _SCALES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_BEGINS = re.compile(r"starting benchmark\.\.\.")
+_LAYOUT = Layout(
+    begins=re.compile(r"starting benchmark\.\.\."),
+    result=re.compile(r"finished in \S+, "),
+    again=re.compile(r"spawning thread #[0-9]+: |finished in \S+, "),
+    line=re.compile(r"requests: |status codes: |traffic: |min\s+max\s|time (?:for|to) |req/s\s+: "),
+)
 _FINISHED = re.compile(rf"finished in ({DECIMAL})(us|ms|s|m|h), ({DECIMAL}) req/s, {DECIMAL}[KMGT]?B/s\s*")
-_RECOGNISED = re.compile(r"^(?:finished in \S+, \S+ req/s, |spawning thread #[0-9]+: [0-9]+ total client\(s\))", re.MULTILINE)
+_RECOGNISED = re.compile(
+    r"^[ \t]*(?:finished in \S+, \S+ req/s, |spawning thread #[0-9]+: [0-9]+ total client\(s\))", re.MULTILINE
+)
 _REQUESTS = re.compile(
     r"requests: ([0-9]+) total, ([0-9]+) started, ([0-9]+) done, ([0-9]+) succeeded, ([0-9]+) failed, ([0-9]+) errored,"
     r" ([0-9]+) timeout\s*"
@@ -58,14 +63,18 @@ _STATUS = re.compile(r"status codes: ([0-9]+) 2xx, ([0-9]+) 3xx, ([0-9]+) 4xx, (
 _TRAFFIC = re.compile(
     r"traffic: \S+ \(([0-9]+)\) total, \S+ \(([0-9]+)\) headers \(space savings [^()]*\), \S+ \(([0-9]+)\) data\s*"
 )
+_OLD_TRAFFIC = re.compile(
+    r"traffic: ([0-9]+) bytes total, ([0-9]+) bytes headers(?: \(space savings [^()]*\))?, ([0-9]+) bytes data\s*"
+)
+"""Of older versions, which gave exact counts alone."""
 _HEADING = re.compile(r"\s+min\s+max\s+.*sd\s+\+/- sd\s*")
 _TIMES = re.compile(r"time (for request|for connect|to 1st byte)\s*:\s+(.*)")
 _TIME = re.compile(rf"({DECIMAL})(us|ms|s|m|h)")
-_SPAWNED = re.compile(r"spawning thread #[0-9]+: ([0-9]+) total client\(s\)\. ")
+_SPAWNED = re.compile(r"spawning thread #[0-9]+: ([0-9]+) (?:total client\(s\)\. |concurrent clients, )")
 _FACT = re.compile(r"(Application protocol|TLS Protocol|Cipher): (.*)")
 _NOTHING = re.compile(
     r"\s*$|starting benchmark|progress: |Warm-up |Main benchmark duration |Stopped all clients |req/s\s+:"
-    r"|Server Temp Key: |No protocol negotiated"
+    r"|Server Temp Key: |No protocol negotiated|UDP datagram: "
 )
 _STEMS = {"for request": "total_time_", "for connect": "connect_time_", "to 1st byte": "first_byte_time_"}
 
@@ -78,12 +87,12 @@ class H2load:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
-        return each_read(runs(lines, _BEGINS), _reading, cut)
+        return each_read(reports(lines, _LAYOUT), _reading, cut)
 
 
 class _Report:
@@ -129,7 +138,7 @@ class _Report:
         elif (found := _STATUS.fullmatch(line)) is not None:
             self.statuses = _counts(found)
             return bool(self.statuses)
-        elif (found := _TRAFFIC.fullmatch(line)) is not None:
+        elif (found := _TRAFFIC.fullmatch(line) or _OLD_TRAFFIC.fullmatch(line)) is not None:
             counts = _counts(found)
             self.traffic = (counts[0], counts[2]) if counts else None
             return bool(counts)

@@ -19,7 +19,8 @@ from typing import Any
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Layer, Metric
-from twinbed.reading.load import DECIMAL, SHOWN, each_read, finer_seconds, head_text, number, runs, values, whole_lines
+from twinbed.reading.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -32,16 +33,26 @@ METRICS = (
 UNITS = {metric.name: metric.unit for metric in METRICS}
 MOST_RESULTS = 1_000_000
 _STEP_S = 0.00005
-_BEGINS = re.compile(r"\s*Summary:\s*$")
-_RECOGNISED = re.compile(r"^Summary:\n\s+Total:\t.* secs\n\s+Slowest:\t", re.MULTILINE)
+_LAYOUT = Layout(
+    begins=re.compile(r"Summary:\s*$"),
+    result=re.compile(r"Requests/sec:\s"),
+    again=re.compile(r"(?:Total|Slowest|Fastest|Average):\s"),
+    line=re.compile(
+        rf"(?:Total data|Size/request):\s|{DECIMAL} \[[0-9]+\]\s*\||[0-9]+%+ in |[\w+-]+(?: \w+)?:\s+-?{DECIMAL} secs"
+        r"|\[[0-9]+\]\s"
+        r"|(?:Response time histogram|Latency distribution|Details \(average, fastest, slowest\)|Status code distribution"
+        r"|Error distribution):"
+    ),
+)
+_RECOGNISED = re.compile(r"^[ \t]*Summary:[ \t]*\n\s+Total:\s+.* secs[ \t]*\n\s+Slowest:\s", re.MULTILINE)
 _LABELLED = re.compile(
     rf"\s+(Total|Slowest|Fastest|Average|Requests/sec|Total data|Size/request):\s+({DECIMAL}| *NaN)( secs| bytes)?\s*"
 )
 _UNIT = {"Requests/sec": None, "Total data": " bytes", "Size/request": " bytes"}
 _PERCENT = re.compile(rf"\s+([0-9]+)%+ in ({DECIMAL}) secs\s*")
-_DETAIL = re.compile(rf"\s+([\w+ -]+):\s+((?:{DECIMAL}| *NaN) secs(?:, {DECIMAL} secs){{2}})\s*")
-_COUNT = re.compile(r"\s+\[([0-9]+)\]\t(?:([0-9]+) responses\s*|(.*))")
-_BAR = re.compile(rf"\s+{DECIMAL} \[[0-9]+\]\t\|.*")
+_DETAIL = re.compile(rf"\s+([\w+ -]+):\s+((?:-?{DECIMAL}| *NaN) secs(?:, -?{DECIMAL} secs){{2}})\s*")
+_COUNT = re.compile(r"\s+\[([0-9]+)\]\s+(?:([0-9]+) responses\s*|(.*))")
+_BAR = re.compile(rf"\s+{DECIMAL} \[[0-9]+\]\s*\|.*")
 _HEADINGS = (
     "Summary:",
     "Response time histogram:",
@@ -60,12 +71,12 @@ class Hey:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
-        return each_read(runs(lines, _BEGINS), _reading, cut)
+        return each_read(reports(lines, _LAYOUT), _reading, cut)
 
 
 class _Report:

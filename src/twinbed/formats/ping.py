@@ -7,7 +7,9 @@ percentile only where there are lines.  Several runs of ping in a file are sever
 Table ``probes``: ``sequence``, ``client_received_ns`` (where ping printed times, -D), ``rtt_s``; a row a first answer.
 
 Limits: of a ping that was cut off before its summary, probes after the last that is named are not counted.  Sequence numbers
-are 16 bits wide and are taken to wrap.  Words other than English are read where only the words differ (``Zeit=0.042 ms``).
+are 16 bits wide and are taken to wrap.  In other languages lines are read where only the words differ (``Zeit=0.042 ms``,
+``temps=56.8 ms``), and a summary where the share that was lost follows from its first two numbers; what it counts besides is
+not.
 """
 
 from __future__ import annotations
@@ -26,16 +28,27 @@ from twinbed.reading.probing import COUNTS, ROUND_TRIP, loss, round_trips, value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HEADER = re.compile(r"PING6? \S{1,200} \([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\))? (?:data )?[Bb]ytes\b.*")
+_HEADER = re.compile(r"PING6? \S{0,200}? ?\([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\) ?\S.*| (?:data )?[Bb]ytes\b.*)")
 _HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) \S+ --> \S+")
-_START = re.compile(rb"^PING6?(?: \S{1,200} \(|\()", re.MULTILINE)
-_REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [Bb]ytes \S{1,12} .{1,200}?:? (?:icmp_)?seq=(\S+)(.*)")
-_TIME = re.compile(r"\b[A-Za-z]{2,10}([=<])([0-9.]+) ?(us|ms|s|sec)\b")
-_UNANSWERED = re.compile(r"(?:no answer yet for |Request timeout for |From .{1,100}? )icmp_seq[= ](\d{1,5})\b")
-_SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received(.*)")
+_START = re.compile(
+    rb"^[ \t]*PING6?(?: \S{0,200} \(| [0-9A-Fa-f:.%\w]{2,80}\([0-9A-Fa-f:.]{2,45}(?:%\w{1,20})?\) |\()", re.MULTILINE
+)
+_REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [^\W\d_]\S{0,20}.{1,200}? (?:icmp_)?seq=(\S+)(.*)")
+_TIME = re.compile(r"(?<!\w)[^\W\d_]{2,12}([=<])([0-9.]+) ?(us|ms|s|sec|мс|毫秒|ミリ秒)(?!\w)")
+_UNANSWERED = re.compile(
+    r"(?:\[[0-9.]{1,20}\] )?(?:no answer yet for |Request timeout for |From .{1,100}? )"
+    r"icmp_seq[= ](\d{1,5})\b(?!.*\b(?:ttl|hlim)=)"
+)
+_SUMMARY = re.compile(r"(\d{1,9}) packet(?:s|\(s\)) transmitted, (\d{1,9}) (?:packet(?:s|\(s\)) )?received(.*)")
+_BEFORE_SUMMARY = re.compile(r"-{2,3} .{1,300} -{2,3}\s*")
+_OTHER_SUMMARY = re.compile(
+    r"[^\d,，%]{0,40}(\d{1,9})(?: [^\d,，%]{1,40})?"
+    r"[,，]\s?[^\d,，%+]{0,40}?(\d{1,9})(?: [^\d,，%]{1,40})?([,，].*?)(\d{1,3}(?:\.\d{1,9})?)% .*"
+)
+"""In another locale: probes, answers, and the share that was lost."""
 _DUPLICATES = re.compile(r"\+(\d{1,9}) duplicates\b")
 _TIMES = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = ([0-9./a-z]+) ?(us|ms|s)?\b")
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "мс": 1e-3, "毫秒": 1e-3, "ミリ秒": 1e-3}
 _WRAP = 65536
 
 
@@ -54,6 +67,10 @@ class _Run:
     sent: int | None = None
     received: int | None = None
     duplicates: int | None = None
+    more: bool = False
+    """Whether the summary counts something besides, in words that are not read."""
+    closing: bool = False
+    """Whether the line before was the summary's heading."""
     times: Sequence[float] = ()
     """The summary's: min, avg, max and, of most, mdev."""
     times_step_s: float = 0.0
@@ -84,11 +101,14 @@ class Ping:
 
 def _runs(lines: Sequence[str]) -> list[_Run]:
     runs: list[_Run] = []
+    blanks = ""
     for number, line in enumerate(lines, start=1):
-        if line.startswith("PING"):
-            runs.append(_Run(number, _facts(line)))
-        elif runs and line:
-            _line(runs[-1], number, line)
+        text = line.lstrip(" \t")
+        if text.startswith("PING"):
+            runs.append(_Run(number, _facts(text)))
+            blanks = line[: len(line) - len(text)]
+        elif runs and text.strip():
+            _line(runs[-1], number, line.removeprefix(blanks))
     return runs
 
 
@@ -108,10 +128,23 @@ def _line(run: _Run, number: int, line: str) -> None:
         run.sent, run.received = int(found[1]), int(found[2])
         if said := _DUPLICATES.search(found[3]):
             run.duplicates = int(said[1])
+    elif run.closing and (found := _OTHER_SUMMARY.fullmatch(line)):
+        _other_summary(run, number, found)
     elif found := _TIMES.match(line):
         _summarised(run, number, found)
     elif "seq=" in line or "packets transmitted" in line or "min/avg/max" in line:
         run.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+    run.closing = _BEFORE_SUMMARY.fullmatch(line) is not None
+
+
+def _other_summary(run: _Run, number: int, found: re.Match[str]) -> None:
+    """Two numbers whose words are not known are probes and answers only where the share that was lost follows from them."""
+    sent, received, lost = int(found[1]), int(found[2]), float(found[4])
+    if not 0 <= received <= sent or not sent or abs(100 * (sent - received) / sent - lost) >= 1:
+        run.flaws.append(Flaw(f"cannot be read: {found[0][:80]}", number))
+        return
+    run.sent, run.received = sent, received
+    run.more = "+" in found[3]
 
 
 def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
@@ -181,7 +214,7 @@ def _of_summary(run: _Run) -> dict[str, float | None]:
     numbers["probes_sent"], numbers["probes_received"] = run.sent, run.received
     if run.sent is not None and run.received is not None:
         numbers["probe_loss"] = loss(run.sent - run.received, run.sent)
-        numbers["probe_duplicates"] = run.duplicates or 0
+        numbers["probe_duplicates"] = None if run.more else run.duplicates or 0
     return numbers
 
 
@@ -204,7 +237,7 @@ def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
         sent = max(known) - min(1, *known) + 1 if known else 0
     if run.received is not None and run.received != received:
         cautions.append(_contradicted("answers", received, run.received))
-    if run.received is not None and (run.duplicates or 0) != duplicates:
+    if run.received is not None and not run.more and (run.duplicates or 0) != duplicates:
         cautions.append(_contradicted("duplicates", duplicates, run.duplicates or 0))
     cautions += _times_apart(run)
     numbers |= {

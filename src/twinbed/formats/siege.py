@@ -19,11 +19,14 @@ from typing import Any
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.load import DECIMAL, SHOWN, each_read, head_text, number, values, whole_lines
+from twinbed.reading.load import DECIMAL, SHOWN, number, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts
 
 MEBIBYTE = 2.0**20
+_STEP = 0.005
+"""Of what is printed with two decimals."""
 _UNIT_OF = {
     "transactions": "hits",
     "availability": "%",
@@ -43,10 +46,24 @@ _MEMBER = re.compile(rf'(?:\{{|)\s*"([a-z_]+)":\s+({DECIMAL}),?\s*')
 _TRANSACTION = re.compile(rf"\s*HTTP/[0-9.]+ ([0-9]{{3}})\s+{DECIMAL} secs:\s+[0-9]+ bytes ==> .*")
 _VERSION = re.compile(r"\*\* SIEGE ([0-9]\S*)")
 _ERROR = re.compile(r"\[(?:error|alert|warning|fatal)\] (.*)")
-_NOTHING = re.compile(r"\*\* Preparing |The server is now under siege|Lifting the server siege|[{}\s]*$|done\.$")
+_ABORTED = "siege aborted due to excessive socket failure"
+_NOTHING = re.compile(
+    r"\*\* Preparing |The server is now under siege|can change the failure threshold in |Lifting the server siege"
+    r"|[{}\s]*$|done\.$|\^C"
+)
+_LAYOUT = Layout(
+    begins=None,
+    result=re.compile(r'Transactions:\s|(?:\{\s*)?"transactions":'),
+    again=re.compile(
+        r"\*\* SIEGE [0-9]|\*\* Preparing |The server is now under siege|HTTP/[0-9.]+ [0-9]{3}\s.* bytes ==> "
+        r'|Transactions:\s|\{\s*$|(?:\{\s*)?"transactions":'
+    ),
+    line=re.compile(r'(?:[A-Z][a-z]+(?: [a-z]+)?:\s+[0-9]|"[a-z_]+":\s+[0-9]|\}\s*$|\[(?:error|alert|warning|fatal)\] )'),
+)
 _MARKS = (" bytes ==> ", "** SIEGE ", "Transactions:", '"transactions":')
 _RECOGNISED = re.compile(
-    r"HTTP/[0-9.]+ [0-9]{3}[ ]+[0-9.]+ secs:[ ]+[0-9]+ bytes ==> |^(?:\*\* SIEGE [0-9]|Transactions:[ \t]+[0-9]+ hits[ \t]*$"
+    r"HTTP/[0-9.]+ [0-9]{3}[ ]+[0-9.]+ secs:[ ]+[0-9]+ bytes ==> "
+    r"|^[ \t]*(?:\*\* SIEGE [0-9]|Transactions:[ \t]+[0-9]+ hits[ \t]*$"
     r'|\{?[ \t]*"transactions":[ \t]+[0-9]+,[ \t]*\n[ \t]*"availability":)',
     re.MULTILINE,
 )
@@ -60,28 +77,12 @@ class Siege:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
+        text = head_of(head)
         return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
-        return each_read(_runs(lines), _reading, cut)
-
-
-def _runs(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """A run ends behind the last line of its summary."""
-    start, summary = 0, False
-    for index, line in enumerate(lines):
-        labelled = _labelled(line)
-        if summary and labelled is None and (_VERSION.match(line) or _TRANSACTION.match(line)):
-            yield start + 1, lines[start:index]
-            start, summary = index, False
-        elif labelled is not None and labelled[0] == "transactions":
-            if summary:
-                yield start + 1, lines[start:index]
-                start = index
-            summary = True
-    yield start + 1, lines[start:]
+        return each_read(reports(lines, _LAYOUT), _reading, cut)
 
 
 def _labelled(line: str) -> tuple[str, float | None] | None:
@@ -114,6 +115,8 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
             statuses.append(int(found[1]))
         elif (found := _VERSION.match(line)) is not None:
             version = found[1]
+        elif _ABORTED in line:
+            errors.insert(0, _ABORTED)
         elif (found := _ERROR.search(line)) is not None:
             errors.append(found[1])
         elif not _NOTHING.match(line):
@@ -128,10 +131,10 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
         flaws=flaws,
         facts={"version": version} if version else {},
         resolution={
-            "time_taken": 0.005,
-            "document_transferred_bytes": 0.005 * MEBIBYTE,
-            "goodput": 8 * 0.005 * MEBIBYTE,
-            **dict.fromkeys(("total_time_min", "total_time_mean", "total_time_max"), 0.005),
+            "time_taken": _STEP,
+            "document_transferred_bytes": _STEP * MEBIBYTE,
+            "goodput": 8 * _STEP * MEBIBYTE,
+            **dict.fromkeys(("total_time_min", "total_time_mean", "total_time_max"), _STEP),
         },
     )
 
@@ -140,9 +143,12 @@ def _numbers(told: Mapping[str, float | None], statuses: Sequence[int], document
     done, elapsed = told["transactions"], told.get("elapsed time")
     data, throughput = told.get("data transferred"), told.get("throughput")
     timed = bool(done and elapsed)
+    # 0.00 is what it prints of less than 5 kB.
+    data = data if data or not done else None
     yield "requests", done
     yield "requests_per_second", told.get("transaction rate") if timed else None
-    yield "goodput", 8 * throughput * MEBIBYTE if documents and timed and throughput is not None else None
+    megabytes = _finer(data, elapsed, throughput) if timed else None
+    yield "goodput", 8 * megabytes * MEBIBYTE if documents and megabytes is not None else None
     yield "time_taken", elapsed
     yield "document_transferred_bytes", data * MEBIBYTE if documents and data is not None else None
     yield "concurrency", told.get("concurrency") if timed else None
@@ -150,6 +156,13 @@ def _numbers(told: Mapping[str, float | None], statuses: Sequence[int], document
     yield "non_2xx", sum(not 200 <= each < 300 for each in statuses) if statuses and len(statuses) == done else None
     for moment, label in (("min", "shortest transaction"), ("mean", "response time"), ("max", "longest transaction")):
         yield f"total_time_{moment}", told.get(label) if done else None
+
+
+def _finer(data: float | None, elapsed: float | None, throughput: float | None) -> float | None:
+    """Megabytes a second, by the throughput or by data and time: whichever is rounded less."""
+    if not data or not elapsed or throughput is None:
+        return throughput or None
+    return data / elapsed if not throughput or 1 / data + 1 / elapsed < 1 / throughput else throughput
 
 
 def _cautions(

@@ -17,7 +17,7 @@ from twinbed.reading.conn_log import COLUMNS, METRICS, Cell, moments, nanosecond
 from twinbed.reading.documents import document
 from twinbed.reading.figures import count_of_json, of_json
 
-_START = re.compile(rb'\A\s*\{[^\n]*"id\.orig_h"\s*:[^\n]*"conn_state"\s*:')
+_START = re.compile(rb'\A\s*\{(?=[^\n]*"id\.orig_h"\s*:)[^\n]*"conn_state"\s*:')
 
 
 class ZeekConnJson:

@@ -16,7 +16,7 @@ from twinbed.model.metric import Metric
 from twinbed.reading.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
 from twinbed.reading.figures import count
 
-_START = re.compile(rb"\A(?:#.*\n)*?#(?:path.conn\s*$|fields.*\bid\.orig_h\b.*\bconn_state\b)", re.MULTILINE)
+_START = re.compile(rb"\A(?:#.*\n)*?#path.conn\s*$|^#fields.*\bid\.orig_h\b.*\bconn_state\b", re.MULTILINE)
 _ESCAPE = re.compile(r"#separator \\x([0-9a-fA-F]{2})")
 
 
@@ -26,6 +26,8 @@ class _Head:
     unset: str = "-"
     empty: str = "(empty)"
     fields: list[str] = field(default_factory=list)
+    other: bool = False
+    """Whether what follows is another log than conn.log."""
 
 
 class ZeekConnTsv:
@@ -46,7 +48,7 @@ class ZeekConnTsv:
         for number, line in enumerate(source.text().split("\n"), start=1):
             if line.startswith("#"):
                 _heading(head, line)
-            elif line and head.fields:
+            elif line and head.fields and not head.other:
                 cells = line.split(head.separator)
                 if len(cells) != len(head.fields):
                     flaws.append(Flaw(f"{len(cells)} cells for {len(head.fields)} fields", number))
@@ -64,7 +66,9 @@ def _heading(head: _Head, line: str) -> None:
         head.separator = chr(int(escape[1], 16))
         return
     name, *cells = line.split(head.separator)
-    if name == "#fields":
+    if name == "#path" and cells:
+        head.other = cells[0] != "conn"
+    elif name == "#fields" and not head.other:
         head.fields = cells
     elif name == "#unset_field" and cells:
         head.unset = cells[0]

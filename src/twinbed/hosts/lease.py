@@ -150,7 +150,10 @@ def _open(wanted: Wanted, probe: Path) -> Lease:
             install.programs(wanted.address, wanted.folder, digest, programs)
         elif wanted.image is not None:
             install.image(wanted.address, wanted.folder, wanted.image)
-    raise HostError(f"{wanted.address.name}: what was put into {wanted.folder} is not there")
+    raise HostError(
+        f"{wanted.address.name}: what was put into {wanted.folder} is not there, or may not be run there: is it mounted noexec?"
+        " give another folder: folder: /PATH"
+    )
 
 
 def _greeted(wanted: Wanted, session: Session, said: Mapping[str, str]) -> Lease:

@@ -47,8 +47,13 @@ def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
 
 
 def offloads(features: str) -> dict[str, str | None]:
-    """From `ethtool -k`: short name -> on or off; null where the NIC does not say."""
-    return {short: _first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
+    """From `ethtool -k`: short name -> on or off; null where the NIC does not say.
+
+    What ethtool says of tso as a whole is on where any of its parts is, and a kernel may have parts that it does not turn off
+    with the others (accecn, without scatter-gather). So tso is what tso over IPv4 is, where ethtool says that.
+    """
+    found = {short: _first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
+    return found | {"tso": _first(r"^\s*tx-tcp-segmentation: (on|off)", features) or found["tso"]}
 
 
 def _line(host: AgentHost, path: str, *, whole: bool = False) -> str | None:

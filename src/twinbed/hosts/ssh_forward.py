@@ -41,9 +41,12 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
 
 
 def put(destination: str, path: str, content: bytes, *, limit_s: float = 120.0) -> None:
-    """Write a file there, and the folder that it is in."""
-    folder = path.rpartition("/")[0]
-    _run(destination, f"mkdir -p {shlex.quote(folder)} && cat > {shlex.quote(path)}", content, limit_s)
+    """Write a program there, into a folder that there is."""
+    _run(destination, f"cat > {shlex.quote(path)} && chmod 755 {shlex.quote(path)}", content, limit_s)
+
+
+def remove(destination: str, path: str, *, limit_s: float = 60.0) -> None:
+    _run(destination, f"rm -f {shlex.quote(path)}", None, limit_s)
 
 
 def get(destination: str, path: str, *, limit_s: float = 120.0) -> bytes:

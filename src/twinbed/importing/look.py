@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.inflated import inflated
 from twinbed.importing.names import shown
 from twinbed.model.caution import Kind
-from twinbed.model.format import Format, FormatError, Of, Reading
+from twinbed.model.format import Flaw, Format, FormatError, Of, Reading
 from twinbed.reading.source import File
 
 ALONE_BYTES = 4 * 2**20
@@ -142,15 +142,16 @@ def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
             then = tuple(looked for _, looked in below)
             size, mtime = about.st_size, about.st_mtime_ns
             if not wish.read:
-                kind, reason = _kind(file, wish, formats)
+                kind, _, reason = _kind(file, wish, formats)
                 return Looked(wish.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
-            kind, reason = _kind(file, wish, formats)
+            kind, others, reason = _kind(file, wish, formats)
             reason = reason or next(filter(None, (inflated(each.path) for each in (file, *file.then))), "")
             if reason:
                 return Looked(wish.path, digest, size, mtime, kind, reason=reason, then=then)
             try:
                 readings = formats[kind].read(file, wish.options)
+                readings = [*readings[:-1], replace(readings[-1], flaws=[*readings[-1].flaws, *_unread(others)])]
                 _check(readings, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wish.units})
             except FormatError as error:
                 return Looked(wish.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
@@ -193,25 +194,32 @@ def _hash(descriptor: int) -> str:
     return digest.hexdigest()
 
 
-def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, str]:
-    """The format's name, or why there is none."""
+def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, Sequence[str], str]:
+    """The format's name, and those of others whose programs wrote into the same file; or why there is none."""
     if wish.format:
         known = wish.format in formats
-        return (wish.format, "") if known else ("", f"there is no format {shown(wish.format)}")
+        return (wish.format, (), "") if known else ("", (), f"there is no format {shown(wish.format)}")
     try:
         head = file.head()
     except FormatError as error:
-        return "", shown(str(error))
+        return "", (), shown(str(error))
     if not head:
-        return "", "is empty" if not file.path.stat().st_size else "cannot be decompressed"
-    # Files of a folder are mostly of one kind, and no two formats recognise the same file.
+        return "", (), "is empty" if not file.path.stat().st_size else "cannot be decompressed"
+    # Files of a folder are mostly of one kind. Documents and captures are of one alone; into a text several programs may print.
     usual = _usual[0] if _usual and _usual[0] in formats else ""
-    if usual and formats[usual].recognises(head):
-        return usual, ""
-    found = next((name for name, each in formats.items() if name != usual and each.recognises(head)), "")
-    if found:
-        _usual[:] = [found]
-    return (found, "") if found else ("", "is of no kind that is known")
+    alone = head.lstrip()[:1] in (b"{", b"[") or b"\0" in head
+    if alone and usual and formats[usual].recognises(head):
+        return usual, (), ""
+    found = [name for name, each in formats.items() if each.recognises(head)]
+    if not found:
+        return "", (), "is of no kind that is known"
+    _usual[:] = found[:1]
+    return found[0], found[1:], ""
+
+
+def _unread(others: Sequence[str]) -> Iterator[Flaw]:
+    if others:
+        yield Flaw(f"nothing is read of what it has of {', '.join(others)}: part the file, or name a format in a manifest")
 
 
 def _check(readings: Sequence[Reading], units: Mapping[str, str]) -> None:

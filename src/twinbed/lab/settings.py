@@ -15,7 +15,6 @@ _NIC = "trial0"
 _PEER = "trial1"
 _JUMBO_BYTES = 9000
 _BUFFER_BYTES = 262_144
-_AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 _CONGESTION_CONTROLS = {"reno": "tcp", "cubic": "tcp_cubic", "bbr": "tcp_bbr", "dctcp": "tcp_dctcp"}
 """Those that studies ask for, and the kernel module of each."""
 
@@ -48,7 +47,7 @@ def _offload(machine: AgentHost, name: str) -> Check:
 
 
 def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
-    there = machine.read(_AVAILABLE).decode().split()
+    there = machine.read(network.CONGESTION_CONTROLS).decode().split()
 
     def asked() -> list[Applied]:
         if name not in there:

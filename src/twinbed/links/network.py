@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from twinbed.hosts.agent import AgentHost
-from twinbed.hosts.error import HostError, ProgramFailed
+from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
 from twinbed.links.layout import Nic
@@ -35,6 +35,9 @@ READ_BACK = {
 """Kernel settings that are recorded whether or not they are set: by the settings' names, below /proc/sys."""
 
 
+CONGESTION_CONTROLS = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+
+
 def quieten(host: AgentHost) -> None:
     """IPv6 off: its neighbour discovery would be traffic of the host's own."""
     for setting in bridge.QUIET:
@@ -45,7 +48,12 @@ def quieten(host: AgentHost) -> None:
 def configure(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSettings) -> None:
     """Addresses, TCP settings, offloads; ends when every NIC has a carrier, or after the limit."""
     quieten(host)
-    host.run(["ip", "-batch", "-"], stdin="".join(bridge.address(nic, link.mtu) for nic in nics).encode())
+    try:
+        host.run(["ip", "-batch", "-"], stdin="".join(bridge.address(nic, link.mtu) for nic in nics).encode())
+    except ProgramFailed as error:
+        if "mtu" not in str(error):
+            raise
+        raise HostError(f"{error}\n    mtu {link.mtu} is asked for: a smaller one, or another NIC") from None
     set_sysctls(host, settings)
     for nic in nics:
         set_offloads(host, nic.device, settings)
@@ -75,8 +83,17 @@ def _named(nic: Nic, nics: Sequence[Nic], items: list[Applied]) -> list[Applied]
 
 
 def set_sysctls(host: AgentHost, settings: HostSettings) -> None:
+    """Raises HostError with what was to be written, and for congestion control with what there is."""
     for path, value in settings.sysctls().items():
-        host.write(f"/proc/sys/{path}", value.encode())
+        try:
+            host.write(f"/proc/sys/{path}", value.encode())
+        except HostLost:
+            raise
+        except HostError as error:
+            there = ""
+            if path == READ_BACK["congestion_control"]:
+                there = f"; its kernel has {', '.join(host.read(CONGESTION_CONTROLS).decode().split())}"
+            raise HostError(f"{error}: it was to be {value!r}{there}") from None
 
 
 def applied_sysctls(host: AgentHost, settings: HostSettings) -> list[Applied]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from twinbed.model.caution import Caution
@@ -138,6 +138,8 @@ class Contention:
     """Share lost that matters."""
     groups: Sequence[Group]
     cautions: Sequence[Caution] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of runs or rows that are not in it."""
 
     @property
     def one(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from twinbed.model.contention import Contention
@@ -58,6 +58,8 @@ class Group:
     statements: Sequence[Statement]
     points: Sequence[AtN]
     """In the order of N."""
+    failed: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """N -> runs that failed, of so many that were made; in the order of N, and only where some did."""
 
     @property
     def single(self) -> float | None:

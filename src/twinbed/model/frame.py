@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Layer, Scale
+from twinbed.model.record import Record
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 OF_A_RUN = ("testbed", "block", "position", "replicate", "run")
 """Columns that every frame of a results folder has beside its factors."""
+MOST_NAMED = 6
+"""Combinations of levels that a caution names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +210,9 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
 
 
 def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
-    """Those of the folder, then those of the runs that are here; ``testbeds`` says of which each run is."""
+    """Those of the folder, of what failed, and of the runs that are here; ``testbeds`` says of which each run is."""
     yield from tables.cautions
+    yield from _failed(tables.records)
     table = tables.table("cautions")
     if not table.num_rows:
         return
@@ -220,6 +224,22 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
         count = sum(each == testbed for each in testbeds.values())
         first = next((detail for detail in of.values() if detail), "")
         yield Caution(kind, f"{len(of)} of {count} runs" + (f": {first}" if first else ""), testbed)
+
+
+def _failed(records: Sequence[Record]) -> Iterator[Caution]:
+    """For each testbed, at which levels how many runs failed: they are rarely any runs."""
+    cells: dict[str, dict[str, list[Record]]] = {}
+    for record in records:
+        at = ", ".join(f"{name} {level_text(level)}" for name, level in record.levels.items() if name != "testbed")
+        cells.setdefault(str(record.settings["testbed"]["name"]), {}).setdefault(at, []).append(record)
+    for testbed, of in cells.items():
+        failed = {at: [each for each in runs if each.status is not Status.COMPLETE] for at, runs in of.items()}
+        named = [f"{len(failed[at])} of {len(of[at])}{f' at {at}' if at else ''}" for at in of if failed[at]]
+        if named:
+            more = f"; at {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+            first = next(each for runs in failed.values() for each in runs)
+            detail = f"{', '.join(named[:MOST_NAMED])}{more}: {first.failed_phase}: {first.reason}"
+            yield Caution(Kind.FAILED_RUNS, detail, testbed)
 
 
 def headlines(tables: Tables, layer: Layer) -> tuple[str, ...]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
 
+Judged = TypeVar("Judged")
 PAIRS = "pairs"
+ALONE = "runs alone at their N"
+"""Why a run of which no other has its N is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +34,35 @@ class Numbered:
         """Such as ``testbed e1000, payload 500B``; empty where no other factor varies."""
         return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
 
-    def samples(self) -> dict[int, list[float]]:
-        """Values by N, in its order."""
+    def samples(self, least: int = 1) -> dict[int, list[float]]:
+        """Values by N, in its order, of each N that has at least so many."""
         found: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
         for n, value in zip(self.n, self.values, strict=True):
             found[n].append(value)
-        return found
+        return {n: values for n, values in found.items() if len(values) >= least}
+
+    def judged(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
+        """Samples without each N that has fewer than ``least``, so that it does not cost what is known of the others; with them
+        where ``needed`` is one of them, or no other is left."""
+        found = self.samples(least)
+        return found if found and (needed is None or needed in found) else self.samples()
+
+
+def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Judged]) -> tuple[list[Judged], dict[str, int]]:
+    """What ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason: one group
+    does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
+    found: list[Judged] = []
+    left_out: dict[str, int] = {}
+    refused = None
+    for group in groups:
+        try:
+            found.append(judge(group))
+        except TwinbedError as error:
+            refused = refused or error
+            left_out[f"runs of {group.name}: {error.message.removeprefix(f'{group.name}: ')}"] = len(group.runs)
+    if refused is not None and not found:
+        raise refused
+    return found, left_out
 
 
 def varied_numbers(tables: Tables) -> dict[str, list[Level]]:
@@ -53,15 +80,20 @@ def of_pairs(factors: Iterable[str]) -> str | None:
 
 
 def _is_number(level: Level) -> bool:
-    return isinstance(level, int | float) and not isinstance(level, bool) and level >= 1 and level == int(level)
+    return isinstance(level, int | float) and not isinstance(level, bool) and level >= 1 and float(level).is_integer()
 
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
     """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
-    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on.
+    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
     """
     column = frame.column(over)
+    if not len(frame):
+        left_out = ", ".join(f"{count} {reason}" for reason, count in frame.left_out.items())
+        raise TwinbedError(
+            f"{frame.source} has no value of {frame.response}", advice=f"left out: {left_out}" if left_out else "it has no rows"
+        )
     for level in column.levels:
         if not _is_number(level):
             raise TwinbedError(

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from twinbed.model.document import Entries, Node, Scalar, node_at, place_of, plain
 from twinbed.model.problem import Place, Problem, listed, nearest
-from twinbed.model.units import QuantityError
+from twinbed.model.units import QuantityError, format_size
 
 Path = tuple[str, ...]
 
@@ -123,6 +123,14 @@ def shown(value: object) -> str:
     return repr(value)
 
 
+def _size(bounds: Mapping[str, object]) -> str:
+    """A bound of a size once more, as it would be written; nothing for what is no size."""
+    for bound in bounds.values():
+        if isinstance(bound, int) and bound >= 4096 and bound % 1024 == 0:
+            return f" ({format_size(bound)})"
+    return ""
+
+
 def _said(
     detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]
 ) -> tuple[str, str, str | None]:
@@ -146,7 +154,11 @@ def _said(
         names = _names_at(model, location)
         return f"{value} is not a mapping", f"a mapping with the keys {listed(names)}" if names else "a mapping", None
     if text.startswith("Input should be "):
-        return f"{value} is not allowed", text.removeprefix("Input should be ").split(", unable to parse")[0], None
+        return (
+            f"{value} is not allowed",
+            text.removeprefix("Input should be ").split(", unable to parse")[0] + _size(context),
+            None,
+        )
     return f"{value} is not allowed: {text}", "", None
 
 

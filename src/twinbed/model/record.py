@@ -14,6 +14,14 @@ from twinbed.model.caution import Caution
 from twinbed.model.run import Level, Run, Status
 
 FORMAT = 1
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("id", "cell"), str),
+    **dict.fromkeys(("replicate", "block", "position"), int),
+    "started_s": (int, float),
+    **dict.fromkeys(("levels", "settings", "phases"), dict),
+    "artifacts": list,
+}
+"""What fields of run.json are: it may come from an archive that nobody vouches for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +69,18 @@ class Record:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
-        """Raises ValueError where the format is not this one, KeyError or TypeError where a field is missing."""
+        """Raises ValueError where the format is not this one, a field is no such thing, or an artifact lies outside the run's
+        folder; KeyError or TypeError where a field is missing."""
         fields = dict(data)
         if fields.pop("format", None) != FORMAT:
             raise ValueError(f"run.json has format {data.get('format')!r}, this twinbed reads {FORMAT}")
+        for name, kind in _KINDS.items():
+            if not isinstance(fields[name], kind):
+                raise ValueError(f"run.json has {name} {fields[name]!r:.60}")
+        for artifact in fields["artifacts"]:
+            path = artifact["path"]
+            if path.startswith("/") or ".." in path.split("/"):
+                raise ValueError(f"run.json names the artifact {path!r}, outside the run's folder")
         fields["cautions"] = tuple(Caution.from_json(item) for item in fields["cautions"])
         fields["status"] = Status(fields["status"])
         return cls(**fields)

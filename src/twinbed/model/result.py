@@ -207,3 +207,5 @@ class Result:
     """Headline metrics in the order of runs."""
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     plots: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of runs, or rows of a file, that are not in it."""

@@ -18,6 +18,10 @@ BYSTANDER = "other"
 _LEAST_BURST_BYTES = 65536 + 1024
 """A 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
 _LEAST_QUEUE_PACKETS = 1000
+_ETHERNET_BYTES = 14
+"""A header, which the shapers count."""
+_LONGEST_BURST_S = 274
+"""tc holds a burst as the time that it takes, in 32 bits of 64 ns each; a longer one wraps around, and is another."""
 
 
 class Link(BaseModel):
@@ -47,6 +51,17 @@ class Link(BaseModel):
     def _possible(self) -> Link:
         if self.jitter is not None and (self.delay is None or self.jitter > self.delay):
             raise ValueError("jitter is how far the delay varies both ways, so it needs a delay that is at least as long")
+        if self.rate and self.burst_bytes and self.burst_bytes * 8 > _LONGEST_BURST_S * self.rate:
+            slowest = math.ceil(self.burst_bytes * 8 / _LONGEST_BURST_S)
+            raise ValueError(
+                f"a burst of {self.burst_bytes} bytes at {self.rate} bit/s takes longer than the {_LONGEST_BURST_S} s that tc"
+                f" can count: a rate of at least {slowest}bit, or a smaller burst"
+            )
+        if self.rate and self.shaper == "tbf" and self.burst is not None and self.burst < (least := self.mtu + _ETHERNET_BYTES):
+            raise ValueError(
+                f"tbf drops every packet that is larger than its burst: a burst of at least {least} bytes"
+                f" for an mtu of {self.mtu}, or shaper: htb"
+            )
         return self
 
     @property

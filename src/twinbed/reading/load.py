@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
-from twinbed.model.format import Flaw, FormatError, Reading
+from twinbed.model.format import Flaw, FormatError
 from twinbed.model.metric import Value
 from twinbed.reading.figures import of_json, real
 
@@ -90,35 +89,3 @@ def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 
                 raise FormatError(str(error)) from None
             line, text = left.pop(at)
             flaws.append(Flaw(f"{str(error)[found.end() :]}: {text.strip()[:SHOWN]!r}", line))
-
-
-def runs(lines: Sequence[str], begins: re.Pattern[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """The number of the first line, and the lines, of each run in a text; what is before the first one is of it."""
-    starts = [index for index, line in enumerate(lines) if begins.match(line)][1:]
-    for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
-        yield start + 1, lines[start:end]
-
-
-def each_read(
-    parts: Iterator[tuple[int, Sequence[str]]],
-    read: Callable[[int, Sequence[str], Sequence[Flaw]], Reading],
-    cut: Sequence[Flaw],
-) -> Sequence[Reading]:
-    """The measurements of a text's runs; of one that cannot be read, the reason is a flaw of the one before or after it.
-    ``cut``: what is wrong with the last one's end. Raises FormatError where none can be read."""
-    found: list[Reading] = []
-    waiting: list[Flaw] = []
-    listed = list(parts)
-    for index, (first, lines) in enumerate(listed):
-        try:
-            one = read(first, lines, cut if index == len(listed) - 1 else ())
-        except FormatError as error:
-            waiting.append(Flaw(error.reason, error.line or first))
-            if index == len(listed) - 1 and not found:
-                raise
-            continue
-        found.append(replace(one, flaws=[*waiting, *one.flaws]))
-        waiting = []
-    if waiting:
-        found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *waiting])
-    return found

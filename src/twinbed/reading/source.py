@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,11 @@ MOST_BYTES = 512 * 2**20
 _PART_BYTES = 4096
 """Read at once: what of a compressed file that ends early is lost at most."""
 _KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
-_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""What PowerShell writes."""
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
+"""Colours, and what else a terminal acts on: script(1) keeps it."""
+_TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
 
 
 @dataclass
@@ -35,9 +40,13 @@ class File:
     """Whether ``content`` is of a compressed file that ends early."""
 
     def head(self) -> bytes:
-        """As the protocol says; empty where the file is damaged at its start. Raises FormatError where it cannot be opened."""
+        """As the protocol says, of a text as ``text`` has it: in UTF-8 without a mark, line ends alike, no colours. Empty where
+        the file is damaged at its start. Raises FormatError where it cannot be opened."""
         try:
-            return self._read(HEAD_BYTES)[0]
+            head = self._read(HEAD_BYTES)[0].removeprefix(codecs.BOM_UTF8)
+            if head.startswith(_UTF_16):
+                head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
+            return head if b"\0" in head else _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         except FormatError as error:
             if isinstance(error.__cause__, FileNotFoundError | PermissionError):
                 raise
@@ -48,11 +57,11 @@ class File:
 
     def text(self) -> str:
         whole = self._whole
-        if whole.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if whole.startswith(_UTF_16):
             text = whole.decode("utf-16", errors="replace")
         else:
             text = whole.decode("utf-8-sig", errors="replace")
-        return _COLOURS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+        return _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
 
     @cached_property
     def _whole(self) -> bytes:

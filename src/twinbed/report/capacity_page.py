@@ -15,7 +15,7 @@ from twinbed.report.quantities import NONE, Scaling, scaling, share
 from twinbed.report.tabular import Tabular, bounds, figure, percent
 from twinbed.report.variance import cautions
 from twinbed.report.variance_page import notes
-from twinbed.report.words import cell_title, heading, metric_name
+from twinbed.report.words import cell_title, heading, left_out, metric_name
 
 MOST_FIGURES = 12
 """Combinations of levels that are drawn; the table has the others too."""
@@ -40,13 +40,14 @@ def _sections(found: Capacities) -> Iterator[str]:
     values = [value for group in found.groups for step in group.steps for value in step.values]
     scale = scaling(found.unit, values)
     drawn = "".join(_figure(found, group, scale) for group in found.groups[:MOST_FIGURES])
-    left_out = len(found.groups) - MOST_FIGURES
-    more = notes([f"The first {MOST_FIGURES} of {len(found.groups)} combinations are drawn."] if left_out > 0 else [])
+    undrawn = len(found.groups) - MOST_FIGURES
+    more = notes([f"The first {MOST_FIGURES} of {len(found.groups)} combinations are drawn."] if undrawn > 0 else [])
     yield (
         f'<section id="fitting"><h2>Each number of {escape(found.one)}s that was tested</h2><p>Between them, and above the'
         f' largest, nothing is said.</p><div class="plots">{drawn}</div>{more}</section>'
     )
-    yield f"<section><h2>The numbers</h2>{_table(found, scale).as_html()}{notes(list(cautions(found)))}</section>"
+    remarks = [*left_out(found.left_out), *cautions(found)]
+    yield f"<section><h2>The numbers</h2>{_table(found, scale).as_html()}{notes(remarks)}</section>"
 
 
 def _figure(found: Capacities, group: Group, scale: Scaling) -> str:
@@ -69,6 +70,11 @@ def _where(group: Group) -> str:
     return f"{cell_title(group.levels)}: " if group.levels else ""
 
 
+def _sure(share: float) -> str | None:
+    """Never all of it: a test leaves a rest."""
+    return ">99.99 %" if share > 0.9999 else percent(share)
+
+
 def _table(found: Capacities, scale: Scaling) -> Tabular:
     names = [name.rpartition(".")[2] for name in found.groups[0].levels]
     unit = f" ({scale.unit})" if scale.unit not in NAMED else ""
@@ -82,8 +88,8 @@ def _table(found: Capacities, scale: Scaling) -> Tabular:
             bounds(step.interval.low / scale.factor, step.interval.high / scale.factor) if len(step.values) > 1 else NONE,
             figure(step.monotone / scale.factor),
             figure(group.bound / scale.factor),
-            percent(step.keeps),
-            percent(step.fails),
+            _sure(step.keeps),
+            _sure(step.fails),
         )
         for group, step in chain.from_iterable(((group, step) for step in group.steps) for group in found.groups)
     )

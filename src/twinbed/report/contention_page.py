@@ -15,7 +15,7 @@ from twinbed.report.quantities import NONE, share
 from twinbed.report.tabular import Tabular, figure, percent
 from twinbed.report.variance import cautions
 from twinbed.report.variance_page import notes
-from twinbed.report.words import heading, metric_name
+from twinbed.report.words import heading, left_out, metric_name
 
 MOST_CURVES = 4
 """Metrics in a picture: the rate, and those that bend most."""
@@ -33,9 +33,9 @@ def page(found: Contention) -> str:
         f' the machine that carries them</p><h1>Was a run contended?</h1><p class="lede">{escape(first)}</p></header>'
     )
     body = "".join(_group(found, group) for group in found.groups[:MOST_GROUPS])
-    left_out = len(found.groups) - MOST_GROUPS
-    more = [f"The first {MOST_GROUPS} of {len(found.groups)} combinations are shown."] if left_out > 0 else []
-    said = notes([*rest, *more, *cautions(found)])
+    undrawn = len(found.groups) - MOST_GROUPS
+    more = [f"The first {MOST_GROUPS} of {len(found.groups)} combinations are shown."] if undrawn > 0 else []
+    said = notes([*rest, *more, *left_out(found.left_out), *cautions(found)])
     return document(title, f"{header}<main>{said}{body}</main>", f"Made of {found.source}.")
 
 
@@ -50,8 +50,8 @@ def _group(found: Contention, group: Group) -> str:
 def _figures(found: Contention, group: Group) -> Iterator[str]:
     curves, turns = drawn(group)
     if curves:
-        left_out = len(group.curves) - len(curves)
-        cut = f"The rate and the {len(curves) - 1} metrics that bend most, of {len(group.curves) - 1}. " if left_out else ""
+        undrawn = len(group.curves) - len(curves)
+        cut = f"The rate and the {len(curves) - 1} metrics that bend most, of {len(group.curves) - 1}. " if undrawn else ""
         order = "; ".join(f"{at}. {_turn(turn)}" for at, turn in enumerate(turns, 1))
         yield _figure(
             bends(curves, turns, f"{found.one}s"),

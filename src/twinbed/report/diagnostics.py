@@ -15,6 +15,9 @@ from twinbed.report.plots import DIFFERENT, EQUIVALENT, INCONCLUSIVE, INK, LABEL
 HEIGHT = 200
 TEXT = 15
 """Height of a line of text in a plot, in its points."""
+TICKS = 5
+DIGITS = 12
+"""About so many numbers on an axis, and so many digits at most: further ones are noise of the arithmetic."""
 MOST_POINTS = 1500
 """Residuals in a plot; of more, evenly many of all ranks."""
 SERIES = (INK, EQUIVALENT, DIFFERENT, INCONCLUSIVE, MUTED)
@@ -146,10 +149,11 @@ def intervals(bars: Sequence[Bar], axis: str, none: float) -> Spec:
             "minExtent": labels,
         },
     }
+    domain = _domain(bars, none)
     x = {
         "type": "quantitative",
-        "scale": {"type": "log" if none else "linear", "nice": False, "zero": False, "domain": _domain(bars, none)},
-        "axis": {"title": axis, "tickCount": 5, "format": ",.4~g", "titleAnchor": "end", "titlePadding": 2},
+        "scale": {"type": "log" if none else "linear", "nice": False, "zero": False, "domain": domain},
+        "axis": {"title": axis, "tickCount": 5, "titleAnchor": "end", "titlePadding": 2, **_labels("g", domain, none > 0)},
     }
     data = [_bar(bar, none) for bar in bars]
     lines = [
@@ -209,6 +213,16 @@ def _roomy(low: float, high: float, logarithmic: bool) -> list[float]:
     return [low - room, high + room]
 
 
+def _labels(kind: str, domain: Sequence[float], logarithmic: bool) -> Spec:
+    """How an axis writes its numbers. By itself Vega leaves out labels of a logarithmic axis by their first digit: between 880
+    and 905 all of them. Within a decade each tick has its own."""
+    low, high = domain
+    parts = TICKS * max(abs(low), abs(high)) / (high - low) if high > low else 1.0
+    form = f",.{min(max(4, math.ceil(math.log10(parts)) + 1), DIGITS)}~{kind}"
+    within = logarithmic and high < 10 * low
+    return {"labelExpr": f"format(datum.value, '{form}')"} if within else {"format": form}
+
+
 def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> Spec:
     """Means of a cell by the levels of one factor, a line for each level of the other: parallel lines are no interaction."""
     places = list(dict.fromkeys(point.at for point in points))
@@ -230,7 +244,7 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
     y_axis: Spec = {
         "type": "quantitative",
         "scale": value_scale,
-        "axis": {"title": y, "tickCount": 4, "format": ",.4~r", "titlePadding": 10},
+        "axis": {"title": y, "tickCount": 4, "titlePadding": 10, **_labels("r", domain, logarithmic)},
     }
     colours = [SERIES[at % len(SERIES)] for at in range(len(names))]
     dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]

@@ -12,6 +12,8 @@ from twinbed.report.quantities import NONE, Scaling, number, scaling, share
 from twinbed.report.tabular import Tabular, percent
 from twinbed.report.words import cell_title, heading, metric_name
 
+LEAST = 2
+"""Runs of a number of which something is said."""
 EXPLAINED = "unexplained"
 ENDS = ("sent", "received", EXPLAINED)
 """Rows of a ledger that are no stage."""
@@ -34,8 +36,8 @@ def _advice(found: Fits, group: Group) -> str:
     surely = f"at least {sure} sure{' of each' if len(decided) > 1 else ''}: {objectives}"
     if group.keeps is None:
         return f"no number of {one}s is shown to keep {objectives}"
-    counted = f"{group.keeps} {one}{'' if group.keeps == 1 else 's'}"
-    if group.keeps == group.tested:
+    counted = _counted(group.keeps, one)
+    if group.keeps == group.tested and max(group.failed, default=0) <= group.tested:
         return f"all {counted} that were tested fit, {surely}"
     return f"run at most {counted} at once, {surely}"
 
@@ -46,6 +48,13 @@ def statements(found: Fits) -> Iterator[str]:
         where = f"{cell_title(group.levels)}, " if group.levels else ""
         for each in group.statements:
             yield heading(f"{where}{each.objective}: {each.said}")
+        for n, (failed, of) in group.failed.items():
+            rest = "nothing is said of it" if of - failed < LEAST else "what is said is of the others"
+            yield heading(f"{where}at {_counted(n, found.one)} {failed} of {of} runs failed: {rest}")
+
+
+def _counted(n: int, one: str) -> str:
+    return f"{n} {one}{'' if n == 1 else 's'}"
 
 
 def rate_scale(found: Fits) -> Scaling:

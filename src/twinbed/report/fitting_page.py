@@ -58,7 +58,8 @@ def _figures(found: Fits) -> Iterator[str]:
         return () if group.single is None else [(at, group.single / scale.factor) for at in (1, group.tested)]
 
     def times(group: Group) -> Held:
-        return () if group.single is None else [(at, at * group.single / together.factor) for at in (1, group.tested)]
+        # On a logarithmic axis, where 0 has no place.
+        return [(at, at * group.single / together.factor) for at in (1, group.tested)] if group.single else ()
 
     def allowed(group: Group) -> Held:
         return [(at, 100 * (found.most_loss or 0.0)) for at in (group.points[0].n, group.tested)]

@@ -76,7 +76,11 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
     drawn = [value for line in panel.lines for _, values in line.values for value in values]
     drawn += [value for line in panel.lines for _, value in line.held]
     scale: Spec = {"type": "log", "domain": [min(drawn) / ROOM, max(drawn) * ROOM]} if logarithmic else {"zero": points}
-    ticks: Spec = {"values": _round(min(drawn), max(drawn))} if logarithmic else {"tickCount": 4}
+    ticks: Spec = {"tickCount": 4}
+    if logarithmic:
+        # Where hardly a round number is in it: any, each with its label (Vega leaves some out on logarithmic axes).
+        rounded = _round(min(drawn), max(drawn))
+        ticks = {"values": rounded} if len(rounded) > 1 else {**ticks, "labelExpr": "format(datum.value, ',.6~g')"}
     y = {
         "field": "value",
         "type": "quantitative",

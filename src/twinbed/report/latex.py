@@ -16,6 +16,7 @@ from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, Row, grid
 from twinbed.report.latex_text import escape, table
+from twinbed.report.measured import measured_tables
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.quantities import NONE, share
 from twinbed.report.tabular import Tabular
@@ -47,6 +48,7 @@ def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplaine
     for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
         if varied := [each for each in group if each.spread]:
             parts.append(_spreads(varied).as_latex("-".join(["tab-spread", *(part for part in key if part)])))
+    parts += [each.as_latex(f"tab-{each.title}") for each in measured_tables(result)]
     for found in explained:
         if isinstance(found, Unexplained):
             parts.append(f"% {escape(found.response)}: {escape(no_analysis(found))}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 WIDE = 7
@@ -23,11 +24,31 @@ _SPECIAL = {
     "→": r"$\to$",
     **{mark: f"$^{{{letter}}}$" for mark, letter in zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ", "abcdefghijklmnoprstuvwxyz", strict=True)},
 }
+_LETTERS = {
+    **{
+        letter: f"\\{name}{{}}"
+        for letter, name in zip("ßæÆøØœŒłŁ", ("ss", "ae", "AE", "o", "O", "oe", "OE", "l", "L"), strict=True)
+    },
+    "«": r"$\ll$",
+    "»": r"$\gg$",
+}
+_ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327", "`'^~=u.\"rHvc", strict=True))
+"""A combining accent -> LaTeX's command, of those that every font has."""
 
 
 def escape(text: str) -> str:
     """Text that LaTeX prints as itself; a character that it may not know becomes a question mark."""
-    return "".join(_SPECIAL.get(character, character if character.isascii() else "?") for character in " ".join(text.split()))
+    return "".join(_escaped(character) for character in unicodedata.normalize("NFC", " ".join(text.split())))
+
+
+def _escaped(character: str) -> str:
+    known = _SPECIAL.get(character) or _LETTERS.get(character)
+    if known or character.isascii():
+        return known or character
+    parts = unicodedata.normalize("NFD", character)
+    if parts[0].isascii() and parts[1:] in _ACCENTS:
+        return f"\\{_ACCENTS[parts[1:]]}{{{parts[0]}}}"
+    return "?"
 
 
 def escape_label(text: str) -> str:

@@ -13,6 +13,7 @@ from twinbed.report.contention import sentences
 from twinbed.report.fitting import recommendations, statements
 from twinbed.report.fitting import tables as fitting_tables
 from twinbed.report.grid import Grid, grid
+from twinbed.report.measured import measured_tables
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.tabular import Tabular
 from twinbed.report.variance import lede, no_analysis, title, variance_table
@@ -42,6 +43,8 @@ def markdown(
         lines += _own_table(as_tabular(table, notes))
     if notes:
         lines += ["", *(f"- {_plain(note)}" for note in footnotes(notes))]
+    for measured in measured_tables(result):
+        lines += _own_table(measured)
     headlines = [each for each in result.comparisons if each.headline]
     for layer, of_layer in groupby(headlines, key=lambda each: each.layer):
         lines += ["", f"## {LAYERS.get(layer, layer)}"]

@@ -9,7 +9,8 @@ from typing import Any
 
 from twinbed.model.result import Result
 from twinbed.report.quantities import plus_minus, scaling
-from twinbed.report.words import cell_title, metric_title
+from twinbed.report.tabular import Tabular
+from twinbed.report.words import cell_title, heading, metric_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ def measured(result: Result) -> Iterator[Measured]:
             metric_title(*key),
             tuple((cell_title(row["cell"]), row["testbed"], _mean(row, scale.factor, scale.unit), row["n"]) for row in rows),
         )
+
+
+def measured_tables(result: Result) -> Iterator[Tabular]:
+    """A table a headline metric; none where there is something to compare."""
+    for metric in measured(result) if not result.comparisons else ():
+        rows = tuple((cell, testbed, mean, str(n)) for cell, testbed, mean, n in metric.rows)
+        title = heading(metric.metric)
+        yield Tabular(title, "Mean and interval of each cell.", ("Cell", "Testbed", "Mean", "n"), rows, texts=2)
 
 
 def _mean(row: Mapping[str, Any], factor: float, unit: str) -> str:

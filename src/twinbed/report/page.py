@@ -37,6 +37,7 @@ from twinbed.report.words import (
     look_sentence,
     metric_name,
     metric_title,
+    nothing_compared,
     place,
     summaries,
     varies_finding,
@@ -123,13 +124,13 @@ def _lede(result: Result, reference: str | None, fits: Fits | None) -> str:
     advised = list(recommendations(fits)) if fits else []
     parts = [f"{advised[0]}."] if len(advised) == 1 else []
     found = summaries(result)
-    return " ".join([*parts, *([lede(found, reference)] if found or not parts else [])])
+    if found:
+        parts.append(lede(found, reference))
+    return " ".join(parts) or f"There is nothing to compare: {nothing_compared(result)}."
 
 
 def lede(found: Sequence[Summary], reference: str | None) -> str:
     """The verdict on all testbeds in one or two sentences."""
-    if not found:
-        return "There is nothing to compare: no metric that the reference and another testbed both have in a cell."
     margin = share(found[0].margin)
     texts = {
         Verdict.EQUIVALENT: "{} equivalent to {} within {} in everything compared.",

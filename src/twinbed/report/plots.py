@@ -129,7 +129,7 @@ def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
     scale = scaling(first.unit, [value for _name, found in estimates for value in found.values])
     names = [name for name, _found in estimates]
     y = testbed_axis(names)
-    x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",.4~r", "titleAnchor": "end", "titlePadding": 2}
+    x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
     x = {
         "type": "quantitative",
         "scale": {"domain": _domain([found for _name, found in estimates], scale), "nice": False},

@@ -25,6 +25,7 @@ from twinbed.report.words import (
     held,
     look_sentence,
     metric_title,
+    nothing_compared,
     p_text,
     summaries,
     times,
@@ -43,7 +44,7 @@ def verdict_table(result: Result, console: Console, comparisons: Sequence[Compar
     """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, and the cautions."""
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
     if not shown:
-        _print(console, "Nothing to compare: there is no metric that the reference and another testbed both have in a cell.")
+        _print(console, f"Nothing to compare: {nothing_compared(result)}.")
         _measured(console, result)
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
         _layer(console, layer, list(of_layer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from twinbed.model.looks import Look
@@ -288,6 +288,16 @@ def _summary(comparisons: Sequence[Comparison]) -> Summary:
     )
 
 
+def nothing_compared(result: Result) -> str:
+    """Why there is nothing to compare."""
+    testbeds = {row["testbed"] for row in result.tables.get("estimates", [])}
+    if not testbeds:
+        return "no run has a value"
+    if len(testbeds) == 1:
+        return f"all values are of {testbeds.pop()}"
+    return "there is no metric that the reference and another testbed both have in a cell"
+
+
 def overall(result: Result) -> Verdict | None:
     """Different if any headline comparison is, else inconclusive if any is; None where there is none."""
     verdicts = {each.verdict for each in result.comparisons if each.headline}
@@ -310,3 +320,8 @@ def _names(comparisons: Iterable[Comparison]) -> str:
 
 def _all_of(total: int) -> str:
     return "its one headline comparison" if total == 1 else f"all {total} headline comparisons"
+
+
+def left_out(counts: Mapping[str, int]) -> Iterator[str]:
+    """Reason -> number, of runs or rows that are not in what is shown, one sentence each."""
+    return (f"Left out: {count} {reason}." for reason, count in counts.items())

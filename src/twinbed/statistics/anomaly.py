@@ -21,6 +21,9 @@ from twinbed.statistics.moments import logarithms, variance, welch_df
 from twinbed.statistics.multiplicity import benjamini_hochberg, holm
 from twinbed.statistics.rank_correlation import Correlation, kendall, spearman
 
+LEAST = 2
+"""Runs at each N."""
+
 
 @dataclass(frozen=True, slots=True)
 class Faster:
@@ -62,8 +65,8 @@ def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Fa
     if 1 not in rates:
         raise ValueError("no runs at N = 1, against which others are held")
     for n, values in rates.items():
-        if len(values) < 2:
-            raise ValueError(f"{len(values)} run at N = {n}, expected at least 2")
+        if len(values) < LEAST:
+            raise ValueError(f"{len(values)} run at N = {n}, expected at least {LEAST}")
         if min(values) <= 0:
             raise ValueError(f"a rate of {min(values):g} at N = {n}, expected above 0")
     tested = sorted(n for n in rates if n != 1)

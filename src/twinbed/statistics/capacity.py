@@ -7,7 +7,8 @@ in such a fixed sequence the chance of naming an N beyond the capacity is at mos
 Down from the largest N the same sequence shows what fails.  The interval of the capacity is between the two, at alpha / 2 each.
 The knee itself is where a monotone regression of the means over N, straight between tested N, meets the bound.
 
-Limits: means are taken as normal; N between tested ones, and above the largest, are never said to keep anything.
+Limits: means are taken as normal, and runs of one N that are all equal at their word: then nothing is left to doubt.  N between
+tested ones, and above the largest, are never said to keep anything.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from scipy.special import stdtr
 
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.isotonic import isotonic
-from twinbed.statistics.moments import mean_interval, variance, welch_df
+from twinbed.statistics.moments import mean_interval, variance, varies, welch_df
 
 LEAST = 2
 """Runs at each N."""
+ROUNDING = 1e-12
+"""Share of the bound that a mean of equal values may miss it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ class Capacity:
 def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level: float = 0.95) -> Capacity:
     """Of the values of runs by N.
 
-    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1.
+    Raises ValueError for an N below 1 or with fewer than LEAST runs, and for a relative objective without runs at N = 1, or
+    with a mean there that is not above 0.
     """
     _check(samples, objective)
     tested = sorted(samples)
@@ -115,6 +119,8 @@ def _check(samples: Mapping[int, Sequence[float]], objective: Objective) -> None
             raise ValueError(f"{len(values)} run at N = {n}: one run says nothing of how the next will be; at least {LEAST}")
     if objective.relative and 1 not in samples:
         raise ValueError("no runs at N = 1, to which the objective refers")
+    if objective.relative and (single := fmean(samples[1])) <= 0:
+        raise ValueError(f"the mean at N = 1 is {single:g}: a share of it demands nothing, give a bound in its unit")
 
 
 def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objective) -> float:
@@ -123,18 +129,23 @@ def _confidence(samples: Mapping[int, Sequence[float]], n: int, objective: Objec
         # Against itself nothing is measured.
         holds = objective.bound >= 1 if objective.at_most else objective.bound <= 1
         return 1.0 if holds else 0.0
-    error, df = variance(values) / len(values), float(len(values) - 1)
+    error, df = _squared_error(values), float(len(values) - 1)
     target = objective.bound
     if objective.relative:
         single = samples[1]
-        other = objective.bound**2 * variance(single) / len(single)
+        other = objective.bound**2 * _squared_error(single)
         target = objective.bound * fmean(single)
         df = welch_df(error, len(values), other, len(single)) if error + other > 0 else df
         error += other
     room = target - fmean(values) if objective.at_most else fmean(values) - target
     if error == 0:
-        return 1.0 if room >= 0 else 0.0
+        return 1.0 if room >= -ROUNDING * abs(target) else 0.0
     return float(stdtr(df, room / math.sqrt(error)))
+
+
+def _squared_error(values: Sequence[float]) -> float:
+    """Of their mean; 0 where they differ by their rounding only, which says nothing of how runs differ."""
+    return variance(values) / len(values) if varies(values) else 0.0
 
 
 def _least(values: Sequence[float]) -> list[float]:
@@ -168,22 +179,24 @@ def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
     said = []
     if found.keeps is None:
         first = found.steps[0]
-        said.append(f"not even {_counted(first.n, one, many)}" + ("" if first.n == found.fails else f": {_doubt(first)}"))
+        said.append(
+            f"not even {_counted(first.n, one, many)}" + ("" if first.n == found.fails else f": {_doubt(first, found.level)}")
+        )
     else:
         least = "at least " if found.fails is None and found.keeps == found.steps[-1].n else ""
-        said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps)} sure")
+        said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps, found.level)} sure")
         if least:
-            said.append("more were not tested")
+            said.append("of more nothing is known")
     above = [step for step in found.steps if step.n > (found.keeps or 0)]
     open_ones = [step for step in above if found.fails is None or step.n < found.fails]
     if found.keeps is not None and open_ones:
-        said.append(f"{open_ones[0].n}: {_doubt(open_ones[0])}")
+        said.append(f"{open_ones[0].n}: {_doubt(open_ones[0], found.level)}")
     if found.fails is not None:
         failing = by_n[found.fails]
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
-        said.append(f"{found.fails}: no, {_share(failing.fails)} sure ({inside})")
+        said.append(f"{found.fails}: no, {_share(failing.fails, found.level)} sure ({inside})")
         if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
-            said.append("between them nothing was tested")
+            said.append("between them nothing is known")
     return "; ".join(said)
 
 
@@ -191,11 +204,15 @@ def _counted(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _doubt(step: Step) -> str:
-    return f"not shown ({_share(step.keeps)} sure)"
+def _doubt(step: Step, level: float) -> str:
+    return f"not shown ({_share(step.keeps, level)} sure)"
 
 
-def _share(value: float) -> str:
-    if value > 0.999:
-        return "more than 99.9 %"
-    return "less than 0.1 %" if value < 0.001 else f"{math.floor(value * 1000) / 10:g} %"
+def _share(value: float, level: float) -> str:
+    """Rounded down to a tenth of a per cent, or to as many digits as tell it from the level."""
+    # log10 of 1 - 0.999 is a rounding off -3.
+    digits = max(1, math.ceil(round(-math.log10(1 - level), 6)) - 2)
+    steps = 10 ** (digits + 2)
+    if value > (steps - 1) / steps:
+        return f"more than {100 - 100 / steps:.{digits}f} %"
+    return f"less than {100 / steps:.{digits}f} %" if value < 1 / steps else f"{math.floor(value * steps) * 100 / steps:g} %"

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+ROUNDING = 1e-12
+"""Of the largest value: what smoothing and subtraction may make of a straight line."""
 NOISE = 0.05
 """Share of the greatest curvature below which its sign means nothing."""
 
@@ -24,10 +26,14 @@ class Inflection:
 
 
 def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
-    """At each x but the first and the last, which must rise."""
-    slopes = [(above - below) / (right - left) for (left, below), (right, above) in pairwise(zip(x, y, strict=True))]
-    reach = [right - left for left, right in zip(x, x[2:], strict=False)]
-    return [2 * (after - before) / width for (before, after), width in zip(pairwise(slopes), reach, strict=True)]
+    """At each x but the first and the last, which must rise; 0 where it is no more than the rounding of the values."""
+    steps = [right - left for left, right in pairwise(x)]
+    slopes = [(above - below) / step for (below, above), step in zip(pairwise(y), steps, strict=True)]
+    rounding = ROUNDING * max(map(abs, y), default=0.0)
+    return [
+        2 * (after - before) / (left + right) if abs(after - before) > rounding * (1 / left + 1 / right) else 0.0
+        for (before, after), (left, right) in zip(pairwise(slopes), pairwise(steps), strict=True)
+    ]
 
 
 def scaled(values: Sequence[float]) -> list[float]:

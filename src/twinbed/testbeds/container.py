@@ -23,6 +23,7 @@ from twinbed.hosts.processors import own_cpus
 from twinbed.hosts.site import Installed, Site
 from twinbed.links.lab_bed import Ground, Made, lab_bed
 from twinbed.links.layout import Nic
+from twinbed.links.network import CONGESTION_CONTROLS
 from twinbed.model.caution import Caution
 from twinbed.model.hostsettings import HostSettings
 from twinbed.model.plugin import Applied, Bed, Check
@@ -32,6 +33,8 @@ from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
 _START_LIMIT_S = 10.0
+_ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+"""Where only what everybody may use is listed; in a network namespace other than the first there is no such file."""
 
 
 class ContainerSettings(HostSettings):
@@ -67,6 +70,7 @@ class Container:
                 "overlay file system", overlay, "in the kernel" if overlay else "not in /proc/filesystems", "modprobe overlay"
             ),
             *(cgroups.check(controller) for controller in _limits(params, None).controllers),
+            *([_congestion_control(params.congestion_control)] if params.congestion_control else []),
         ]
 
     def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
@@ -86,6 +90,20 @@ class Container:
 
     def maker(self, params: ContainerSettings, site: Site) -> ContainerMaker:
         return ContainerMaker(params)
+
+
+def _congestion_control(name: str) -> Check:
+    """Whether a container, which has this machine's kernel but not its network, may be given it."""
+    there = Path(CONGESTION_CONTROLS).read_text().split()
+    listed = Path(_ALLOWED)
+    allowed = listed.read_text().split() if listed.exists() else there
+    found = f"the kernel has {', '.join(there)}"
+    if name in there:
+        found += "" if name in allowed else f", and allows {', '.join(allowed)}"
+        mend = f"sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
+    else:
+        mend = f"modprobe tcp_{name}, if there is such a module"
+    return Check(f"congestion_control: {name}", name in there and name in allowed, found, mend)
 
 
 class ContainerMaker:

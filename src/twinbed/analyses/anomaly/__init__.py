@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import of_tables
-from twinbed.model.numbered import Numbered, measured, numbered
+from twinbed.model.numbered import ALONE, Numbered, each_by_itself, measured, numbered
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
-from twinbed.statistics.anomaly import Faster, Moving, faster, moving
+from twinbed.statistics.anomaly import LEAST, Faster, Moving, faster, moving
 
 Row = dict[str, Any]
 
@@ -47,20 +47,28 @@ class AnomalyAnalysis:
         frame = of_tables(tables_of_study, params.response, params.host, params.direction)
         others = measured(tables_of_study)
         others.pop(frame.response, None)
-        marks: list[Row] = []
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair), lambda group: (group, _faster(group, params))
+        )
+        left_out = {**frame.left_out, **refused}
+        if alone := sum(len(group.n) - sum(map(len, group.judged(LEAST, 1).values())) for group, _ in found):
+            left_out[ALONE] = alone
         counters: list[Row] = []
-        for group in numbered(frame, params.over, per_pair=params.per_pair):
-            try:
-                found = faster(group.samples(), params.alpha)
-            except ValueError as error:
-                where = f"{group.name}: " if group.name else ""
-                raise TwinbedError(
-                    f"{where}{error}, with N the {params.over}", advice="replicates: 5 or more, with N = 1 among the levels"
-                ) from error
-            marks += [_mark(group, one) for one in found]
-            if largest := max((one.n for one in found if one.faster), default=0):
+        for group, tested in found:
+            if largest := max((one.n for one in tested if one.faster), default=0):
                 counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
-        return Result(analysis=self.name, cautions=frame.cautions, tables={"faster": marks, "counters": counters})
+        shown = {"faster": [_mark(group, one) for group, tested in found for one in tested], "counters": counters}
+        return Result(analysis=self.name, cautions=frame.cautions, tables=shown, left_out=left_out)
+
+
+def _faster(group: Numbered, params: AnomalyParams) -> list[Faster]:
+    try:
+        return faster(group.judged(LEAST, 1), params.alpha)
+    except ValueError as error:
+        where = f"{group.name}: " if group.name else ""
+        raise TwinbedError(
+            f"{where}{error}, with N the {params.over}", advice="replicates: 5 or more, with N = 1 among the levels"
+        ) from error
 
 
 def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest: int, alpha: float) -> list[Moving]:

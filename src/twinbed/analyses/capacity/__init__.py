@@ -6,15 +6,22 @@ for each N tested).  Limits and sources: twinbed.statistics.capacity.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.model.capacity import Capacities, Group, Tested, tables
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables
-from twinbed.model.numbered import Numbered, numbered
+from twinbed.model.numbered import ALONE, Numbered, each_by_itself, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
-from twinbed.statistics.capacity import Capacity, Objective, capacity, sentence
+from twinbed.statistics.capacity import LEAST, Capacity, Objective, capacity, sentence
+
+FEW = 5
+"""Runs at an N: fewer leave one unsure of how runs vary."""
 
 
 class CapacityParams(BaseModel):
@@ -40,14 +47,19 @@ class CapacityAnalysis:
     def run(self, tables_of_study: Tables, params: CapacityParams) -> Result:
         """Raises TwinbedError where nothing can be said, and says why."""
         found = self.analyse(of_tables(tables_of_study, params.response), params)
-        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found))
+        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found), left_out=found.left_out)
 
     def analyse(self, frame: Frame, params: CapacityParams) -> Capacities:
         """Of a frame. Raises TwinbedError as ``run``."""
-        groups = [
-            _group(group, params, frame.unit.removeprefix("1"))
-            for group in numbered(frame, params.over, per_pair=params.per_pair)
-        ]
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair),
+            lambda group: (group, _group(group, params, frame.unit.removeprefix("1"))),
+        )
+        of_n, groups = [group for group, _ in found], [group for _, group in found]
+        few = chain.from_iterable(_few(group, params.over) for group in of_n)
+        left_out = {**frame.left_out, **refused}
+        if alone := sum(len(group.n) - sum(map(len, _samples(group, params).values())) for group in of_n):
+            left_out[ALONE] = alone
         return Capacities(
             frame.source,
             frame.response,
@@ -57,7 +69,8 @@ class CapacityAnalysis:
             words(frame, params),
             params.confidence,
             groups,
-            tuple(frame.cautions),
+            (*frame.cautions, *few),
+            left_out,
         )
 
 
@@ -70,16 +83,27 @@ def words(frame: Frame, params: CapacityParams) -> str:
     return f"{what} {params.bound:g}{f' {unit}' if (unit := frame.unit.removeprefix('1')) else ''}"
 
 
+def _samples(group: Numbered, params: CapacityParams) -> dict[int, list[float]]:
+    return group.judged(LEAST, 1 if params.relative else None)
+
+
 def _capacity(group: Numbered, params: CapacityParams) -> Capacity:
     objective = Objective(params.bound, params.at_most, params.relative)
     try:
-        return capacity(group.samples(), objective, params.confidence)
+        return capacity(_samples(group, params), objective, params.confidence)
     except ValueError as error:
         where = f"{group.name}: " if group.name else ""
         raise TwinbedError(
             f"{where}{error}, with N the {params.over}",
-            advice="replicates: 5 or more; factors with a single run each may be left out",
+            advice="replicates: 5 or more, and N = 1 for a share of it; `twinbed run --retry-failed` makes failed runs again",
         ) from error
+
+
+def _few(group: Numbered, over: str) -> Iterator[Caution]:
+    counts = {n: len(values) for n, values in group.samples(LEAST).items()}
+    if min(counts.values()) < FEW:
+        least = min(counts, key=counts.__getitem__)
+        yield Caution(Kind.FEW_REPLICATES, f"{counts[least]} at {over} {least}", group.name)
 
 
 def _one(over: str) -> str:
@@ -88,7 +112,7 @@ def _one(over: str) -> str:
 
 
 def _group(group: Numbered, params: CapacityParams, unit: str) -> Group:
-    found, samples, one = _capacity(group, params), group.samples(), _one(params.over)
+    found, samples, one = _capacity(group, params), _samples(group, params), _one(params.over)
     steps = [
         Tested(
             step.n,

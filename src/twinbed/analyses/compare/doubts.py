@@ -19,6 +19,8 @@ Carried = Mapping[str, Sequence[tuple[Kind, str]]]
 Residue = Mapping[tuple[str, str], Mapping[str, frozenset[str]]]
 """(testbed, cell) -> what still varies between its replicates -> its values."""
 ABSENT = "not there"
+OF_IMPORTS = ("files", "metrics")
+"""Settings of the workload ``imported`` that say what was read and what it is called, not how it was measured."""
 
 
 def carried(tables: Tables) -> Carried:
@@ -130,9 +132,9 @@ def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> 
     found: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for (testbed, cell), own in of_cells.items():
         theirs = of_cells.get((reference, cell), {}) if testbed != reference else {}
-        for what in own.keys() & theirs.keys():
-            if own[what] != theirs[what]:
-                sides = ((reference, theirs[what]), (testbed, own[what]))
+        for what, ours in own.items():
+            if what in theirs and ours != theirs[what]:
+                sides = ((reference, theirs[what]), (testbed, ours))
                 found[testbed, cell][what] = frozenset(f"{value} on {name}" for name, values in sides for value in values)
     return found
 
@@ -151,7 +153,8 @@ def _measured_apart(tables: Tables) -> bool:
 
 def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
     """What a run was told to measure, and with what."""
-    told = {f"setting workload.{name}": value for name, value in _leaves(record.settings["workload"]) if name != "files"}
+    settings = ((name, value) for name, value in _leaves(record.settings["workload"]) if name not in OF_IMPORTS)
+    told = {f"setting workload.{name}": value for name, value in settings}
     return told | dict(circumstances.get(record.id, {}))
 
 

@@ -28,17 +28,18 @@ from twinbed import _core
 from twinbed.model.contention import Alarms, Contention, Curve, Group, Operating, Scored, Step, Told, Turn, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import of_tables
-from twinbed.model.numbered import Numbered, measured, numbered
+from twinbed.model.numbered import Numbered, each_by_itself, measured, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.contention import Detection, Runs, detect
-from twinbed.statistics.curvature import inflections, scaled, second_difference
+from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_difference
 from twinbed.statistics.lead import Share
 
 MACHINE = "machine"
 MIRRORED = "idle"
 """What a metric's name holds if it falls where others rise."""
+NO_MACHINE = "runs without metrics of the machine"
 LEAST = 4
 """Tested N of a curve that bends."""
 Floats = NDArray[np.float64]
@@ -70,21 +71,49 @@ class ContentionAnalysis:
     def run(self, tables_of_study: Tables, params: ContentionParams | None = None) -> Result:
         """Raises TwinbedError where nothing can be said, and says why."""
         found = self.analyse(tables_of_study, params or ContentionParams())
-        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found))
+        return Result(analysis=self.name, cautions=tuple(found.cautions), tables=tables(found), left_out=found.left_out)
 
     def analyse(self, tables_of_study: Tables, params: ContentionParams, *, bends: bool = True) -> Contention:
         """Raises TwinbedError as ``run``; ``bends`` False leaves out the curves, which take several N."""
         frame = of_tables(tables_of_study, params.response, params.host, params.direction)
         machine = measured(tables_of_study, MACHINE)
-        groups = []
-        for group in numbered(frame, params.over, per_pair=params.per_pair):
-            known = _known(group, machine, params)
-            shown = {frame.response: np.asarray(group.values), **known} if bends else {}
-            drawn = [_curve(group, name, values, params) for name, values in shown.items()]
-            turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
-            told, reason = _told(group, known, params)
-            groups.append(Group(group.levels, [curve for curve, _ in drawn], turns, told, reason))
-        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, tuple(frame.cautions))
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair),
+            lambda group: _group(group, frame.response, machine, params, bends=bends),
+        )
+        left_out = {**frame.left_out, **refused}
+        if absent := sum(absent for _, absent in found):
+            left_out[NO_MACHINE] = absent
+        groups, cautions = [group for group, _ in found], tuple(frame.cautions)
+        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
+
+
+def _group(
+    whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams, *, bends: bool
+) -> tuple[Group, int]:
+    """And how many runs the machine was not measured in."""
+    group = _with_machine(whole, machine)
+    known = _known(group, machine, params)
+    shown = {rate: np.asarray(group.values), **known} if bends else {}
+    drawn = [_curve(group, name, values, params) for name, values in shown.items()]
+    turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
+    told, reason = _told(group, known, params)
+    return Group(group.levels, [curve for curve, _ in drawn], turns, told, reason), len(whole.runs) - len(group.runs)
+
+
+def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
+    """Without the runs that the machine has no value of at all, so that one of them does not cost all others; the whole group
+    where it has none of any."""
+    kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
+    if not kept:
+        return group
+    return Numbered(
+        group.levels,
+        [group.n[row] for row in kept],
+        [group.values[row] for row in kept],
+        [group.runs[row] for row in kept],
+        [group.replicates[row] for row in kept],
+    )
 
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
@@ -137,7 +166,8 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
     straight = np.polynomial.Polynomial.fit(n, values, 1)(np.asarray(n))
     left = float(((values - straight) ** 2).sum())
     unexplained = float(((values - [by_n[each] for each in n]) ** 2).sum())
-    return max(0.0, 1 - unexplained / left) if left > 0 else 0.0
+    rounding = ROUNDING * float(np.abs(values).max())
+    return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
 
 
 def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[Told | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,10 @@ def command(
     bound = at_least if at_most is None else at_most
     if bound is None or (at_most is not None and at_least is not None):
         raise TwinbedError("what must hold?", advice="either --at-most VALUE or --at-least VALUE")
+    if not math.isfinite(bound):
+        raise TwinbedError(
+            f"{bound:g} is no bound", advice="a finite number, in the unit of the response or with --of-one a share"
+        )
     over = factor_of_n(source, over)
     capacity = registry.analysis("capacity")
     params = capacity.params(
@@ -69,7 +74,7 @@ def command(
     )
     columns = None if is_results(source) else [over, *by]
     found = capacity.analyse(read_frame(source, response, columns, host=host, direction=direction), params)
-    result = Result(analysis="capacity", cautions=tuple(found.cautions), tables=tables(found))
+    result = Result(analysis="capacity", cautions=tuple(found.cautions), tables=tables(found), left_out=found.left_out)
     write(result, source, style, table, _text(found, result), output, lambda: _page(found))
     return codes.DONE
 

@@ -73,7 +73,7 @@ def command(
         direction=direction,
     )
     found = contention.analyse(extracted(source), params)
-    result = Result(analysis="contention", cautions=tuple(found.cautions), tables=tables(found))
+    result = Result(analysis="contention", cautions=tuple(found.cautions), tables=tables(found), left_out=found.left_out)
     write(result, source, style, table, _text(found, result), output, lambda: _page(found))
     return codes.DONE
 

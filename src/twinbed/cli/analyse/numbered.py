@@ -78,6 +78,7 @@ def write(
     """``text`` are the lines for people, without cautions; ``page`` makes HTML, where there is a page."""
     from twinbed.cli.captures import opened
     from twinbed.cli.output import as_csv
+    from twinbed.report.words import left_out
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     if style == "html" and page is None:
@@ -85,12 +86,13 @@ def write(
     if page is not None and style == "html":
         shown = page()
     elif style == "json":
-        about = {"source": str(source), "cautions": [caution.to_json() for caution in found.cautions]}
+        cautions = [caution.to_json() for caution in found.cautions]
+        about = {"source": str(source), "cautions": cautions, "left_out": dict(found.left_out)}
         shown = json.dumps({**about, **found.tables}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     elif style == "csv":
         shown = as_csv(found.tables[table])
     else:
-        shown = "".join(f"{line}\n" for line in (*text, *_cautions(found)))
+        shown = "".join(f"{line}\n" for line in (*text, *left_out(found.left_out), *_cautions(found)))
     with opened(output) as file:
         file.write(shown.encode())
 

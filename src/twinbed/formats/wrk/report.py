@@ -9,14 +9,28 @@ from typing import Any
 from twinbed import _core
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
-from twinbed.reading.load import MOST, each_read, head_text, parsed, plain, runs, values, whole_lines
+from twinbed.reading.load import MOST, parsed, plain, values, whole_lines
+from twinbed.reading.reports import Layout, each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts, wrk_numbers
 
-BEGINS = re.compile(r"\s*Running \S+ test @ ")
-RECOGNISED = re.compile(r"^[ \t]*Running \S+ test @ .*\n[ \t]*[0-9]+ threads and [0-9]+ connections", re.MULTILINE)
-SCHEDULED = re.compile(r"Thread calibration: |HdrHistogram|Detailed Percentile spectrum|Initialised [0-9]+ threads")
+LAYOUT = Layout(
+    begins=re.compile(r"Running \S+ test @ "),
+    result=re.compile(r"Requests/sec:"),
+    again=re.compile(r"[0-9]+ threads and [0-9]+ connections|Thread Stats "),
+    line=re.compile(r"Transfer/sec:"),
+    last=re.compile(r"Transfer/sec:"),
+)
+RECOGNISED = re.compile(
+    r"^[ \t]*(?:Running \S+ test @ .*\n[ \t]*[0-9]+ threads and [0-9]+ connections"
+    r"|[0-9]+ threads and [0-9]+ connections\s*\n[ \t]*Thread (?:Stats|calibration))",
+    re.MULTILINE,
+)
+SCHEDULED = re.compile(
+    r"Thread calibration: |HdrHistogram|Detailed Percentile spectrum|Initialised [0-9]+ threads|Thread Stats +Avg +Stdev +99%"
+)
 """What only wrk2 prints."""
+_COLUMNS = re.compile(r"\s*Thread Stats +Avg +Stdev +(\S+) ")
 _UNPRINTED = ("failed_requests", "failed_connect", "failed_receive", "failed_write", "failed_timeout", "non_2xx")
 
 
@@ -28,12 +42,12 @@ class Wrk:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
-        return " test @ " in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
+        text = head_of(head)
+        return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
-        return each_read(runs(lines, BEGINS), _reading, cut)
+        return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
@@ -50,7 +64,15 @@ def counted(
     first: int, lines: Sequence[str], cut: Sequence[Flaw]
 ) -> tuple[dict[str, float | None], Mapping[str, Any], Sequence[Flaw]]:
     """The workload's numbers, and the report. Raises FormatError."""
-    report, flaws = parsed(_core.wrk, lines, first)
+    if not any(LAYOUT.result.match(line.lstrip()) for line in lines):
+        raise FormatError('is cut: a report of wrk ends with "Requests/sec:"', first)
+    said, flaws = parsed(_core.wrk, lines, first)
+    report: Mapping[str, Any] = said
+    third = next((found[1] for line in lines if (found := _COLUMNS.match(line))), "Max")
+    if third != "Max" and report["latency"]:
+        # DeathStarBench's wrk2 has the 99th percentile there.
+        p99 = report["latency"]["max_s"] if third == "99%" else None
+        report = {**report, "latency": {**report["latency"], "max_s": None, "p99_s": p99}}
     if report["requests"] is None:
         raise FormatError("has no count of requests", first)
     flaws = [*flaws, *cut]

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinbed.formats.wrk.report import BEGINS, RECOGNISED, SCHEDULED, counted, facts
+from twinbed.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, counted, facts
 from twinbed.model.format import Flaw, Reading, Source
 from twinbed.model.metric import Layer, Metric
-from twinbed.reading.load import DECIMAL, each_read, head_text, number, runs, values, whole_lines
+from twinbed.reading.load import DECIMAL, number, values, whole_lines
+from twinbed.reading.reports import each_read, head_of, reports
 from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
@@ -45,12 +46,12 @@ class Wrk2:
     rate = "requests_per_second"
 
     def recognises(self, head: bytes) -> bool:
-        text = head_text(head)
-        return " test @ " in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
+        text = head_of(head)
+        return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         lines, cut = whole_lines(source.text())
-        return each_read(runs(lines, BEGINS), _reading, cut)
+        return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
@@ -60,14 +61,22 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
         del numbers[name]
     # At a fixed rate it is no time of a request.
     numbers["time_per_request"] = None
-    latency = report["latency"] or {}
-    moments = {"mean": "mean_s", "sd": "deviation_s", "max": "max_s"}
+    if not report["requests"]:
+        sections = []
+    latency = (report["latency"] or {}) if report["requests"] else {}
+    moments = {"mean": "mean_s", "sd": "deviation_s", "max": "max_s", "p99": "p99_s"}
     # The line of threads has what is recorded, from when a request was due.
-    numbers |= {f"scheduled_time_{moment}": latency.get(key) for moment, key in moments.items()}
+    numbers |= {
+        f"scheduled_time_{moment}": latency.get(key) for moment, key in moments.items() if moment != "p99" or key in latency
+    }
     rows: list[tuple[bool, float, float, int]] = []
     for recorded, found in sections:
         stem = "scheduled_time_" if recorded else "total_time_"
-        numbers |= {name: one for name, one in _times(stem, found) if one is not None and name in UNITS}
+        times = {name: one for name, one in _times(stem, found) if one is not None}
+        longest = times.pop(f"{stem}p100", None)
+        if longest is not None and numbers.get(f"{stem}max") is None:
+            times = {f"{stem}max": longest, **times}
+        numbers |= {name: one for name, one in times.items() if name in UNITS}
         rows += _spectrum(recorded, found)
     return Reading(
         values=list(values(numbers, UNITS)),
@@ -99,8 +108,9 @@ def _times(stem: str, lines: Sequence[str]) -> Iterator[tuple[str, float | None]
     for line in lines:
         if (found := _PERCENT.fullmatch(line)) is not None:
             one = number(found[2])
-            if found[1] in PERCENTILES and one is not None:
-                yield f"{stem}{PERCENTILES[found[1]]}", one * _SCALES[found[3]]
+            name = "p100" if found[1] == "100.000" else PERCENTILES.get(found[1])
+            if name is not None and one is not None:
+                yield f"{stem}{name}", one * _SCALES[found[3]]
         elif (found := _MEAN.fullmatch(line)) is not None:
             mean, deviation = number(found[1]), number(found[2])
             yield f"{stem}mean", None if mean is None else mean * 1e-3

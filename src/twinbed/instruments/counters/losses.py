@@ -191,8 +191,14 @@ def values(found: Sequence[Ledger]) -> Iterator[Value]:
     for ledger in found:
         host = ledger.pair if len({each.pair for each in found}) > 1 else ""
         yield Value(LOST.name, ledger.lost, LOST.unit, host, ledger.direction)
-        share = abs(ledger.unexplained) / ledger.lost if ledger.lost > 0 else 0.0
-        yield Value(UNEXPLAINED.name, share, UNEXPLAINED.unit, host, ledger.direction)
+        yield Value(UNEXPLAINED.name, _share(ledger), UNEXPLAINED.unit, host, ledger.direction)
+
+
+def _share(ledger: Ledger) -> float | None:
+    """Of the lost, what is unexplained; None where counters tell of drops and nothing was lost to have a share of."""
+    if ledger.lost > 0:
+        return abs(ledger.unexplained) / ledger.lost
+    return None if ledger.unexplained else 0.0
 
 
 def table(found: Sequence[Ledger]) -> pa.Table:

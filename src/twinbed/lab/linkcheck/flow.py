@@ -124,5 +124,8 @@ def _until_drained(bed: Bed, ends: Ends, link: Link) -> None:
     for host, device in {ends.seen_at[ends.client], ends.seen_at[ends.server]}:
         while (left := _look(bed.hosts[host], device).waiting_bytes) > 0:
             if time.monotonic() > deadline:
-                raise HostError(f"{host}: {left:.0f} bytes of the link check still wait at {device} after {_DRAIN_LIMIT_S:g} s")
+                slow = f": {left * 8 / link.rate:.0f} s more at {link.rate} bit/s; ask for a faster link" if link.rate else ""
+                raise HostError(
+                    f"{host}: {left:.0f} bytes of the link check still wait at {device} after {_DRAIN_LIMIT_S:g} s{slow}"
+                )
             time.sleep(_LOOK_S)

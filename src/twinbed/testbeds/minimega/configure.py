@@ -5,6 +5,7 @@ A guest of minimega's has what its image has: ethtool is needed only where an of
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 
@@ -12,7 +13,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import offloads
 from twinbed.links.bridge import QUIET
-from twinbed.links.network import READ_BACK
+from twinbed.links.network import READ_BACK, set_sysctls
 from twinbed.model.hostsettings import OFFLOADS, HostSettings
 from twinbed.model.plugin import Applied
 
@@ -36,15 +37,15 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     for setting in QUIET:
         name, _, value = setting.partition("=")
         path = "/proc/sys/" + name.replace(".", "/")
-        if read(host, path) is not None:  # a kernel without IPv6 is quiet already
-            host.write(path, value.encode())
+        if read(host, path) not in (None, value):  # a kernel without IPv6 is quiet already
+            with contextlib.suppress(HostError):  # a container may have a /proc/sys that cannot be written to
+                host.write(path, value.encode())
     host.run(["ip", "link", "set", "dev", "lo", "up"])
     host.run(["ip", "addr", "flush", "dev", device])
     host.run(["ip", "link", "set", "dev", device, "mtu", str(mtu)])
     host.run(["ip", "addr", "add", address, "dev", device])
     host.run(["ip", "link", "set", "dev", device, "up"])
-    for path, value in settings.sysctls().items():
-        host.write(f"/proc/sys/{path}", value.encode())
+    set_sysctls(host, settings)
     if asked := settings.offloads():
         host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
     deadline = time.monotonic() + _CARRIER_LIMIT_S

@@ -22,7 +22,7 @@ from twinbed.testbeds.minimega.socket import Answer, CommandSocket, MinimegaErro
 
 _FIRST_STEP_S = 0.005
 _LAST_STEP_S = 0.2
-_PART = re.compile(r"^(\d+)/([0-9A-Fa-f-]{36})/(.+):$", re.MULTILINE)
+_PART = re.compile(r"^(?:(\d+)/)?([0-9A-Fa-f-]{36})/(.+):$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,17 @@ class Guest:
     node: str
 
 
-def parts(text: str) -> dict[tuple[int, str, str], str]:
+def parts(text: str, only: int = 0) -> dict[tuple[int, str, str], str]:
     """(command, uuid, file) -> content, from what ``cc responses`` says: ``stdout`` and ``stderr``, or a file of the guest.
 
-    A line in a file that looks like a heading splits it; programs whose output matters are read by their number alone.
+    A line in a file that looks like a heading splits it; programs whose output matters are read by their number alone. A
+    heading without a number is of ``only``.
     """
     found: dict[tuple[int, str, str], str] = {}
     heads = list(_PART.finditer(text))
     for head, after in itertools.zip_longest(heads, heads[1:]):
         content = text[head.end() + 1 : after.start() if after else len(text)]
-        found[int(head[1]), head[2].lower(), head[3]] = content.removesuffix("\n")
+        found[int(head[1] or only), head[2].lower(), head[3]] = content.removesuffix("\n")
     return found
 
 
@@ -111,7 +112,7 @@ class Control:
 
     def _parts(self, guest: Guest, number: int) -> dict[str, str]:
         entry = self._socket.ask("cc", "responses", str(number)).of(guest.node)
-        found = parts(entry.text if entry else "")
+        found = parts(entry.text if entry else "", number)
         return {file: text for (command, uuid, file), text in found.items() if (command, uuid) == (number, guest.uuid.lower())}
 
     def _until_responded(
@@ -124,7 +125,10 @@ class Control:
             if row is not None and row["responses"] not in ("", "0"):
                 return
             if time.monotonic() > deadline:
-                raise LimitExceeded(f"{guest.name}: {what}: no response from its client after {limit_s:g} s")
+                here = "still" if guest.uuid.lower() in self.clients() else "no longer"
+                raise LimitExceeded(
+                    f"{guest.name}: {what}: no response from its client after {limit_s:g} s; it is {here} connected"
+                )
             time.sleep(step)
             step = min(step * 2, _LAST_STEP_S)
 

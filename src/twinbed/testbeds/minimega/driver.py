@@ -39,7 +39,7 @@ class Minimega:
             where = f"{params.base}/minimega" + (f" on {params.head}" if params.head else "")
             try:
                 head = stack.enter_context(open_head(params.base, params.head))
-                version = head.socket.ask("version", limit_s=10.0).entries[0].text
+                version = head.socket.ask("version", limit_s=10.0).first.text
             except HostError as error:
                 return [
                     Check("minimega", False, str(error), f"start minimega, or set base or head; twinbed needs to read {where}")
@@ -66,8 +66,8 @@ class Minimega:
             head = stack.enter_context(open_head(params.base, params.head))
             own = stack.enter_context(own_space(head, params.namespace))
             control = Control(own.socket)
-            head.put(own.probe, site.probe.read_bytes())
-            mesh = _mesh(head.socket)
+            own.put(own.probe, site.probe.read_bytes())
+            mesh = space.nodes(head.socket)
             bridge, applied = _network(own, params, topology)
             launch.launch(own.socket, params, guests, bridge, mesh)
             found = launch.await_clients(own.socket, control, guests)
@@ -128,11 +128,6 @@ def _namespace(head: Head, prefix: str) -> Check:
     return Check("minimega namespace", True, f"{name} was made and cleared")
 
 
-def _mesh(socket: CommandSocket) -> int:
-    """How many nodes there are."""
-    return max((int(row["size"]) for row in socket.ask("mesh", "status").rows), default=1)
-
-
 def _network(own: Space, params: MinimegaSettings, topology: Topology) -> tuple[str | None, list[Applied]]:
     """Nodes, VLAN, and the bridge of the guests: the run's own, with tunnels between the nodes, where a trunk is one."""
     applied: list[Applied] = []
@@ -161,7 +156,8 @@ def _pin(socket: CommandSocket, params: MinimegaSettings) -> list[Applied]:
             raise HostError(f"{error}; minimega cannot pin these guests here: use cpus: none") from None
     rows = socket.ask("optimize").rows
     asked = "enabled" if params.cpus == "auto" else None
-    return [Applied(row["host"], "affinity", asked, row["affinity"], "optimize") for row in rows]
+    words = {"true": "enabled", "false": "disabled"}
+    return [Applied(row["host"], "affinity", asked, words.get(row["affinity"], row["affinity"]), "optimize") for row in rows]
 
 
 def _facts(machine: Machine) -> dict[str, Any]:
@@ -176,7 +172,7 @@ def _facts(machine: Machine) -> dict[str, Any]:
 
 def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Mapping[str, Any]:
     """What the guests' machines are made of."""
-    facts: dict[str, Any] = {"minimega": head.socket.ask("version").entries[0].text}
+    facts: dict[str, Any] = {"minimega": head.socket.ask("version").first.text}
     facts["switch"] = "Open vSwitch"
     for row in socket.ask("host").rows:
         facts[f"node {row['host']}"] = ", ".join(f"{name} {row[name]}" for name in ("cpus", "memtotal") if name in row)

@@ -29,19 +29,25 @@ class Head:
         return f"{self.base}/{FILES}/{name}"
 
     def put(self, name: str, content: bytes) -> None:
-        """Into minimega's files folder, complete or not at all."""
+        """Into minimega's files folder, as a program. A client gives what it is sent the same permissions."""
         if self.destination:
             ssh_forward.put(self.destination, self.file(name), content)
             return
         path = Path(self.file(name))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             path.chmod(0o755)
         except OSError as error:
             raise HostError(
                 f"minimega: {path} cannot be written: {error.strerror}; run as the user that minimega runs as"
             ) from None
+
+    def remove(self, name: str) -> None:
+        """A file that was put."""
+        if self.destination:
+            ssh_forward.remove(self.destination, self.file(name))
+        else:
+            Path(self.file(name)).unlink(missing_ok=True)
 
     def get(self, path: str) -> bytes:
         if self.destination:

@@ -17,6 +17,8 @@ from twinbed.testbeds.minimega.settings import MinimegaSettings
 from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
 
 BOOT_LIMIT_S = 120.0
+BOOT_LIMIT_EACH_S = 30.0
+"""More for each guest: without hardware virtualisation they boot in turns."""
 _STEP_S = 0.2
 _PREPROCESSED = ("file:", "http://", "https://", "tar:")
 """Paths that minimega replaces by where it has put the file."""
@@ -55,6 +57,8 @@ def describe(settings: MinimegaSettings, guest: Wanted, bridge: str | None) -> l
     for name in ("qemu", "cpu", "machine"):
         if settings.type == "kvm" and (value := getattr(settings, name)) is not None:
             plan.append((name, value))
+    if settings.disk is not None:
+        plan.append(("snapshot", "true"))  # nobody writes to the disk; before the disk, as minimega wants it
     for name, path in settings.files().items():
         plan.append(("disks" if name == "disk" else name, path))
     if settings.append is not None:
@@ -90,6 +94,7 @@ def await_clients(socket: CommandSocket, control: Control, guests: Sequence[Want
     """Until every guest runs and its client is connected. Raises HostError for one that failed, LimitExceeded with those that
     are missing and what minimega says of them."""
     cards = {guest.name: guest.card for guest in guests}
+    limit_s = BOOT_LIMIT_S + BOOT_LIMIT_EACH_S * len(guests)
     connected: frozenset[str] = frozenset()
 
     def there(found: Mapping[str, Machine]) -> bool:
@@ -97,15 +102,18 @@ def await_clients(socket: CommandSocket, control: Control, guests: Sequence[Want
         for name, machine in found.items():
             not_failed(machine, cards[name])
         connected = control.clients()
-        return all(machine.state == "RUNNING" and machine.uuid.lower() in connected for machine in found.values())
+        return all(ready(machine) for machine in found.values())
 
-    deadline = time.monotonic() + BOOT_LIMIT_S
+    def ready(machine: Machine) -> bool:
+        return machine.state == "RUNNING" and machine.uuid.lower() in connected
+
+    deadline = time.monotonic() + limit_s
     while not there(found := machines(socket)):
         if time.monotonic() > deadline:
-            missing = [f"{name} ({m.state})" for name, m in found.items() if m.uuid.lower() not in connected]
+            missing = [f"{name} ({machine.state})" for name, machine in found.items() if not ready(machine)]
             raise LimitExceeded(
-                f"minimega: after {BOOT_LIMIT_S:g} s no client (miniccc) is connected from {', '.join(missing) or 'nobody'};"
-                " is miniccc in the guest, and started by its init?"
+                f"minimega: after {limit_s:g} s no client (miniccc) is connected from {', '.join(missing)};"
+                " is miniccc in the guest, started by its init, and of minimega's own release?"
             )
         time.sleep(_STEP_S)
     return found
@@ -133,6 +141,8 @@ def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge:
             "cpu": (settings.cpu, data.get("CPU")),
             "machine": (settings.machine, data.get("Machine")),
             "append": (settings.append and settings.append.split(), data.get("Append")),
+            "disk": (None, machine.row["disks"]),  # of a snapshot it may be the snapshot's own path
+            "snapshot": (settings.disk is not None or None, data.get("Snapshot")),
             "kernel": (_path(settings.kernel), data.get("KernelPath")),
             "initrd": (_path(settings.initrd), data.get("InitrdPath")),
         }

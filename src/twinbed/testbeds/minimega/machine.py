@@ -50,11 +50,11 @@ class Machine:
 def machines(socket: CommandSocket) -> dict[str, Machine]:
     """Name -> guest, of every node. Raises HostError where table and data do not agree."""
     answer = socket.ask("vm", "info")
-    data = {(item["Host"], item["Name"]): item for item in answer.data}
     try:
+        data = {(item["Host"], item["Name"]): item for item in answer.data}
         found = [Machine(row, data[row["host"], row["name"]]) for row in answer.rows]
-    except KeyError as error:
-        raise HostError(f"minimega: `vm info`: no data of {error}") from None
+    except (KeyError, TypeError) as error:
+        raise HostError(f"minimega: `vm info`: its Data are not of its table's guests: {error!r}") from None
     return {machine.name: machine for machine in found}
 
 

@@ -65,6 +65,8 @@ class MinimegaSettings(HostSettings):
             raise ValueError("containers have no virtio-serial ports: control must be auto or cc")
         if self.initrd is not None and self.kernel is None:
             raise ValueError("initrd needs a kernel")
+        if self.append is not None and not self.append.split():
+            raise ValueError("append is empty: leave it out")
         if self.append is not None and self.kernel is None:
             raise ValueError("append is the command line of a kernel that is given with kernel")
         return self

@@ -31,13 +31,20 @@ class MinimegaError(HostError):
     """minimega refused a command: has the command and what each node said."""
 
 
+class Row(dict[str, str]):
+    """A row of a table, by column. Raises HostError for a column that the table has not."""
+
+    def __missing__(self, column: str) -> str:
+        raise HostError(f"minimega: a table has no column {column!r}, but {', '.join(self) or 'none at all'}")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What one node answered."""
 
     host: str
     text: str
-    rows: tuple[Mapping[str, str], ...]
+    rows: tuple[Row, ...]
     """Its table, by column."""
     data: Any
 
@@ -47,9 +54,16 @@ class Answer:
     entries: tuple[Entry, ...]
 
     @property
-    def rows(self) -> tuple[Mapping[str, str], ...]:
+    def rows(self) -> tuple[Row, ...]:
         """The rows of all nodes; in each the node's name is under ``host``."""
-        return tuple({"host": entry.host, **row} for entry in self.entries for row in entry.rows)
+        return tuple(Row({"host": entry.host, **row}) for entry in self.entries for row in entry.rows)
+
+    @property
+    def first(self) -> Entry:
+        """The entry of the node that was asked, where that is the only one. Raises HostError where no node answered."""
+        if not self.entries:
+            raise HostError("minimega: no node has answered")
+        return self.entries[0]
 
     @property
     def data(self) -> list[Any]:
@@ -166,11 +180,14 @@ class CommandSocket:
                 stream.settimeout(limit_s)
                 stream.connect(str(self.path))
                 stream.sendall(json.dumps({"Command": line}).encode())
-                while not answer or answer[-1].get("More"):
+                while not answer or answer[-1].get("More") or answer[-1].get("Status"):
                     stream.settimeout(max(deadline - time.monotonic(), 0.001))
                     data = stream.recv(_READ_BYTES)
                     if not data:
-                        raise HostLost(f"minimega: `{_short(line)}`: {self.path} was closed before the answer was complete")
+                        nothing = "" if size else ": nothing was answered; does minimega run, with its socket there?"
+                        raise HostLost(
+                            f"minimega: `{_short(line)}`: {self.path} was closed before the answer was complete{nothing}"
+                        )
                     size += len(data)
                     if size > MAX_ANSWER_BYTES:
                         raise HostError(f"minimega: `{_short(line)}`: more than {MAX_ANSWER_BYTES} bytes of answer")
@@ -191,7 +208,7 @@ def _understood(line: str, parts: Sequence[Mapping[str, Any]]) -> Answer:
             if one.get("Error"):
                 refusals.append(f"{one.get('Host', '?')}: {str(one['Error']).strip()}")
             header = one.get("Header") or ()
-            rows = tuple(dict(zip(header, row, strict=True)) for row in one.get("Tabular") or ())
+            rows = tuple(Row(zip(header, row, strict=True)) for row in one.get("Tabular") or ())
             entries.append(Entry(one.get("Host", ""), one.get("Response") or "", rows, one.get("Data")))
     if refusals:
         raise MinimegaError(f"minimega: `{_short(line)}`: {'; '.join(refusals)}")

@@ -31,6 +31,16 @@ class Space:
     socket: CommandSocket
     """Its commands go to this namespace."""
 
+    def put(self, file: str, content: bytes) -> None:
+        """Into minimega's files folder, where minimega sees it. Raises HostError where it does not: its folder is another."""
+        self.head.put(file, content)
+        if all(row["name"] != file for row in self.head.socket.ask("file", "list").rows):
+            self.head.remove(file)
+            raise HostError(
+                f"minimega: `file list` does not have {self.head.file(file)}, which was just put there: is its files folder"
+                " another? It must be `files` in base, which it is unless minimega was started with -filepath"
+            )
+
     @property
     def probe(self) -> str:
         """The name that twinbed's program has in minimega's files folder, and in the guests'."""
@@ -97,9 +107,18 @@ def clear(head: Head, name: str) -> None:
         head.socket.ask("clear", "namespace", name)
         if name in names(head):
             raise HostError(f"minimega: namespace {name} is still there after it was cleared")
+    several = nodes(head.socket) > 1
     for row in head.socket.ask("file", "list").rows:
         if row["name"] == name or row["name"].startswith(f"{name}-"):
             head.socket.ask("file", "delete", row["name"])
+            if several:  # a node has copied what was sent to its guests, and has its own folder of responses
+                with contextlib.suppress(MinimegaError):  # from each that has not
+                    head.socket.ask("mesh", "send", "all", "file", "delete", row["name"])
+
+
+def nodes(socket: CommandSocket) -> int:
+    """How many there are in the mesh."""
+    return max((int(row["size"]) for row in socket.ask("mesh", "status").rows), default=1)
 
 
 @contextlib.contextmanager

@@ -151,11 +151,12 @@ def wrk_numbers(report: Mapping[str, Any], payload: int | None) -> Iterator[tupl
     yield "failed_write", failures["write"]
     yield "failed_timeout", failures["timeout"]
     yield "non_2xx", odd
-    latency = report["latency"] or {}
+    # wrk prints 0.00us of no answer.
+    latency = (report["latency"] or {}) if done else {}
     yield "total_time_mean", latency.get("mean_s")
     yield "total_time_sd", latency.get("deviation_s")
     yield "total_time_max", latency.get("max_s")
-    percentiles = dict(report["percentiles"])
+    percentiles = dict(report["percentiles"]) if done else {}
     yield "total_time_median", percentiles.get(50)
     for percent in (50, 75, 90, 99):
         yield f"total_time_p{percent}", percentiles.get(percent)
