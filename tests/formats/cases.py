@@ -3,8 +3,9 @@ which says how the expected values were got (from where the text is, and by what
 
 ``expected.json``: a list, an object a measurement, each with any of ``values`` (metric, or metric@host, or metric>direction
 -> number or null), ``tables`` (name -> number of rows), ``cautions`` (kinds, in order), ``flaws`` (lines, null where there are
-none), ``facts``, ``started_s``; what it does not name is not looked at, but a value that is named must be there.  ``{"error":
-"text"}`` instead of the list: it is refused, and the reason has the text in it.  ``options.json``: the manifest's options.
+none), ``facts``, ``started_s``, ``of`` (testbed, levels, replicate; null where it is of no run); what it does not name is not
+looked at, but a value that is named must be there.  ``{"error": "text"}`` instead of the list: it is refused, and the reason
+has the text in it.  ``options.json``: the manifest's options.
 """
 
 from __future__ import annotations

@@ -45,6 +45,10 @@ def _agrees(reading: Reading, expected: dict[str, Any]) -> None:
         assert [flaw.line for flaw in reading.flaws] == expected["flaws"], [str(flaw) for flaw in reading.flaws]
     for name, fact in expected.get("facts", {}).items():
         assert reading.facts.get(name) == fact, name
+    if "of" in expected:
+        assert reading.of is not None
+        of = {"testbed": reading.of.testbed, "levels": dict(reading.of.levels), "replicate": reading.of.replicate}
+        assert (of if reading.of.known else None) == expected["of"]
     if "started_s" in expected:
         assert reading.started_s == pytest.approx(expected["started_s"])
 

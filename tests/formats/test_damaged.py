@@ -74,6 +74,8 @@ def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
     assert found
     declared = {metric.name: metric.unit for metric in each.metrics}
     for reading in found:
+        if reading.of is not None and reading.of.known:
+            assert all(str(each).isprintable() for each in (reading.of.testbed, *reading.of.levels.values()))
         for value in reading.values:
             assert value.value is None or math.isfinite(value.value), value
             assert not declared or value.unit == declared[value.metric]

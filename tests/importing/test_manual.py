@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
 
 def commands() -> list[str]:
     found = [line for block in blocks("") for line in block.splitlines() if line.startswith("twinbed ")]
-    assert len(found) == 9
+    assert len(found) == 10
     return found
 
 
@@ -44,9 +44,12 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, rates in (("physical-500", ("937,5", "912,25")), ("kvm-500", ("901", "930,5"))):
         rows = "".join(f"host;{rate};0,25;6.1.0\n" for rate in rates)
         (tmp_path / "tables" / f"{name}.csv").write_text(f"peer;rate;delay;kernel\n{rows}")
-    passport, tables = blocks("yaml")
+    passport, tables, all_runs = blocks("yaml")
     (tmp_path / "passport.yaml").write_text(passport)
     (tmp_path / "tables.yaml").write_text(tables)
+    (tmp_path / "runs.yaml").write_text(all_runs)
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "runs.csv").write_text(next(block for block in blocks("") if block.startswith("bed,payload")))
     (tmp_path / "files.csv").write_text(next(block for block in blocks("") if block.startswith("path,testbed")))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -60,12 +63,13 @@ def test_every_command_does_what_is_said(folders: Path, capsys: pytest.CaptureFi
     # Proposed, looked at and imported with two files that cannot be read, compared: different.
     assert [codes[command] for command in (first, dry, iperf, compared)] == [2, 1, 1, 4]
     others = {command.split(" -o results/")[1].split()[0]: codes[command] for command in rest}
-    assert others == {"web": 0, "described": 1, "listed": 0, "tables": 0, "que": 0}
+    assert others == {"web": 0, "described": 1, "listed": 0, "tables": 0, "all": 1, "que": 0}
     said = capsys.readouterr()
     assert "--pattern '{testbed}_srv_{direction}_parallel-{parallel:int}_{replicate:int}.txt'" in said.err
     assert "57 files read, 1 partly read, 2 refused, 2 copies of others, 0 ignored" in said.out
     assert "60 runs added to results/iperf, 2 of them failed" in said.out
-    for name in ("iperf", "web", "described", "listed", "tables", "que"):
+    assert next(block for block in blocks("") if block.startswith("partly read (1)")) in said.out
+    for name in ("iperf", "web", "described", "listed", "tables", "all", "que"):
         assert run(["report", f"results/{name}", "-o", f"{name}.html"]) == 0
     assert "ixgbe" in Path("described.html").read_text()
     assert "frames shown in a second" in Path("tables.html").read_text()

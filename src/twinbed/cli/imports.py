@@ -236,9 +236,9 @@ def _conflicts(conflicts: Sequence[str]) -> Exception:
     said = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
     more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
     return ImportRefused(
-        f"{len(conflicts)} runs have several files that could be it:\n{said}{more}",
-        advice="put what tells them apart into the pattern, {snapshot} where it is before and after a run, or count them as "
-        "replicates with --number-replicates",
+        f"{len(conflicts)} runs have several files or measurements that could be it:\n{said}{more}",
+        advice="put what tells them apart into the pattern, {snapshot} where it is before and after a run, say rows: mean "
+        "where rows of a table are samples of a run, or count them as replicates with --number-replicates",
     )
 
 

@@ -1,8 +1,9 @@
 """Tables of anybody's own making: CSV whose columns a manifest names. Never recognised by content.
 
-Options: ``columns`` (column -> metric), ``units``, ``facts``, ``rows`` (each, mean), ``delimiter``, ``decimal``, ``header``,
-``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns are numbered from 1.  An empty cell,
-NA, nan, null or - is missing; any other that is no number is a flaw with its line; means are over what there is.
+Options: ``columns`` (column -> metric), ``units``, ``facts``, ``testbed``, ``levels``, ``replicate``, ``rows`` (each, mean),
+``delimiter``, ``decimal``, ``header``, ``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns
+are numbered from 1.  An empty cell, NA, nan, null or - is missing; any other that is no number is a flaw with its line; means
+are over what there is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pydantic import Field, model_validator
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
 from twinbed.reading.figures import real
-from twinbed.reading.manifested import Named, checked, is_missing, readings
+from twinbed.reading.manifested import Named, Row, checked, is_missing, readings
 
 
 class CsvOptions(Named):
@@ -58,23 +59,24 @@ class GenericCsv:
         lines = _lines(text, said)
         unended = 0 if text.endswith("\n") else text.count("\n") + 1
         header = next(lines, (0, list[str]()))[1] if said.header else []
-        rows: list[dict[str, float | None]] = []
-        facts: list[dict[str, str | int | float | bool]] = []
-        flaws: list[list[Flaw]] = []
+        rows: list[Row] = []
         names = header
         for number, cells in lines:
             names = names or [str(at) for at in range(1, len(cells) + 1)]
             found = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
-            flaws.append([] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)])
-            rows.append({column: _number(said, column, found, number, flaws[-1]) for column in said.columns})
-            facts.append({fact: found[column].strip() for column, fact in said.facts.items() if column in found})
-        if said.header and (absent := [column for column in (*said.columns, *said.facts) if column not in header]):
+            flaws = [] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)]
+            numbers = {column: _number(said, column, found, number, flaws) for column in said.columns}
+            facts = {fact: found[column].strip() for column, fact in said.facts.items() if column in found}
+            of = said.of(found, number, flaws)
+            rows.append(Row(numbers, facts, flaws, of))
+        named = (*said.columns, *said.facts, *said.told())
+        if said.header and (absent := [column for column in named if column not in header]):
             raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
-        if twice := [column for column in (*said.columns, *said.facts) if header.count(column) > 1]:
+        if twice := [column for column in named if header.count(column) > 1]:
             raise FormatError(f"column {twice[0]} is there {header.count(twice[0])} times")
         if not rows:
             raise FormatError("no row in it")
-        return readings(said, rows, facts, flaws)
+        return readings(said, rows)
 
 
 def _sure(cells: Sequence[str], columns: int, may_be_cut: bool) -> Sequence[str]:

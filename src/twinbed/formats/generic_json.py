@@ -1,9 +1,9 @@
 """Documents of anybody's own making: JSON with paths to numbers that a manifest names. Never recognised by content.
 
-Options: ``paths`` (path -> metric), ``units``, ``facts``, ``each`` (the path of a list, every item of which is a row; paths
-are then within an item), ``lines`` (a document a line, each a row), ``rows`` (each, mean); docs/formats.md, "Your own tables",
-has examples.  A path is names joined by dots, ``[2]`` for the third item of a list, ``["a.b"]`` for a name with a dot in it.  A
-path that leads nowhere, or to what is no number, is a flaw; null is missing.
+Options: ``paths`` (path -> metric), ``units``, ``facts``, ``testbed``, ``levels``, ``replicate``, ``each`` (the path of a list,
+every item of which is a row; paths are then within an item), ``lines`` (a document a line, each a row), ``rows`` (each, mean);
+docs/formats.md, "Your own tables", has examples.  A path is names joined by dots, ``[2]`` for the third item of a list,
+``["a.b"]`` for a name with a dot in it.  A path that leads nowhere, or to what is no number, is a flaw; null is missing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
 from twinbed.model.metric import Metric
 from twinbed.reading.documents import document
 from twinbed.reading.figures import of_json, real
-from twinbed.reading.manifested import Named, checked, is_missing, readings
+from twinbed.reading.manifested import Named, Row, checked, is_missing, readings
 
 _STEP = re.compile(r'(?:^|\.)([^.\[\]"]+)|\[(\d{1,9})\]|\["([^"]+)"\]')
 _NOWHERE = object()
@@ -57,6 +57,12 @@ class JsonOptions(Named):
         steps(path)
         return path
 
+    @model_validator(mode="after")
+    def _own(self) -> JsonOptions:
+        for path in self.told():
+            steps(path)
+        return self
+
     def places(self) -> Mapping[str, str]:
         return self.paths
 
@@ -75,17 +81,17 @@ class GenericJson:
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         said = checked(JsonOptions, options)
-        rows: list[dict[str, float | None]] = []
-        facts: list[dict[str, str | int | float | bool]] = []
-        flaws: list[list[Flaw]] = []
+        rows = []
         for line, item in _items(source.text(), said):
-            flaws.append([item] if isinstance(item, Flaw) else [])
+            flaws = [item] if isinstance(item, Flaw) else []
             found = None if isinstance(item, Flaw) else item
-            rows.append({path: _number(found, path, line, flaws[-1]) for path in said.paths})
-            facts.append({fact: each for path, fact in said.facts.items() if (each := _fact(found, path)) is not None})
+            numbers = {path: _number(found, path, line, flaws) for path in said.paths}
+            facts = {fact: each for path, fact in said.facts.items() if (each := _fact(found, path)) is not None}
+            told = {path: each for path in said.told() if (each := _at(found, path)) is not _NOWHERE}
+            rows.append(Row(numbers, facts, flaws, said.of(told, line, flaws)))
         if not rows:
             raise FormatError("no row in it")
-        return readings(said, rows, facts, flaws)
+        return readings(said, rows)
 
 
 def _items(text: str, said: JsonOptions) -> Iterator[tuple[int | None, Any]]:

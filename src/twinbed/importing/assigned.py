@@ -10,9 +10,6 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
 from twinbed.workloads.imported import OwnMetric
 
-RESERVED = ("testbed", "replicate", "host", "format", "snapshot")
-"""Names in patterns and manifests that are no factors."""
-
 
 class ImportRefused(TwinbedError):
     """What was asked cannot be imported so."""
@@ -44,6 +41,8 @@ class Assigned:
     """Where its path can be read in another way: the fields that differ, what each is here and what it would be."""
     snapshot: str = ""
     """Of files that are read as one, which it is: ``before``, ``after`` or a whole number; empty where it is read alone."""
+    within: tuple[str, ...] = ()
+    """What the file itself says of each of its measurements, and nothing here: testbed, replicate, names of factors."""
 
 
 SNAPSHOTS: Mapping[str, str] = {

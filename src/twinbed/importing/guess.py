@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from twinbed.importing.assigned import SNAPSHOTS
-from twinbed.importing.names import is_plain
+from twinbed.model.level import is_plain
 
 _PARTS = re.compile(r"([/_\-.=, ]+)")
 _NUMBERED = re.compile(r"([A-Za-z]+)(\d+)")

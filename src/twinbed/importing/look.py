@@ -18,7 +18,7 @@ from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.inflated import inflated
 from twinbed.importing.names import shown
 from twinbed.model.caution import Kind
-from twinbed.model.format import Flaw, Format, FormatError, Reading
+from twinbed.model.format import Flaw, Format, FormatError, Of, Reading
 from twinbed.reading.source import File
 
 ALONE_BYTES = 4 * 2**20
@@ -55,6 +55,8 @@ class Piece:
     started_s: float | None
     beside: tuple[str, ...] = ()
     """The first text that is none of the measurement's."""
+    of: Of | None = None
+    """What the file itself says that it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,7 @@ def _piece(reading: Reading) -> Piece:
     """A measurement none of whose values could be read is flawed, even if no line was."""
     cautions = [caution.detail for caution in reading.cautions if caution.kind is Kind.UNREADABLE]
     if reading.values and all(value.value is None for value in reading.values) and not reading.tables:
-        cautions.append("none of its values could be read")
+        cautions.append(f"{'' if reading.of is None else f'{reading.of}: '}none of its values could be read")
     flaws = [flaw for flaw in reading.flaws if not flaw.beside]
     return Piece(
         flaws=tuple(shown(str(flaw)) for flaw in flaws[:3]),
@@ -242,4 +244,5 @@ def _piece(reading: Reading) -> Piece:
         cautions=tuple(shown(text) for text in cautions[:3]),
         facts=dict(reading.facts),
         started_s=reading.started_s,
+        of=reading.of,
     )

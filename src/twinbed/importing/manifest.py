@@ -10,13 +10,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from twinbed.importing.assigned import RESERVED, Assigned, Assigner, FirstOf, ImportRefused, NotAssigned, snapshot_of
-from twinbed.importing.names import is_plain, number_or_text, shown
+from twinbed.importing.assigned import Assigned, Assigner, FirstOf, ImportRefused, NotAssigned, snapshot_of
+from twinbed.importing.names import shown
 from twinbed.importing.pattern import compile_pattern, compile_regex
 from twinbed.model.document import Entries, Node, parse, place_of, plain
+from twinbed.model.format import FormatError
+from twinbed.model.level import RESERVED, is_plain, number_or_text, replicate_of
 from twinbed.model.problem import Place, Problem
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
+from twinbed.reading.manifested import told_by
 from twinbed.workloads.imported import OwnMetric
 
 MOST_BYTES = 64 * 2**20
@@ -47,11 +50,31 @@ class Files(_Strict):
         if reserved:
             raise ImportRefused(f"{reserved[0]} is no factor: it has a key of its own beside 'levels'")
         fixed = Assigned(
-            self.testbed, self.levels, None, self.host, self.format, self.options, self.metrics, snapshot=self.snapshot
+            testbed=self.testbed,
+            levels=self.levels,
+            host=self.host,
+            format=self.format,
+            options=self.options,
+            metrics=self.metrics,
+            snapshot=self.snapshot,
+            within=self._within(),
         )
         if self.pattern is not None:
             return compile_pattern(self.pattern, fixed)
         return compile_regex(self.regex or "", fixed)
+
+    def _within(self) -> tuple[str, ...]:
+        """What the options say that files themselves say. Raises ImportRefused where the entry says it too."""
+        try:
+            found = told_by(self.options)
+        except FormatError as error:
+            raise ImportRefused(str(error)) from None
+        both = [name for name in (*(["testbed"] if self.testbed else []), *self.levels) if name in found]
+        if both:
+            raise ImportRefused(
+                f"the entry gives {both[0]}, and so do its options from the file itself", advice="one of the two"
+            )
+        return found
 
 
 class LinkFacts(_Strict):
@@ -197,9 +220,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
             for column, cell in cells.items()
             if column != "path" and column not in RESERVED
         }
-        replicate = cells.get("replicate") or None
-        if replicate is not None and replicate.isdecimal():
-            replicate = str(int(replicate))
+        replicate = replicate_of(cells.get("replicate", ""))
         try:
             snapshot = snapshot_of(cells.get("snapshot", ""))
         except NotAssigned as error:

@@ -1,4 +1,4 @@
-"""Names of files and levels: how they are shown, ordered and read as numbers."""
+"""Names of files and levels: how they are shown and ordered."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import re
 
 from twinbed.model.run import Level
 
-MOST_TEXT = 200
-"""Characters of a level: it heads a column."""
 _PARTS = re.compile(r"(\d+)")
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
-_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,17})\.\d{1,17}")
 
 
 def shown(text: str) -> str:
@@ -25,11 +21,6 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode()
 
 
-def is_plain(text: str) -> bool:
-    """Whether it may be a level or a testbed's name."""
-    return text.isprintable() and len(text) <= MOST_TEXT
-
-
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """A key by which ``run2`` comes before ``run10``."""
     return tuple((0, int(part[:18]), part) if part.isdecimal() else (1, 0, part) for part in _PARTS.split(text) if part)
@@ -40,10 +31,3 @@ def level_key(level: Level) -> tuple[int, float, tuple[tuple[int, int, str], ...
     if isinstance(level, int | float):
         return (0, float(level), ())
     return (1, 0.0, natural(level)) if level is not None else (2, 0.0, ())
-
-
-def number_or_text(text: str) -> Level:
-    """A number that is written as programs write numbers (``7``, not ``007``) is one; the rest is text."""
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text

@@ -21,8 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from twinbed.importing.assigned import RESERVED, Assigned, ImportRefused, NotAssigned, snapshot_of
-from twinbed.importing.names import is_plain, number_or_text, shown
+from twinbed.importing.assigned import Assigned, ImportRefused, NotAssigned, snapshot_of
+from twinbed.importing.names import shown
+from twinbed.model.level import RESERVED, is_plain, number_or_text, replicate_of
 from twinbed.model.problem import listed, nearest
 from twinbed.model.run import Level
 
@@ -63,21 +64,21 @@ class Pattern:
                 found[name] = self._typed(name, text)
         own = {name: "" if found.get(name) is None else str(found[name]) for name in RESERVED}
         testbed = own["testbed"] or self.fixed.testbed
-        if not testbed:
+        if not testbed and "testbed" not in self.fixed.within:
             raise NotAssigned(f"{self.text} gives it no testbed")
-        replicate = texts.get("replicate")
         return Assigned(
             testbed=testbed,
             levels={
                 **self.fixed.levels,
                 **{name: level for name, level in found.items() if name not in RESERVED},
             },
-            replicate=replicate if replicate is None or not replicate.isdecimal() else str(int(replicate)),
+            replicate=replicate_of(texts.get("replicate") or ""),
             host=own["host"] or self.fixed.host,
             snapshot=snapshot_of(own["snapshot"]) or self.fixed.snapshot,
             format=own["format"] or self.fixed.format,
             options=self.fixed.options,
             metrics=self.fixed.metrics,
+            within=self.fixed.within,
             otherwise=tuple((name, text, others[name]) for name, text in texts.items() if others.get(name, text) != text),
         )
 
@@ -113,7 +114,7 @@ def compile_pattern(text: str, fixed: Assigned | None = None) -> Pattern:
                 f"--pattern: in {text!r} nothing separates {{{name}}} from {{{after[0]}}}",
                 advice="put the text between them that paths have there, or use --regex",
             )
-    if not types and not fixed.testbed:
+    if not types and not fixed.testbed and "testbed" not in fixed.within:
         raise ImportRefused(f"--pattern: {text!r} has no {{field}}", advice=EXAMPLE)
     _needs_testbed(text, types, fixed)
     reversed_pieces = [piece[::-1] if isinstance(piece, str) else piece for piece in reversed(pieces)]
@@ -200,7 +201,10 @@ def compile_regex(text: str, fixed: Assigned | None = None) -> Pattern:
 def _needs_testbed(text: str, names: Mapping[str, object], fixed: Assigned) -> None:
     if "testbed" in names and fixed.testbed:
         raise ImportRefused(f"{text!r} reads the testbed, and --testbed gives one too", advice="one of the two")
-    if "testbed" not in names and not fixed.testbed:
+    both = [name for name in names if name in fixed.within]
+    if both:
+        raise ImportRefused(f"{text!r} reads {both[0]}, and so do the options from the file itself", advice="one of the two")
+    if "testbed" not in names and not fixed.testbed and "testbed" not in fixed.within:
         near = nearest("testbed", names)
         hint = f"; is {near!r} meant to be it?" if near else ""
         raise ImportRefused(

@@ -1,7 +1,8 @@
 """From files and what each is to the runs that they make: replicates numbered, copies dropped, conflicts found.
 
 A run is a testbed, levels and a replicate.  Files of one run differ in format or host; several measurements in a file are
-replicates of their own.  What cannot be decided without guessing is a conflict, and nothing is imported then.
+replicates of their own, unless the file names the replicate itself.  What cannot be decided without guessing is a conflict,
+and nothing is imported then.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from twinbed.importing.look import Looked
 from twinbed.importing.names import level_key, natural
+from twinbed.importing.parts import whole
 from twinbed.importing.runs import Candidate, Made, Outcome, Plan, State
 from twinbed.model.format import Format
 from twinbed.model.run import Level
@@ -41,7 +43,7 @@ def plan(
     """
     found = Plan()
     cells: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    readable = {each.assigned.testbed for each in candidates if each.looked.pieces}
+    readable = {each.assigned.testbed for each in candidates if each.pieces}
     for each in candidates:
         cells[each.assigned.testbed, _key(each.assigned.levels)].append(each)
     labels = [each.assigned.replicate for each in candidates if each.assigned.replicate is not None]
@@ -58,7 +60,7 @@ def plan(
         runs = list(_runs(testbed, distinct, number, found))
         _number(runs, first, have or {})
         found.runs += runs
-        found.outcomes += _outcomes(runs)
+    found.outcomes = _once([*_outcomes(found.runs), *found.outcomes])
     _doubt(found, formats)
     _hold_against_files(found, formats)
     return found
@@ -143,13 +145,13 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan)
         group = by_label[label]
         slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
         for each in group:
-            if each.looked.pieces:
+            if each.pieces:
                 slots[each.slot].append(each)
-        refused = [each for each in group if not each.looked.pieces]
+        refused = [each for each in group if not each.pieces]
         crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
         where = _where(testbed, members[0].assigned.levels)
         if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
-            yield from _of_one(testbed, label, slots, refused, where, found)
+            yield from _of_one(testbed, label, slots, refused, where, number, found)
         elif number and len(slots) <= 1:
             yield from _each_alone(testbed, label, group, where, found)
         else:
@@ -164,22 +166,29 @@ def _of_one(
     slots: Mapping[tuple[str, str], Sequence[Candidate]],
     refused: list[Candidate],
     where: str,
+    number: bool,
     found: Plan,
 ) -> Iterator[Made]:
     """A run, or as many as its files have measurements."""
     files = [slot[0] for slot in slots.values()]
-    counts = {len(each.looked.pieces) for each in files}
+    counts = {len(each.pieces) for each in files}
     if len(counts) > 1:
-        said = ", ".join(f"{each.looked.path} has {len(each.looked.pieces)}" for each in files[:4])
+        said = ", ".join(f"{each.looked.path} has {len(each.pieces)}" for each in files[:4])
         found.conflicts.append(f"{where}: measurements that cannot be told which belong together: {said}")
         return
     count = next(iter(counts), 1)
+    told = [each for each in files if each.only is not None]
+    if count > 1 and label and not number and any("replicate" in each.assigned.within for each in told):
+        found.conflicts.append(f"{where}, replicate {label}: {told[0].looked.path} has {count} measurements of it")
+        return
     if count > 1:
-        found.numbered.append(f"{files[0].looked.path}: {count} measurements, a replicate each")
-    for piece in range(count):
-        own = label if count == 1 else f"{label}#{piece}"
-        taken = [(each, piece) for each in files]
-        yield _made(testbed, own, taken, refused if piece == 0 else [])
+        of = f"{where}: " if told else ""
+        found.numbered.append(f"{of}{files[0].looked.path}: {count} measurements, a replicate each")
+    for place in range(count):
+        # A row that is the only one of its cell is numbered all the same: a table grows.
+        own = label if count == 1 and (label or not told) else f"{label}#{place}"
+        taken = [(each, each.pieces[place]) for each in files]
+        yield _made(testbed, own, taken, refused if place == 0 else [])
 
 
 def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str, found: Plan) -> Iterator[Made]:
@@ -187,10 +196,9 @@ def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str
     said = f"replicate {label}" if label else "no replicate in the paths"
     found.numbered.append(f"{where}: {len(group)} files with {said}, numbered in the order of their paths")
     for each in sorted(group, key=lambda one: natural(one.looked.path)):
-        pieces = range(len(each.looked.pieces))
-        for piece in pieces:
+        for piece in each.pieces:
             yield _made(testbed, f"{label}={each.looked.identity}#{piece}", [(each, piece)], [])
-        if not pieces:
+        if not each.pieces:
             yield _made(testbed, f"{label}={each.looked.identity}", [], [each])
 
 
@@ -218,23 +226,32 @@ def _number(runs: Sequence[Made], first: int, have: Mapping[str, int]) -> None:
 
 def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
     into: dict[str, list[str]] = {}
-    of: dict[str, Candidate] = {}
+    members: dict[str, list[Candidate]] = {}
     for run in runs:
         for each in run.candidates():
             into.setdefault(each.looked.path, []).append(run.id)
-            of[each.looked.path] = each
+            members.setdefault(each.looked.path, []).append(each)
     for path, ids in into.items():
-        looked = of[path].looked
+        file = whole(members[path])
+        looked = file.looked
         if not looked.pieces:
             state, reason = State.REFUSED, looked.reason
         elif looked.flawed:
             state, reason = State.PARTLY, flaws(looked)
         else:
             state, reason = State.READ, "; ".join(text for piece in looked.pieces for text in piece.beside)
-        yield Outcome(path, state, reason, of[path], tuple(ids))
-        for file in looked.then:
-            below = Candidate(of[path].assigned, replace(file, format=looked.format))
-            yield Outcome(file.path, state, f"read below {path}", below, tuple(ids))
+        yield Outcome(path, state, reason, file, tuple(ids))
+        for then in looked.then:
+            below = Candidate(file.assigned, replace(then, format=looked.format))
+            yield Outcome(then.path, state, f"read below {path}", below, tuple(ids))
+
+
+def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """One of each file; a file with parts may have had several, and what went into runs counts."""
+    found: dict[str, Outcome] = {}
+    for each in outcomes:
+        found.setdefault(each.path, each)
+    return list(found.values())
 
 
 def flaws(looked: Looked) -> str:

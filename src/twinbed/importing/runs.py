@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -27,10 +27,17 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that the pattern or manifest says something of."""
+    """A file that the pattern or manifest says something of, or what of it is of one run."""
 
     assigned: Assigned
     looked: Looked
+    only: tuple[int, ...] | None = None
+    """Which of the file's measurements, where it says itself that others are of other runs; None for all."""
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        """Its measurements: places in ``looked.pieces``."""
+        return range(len(self.looked.pieces)) if self.only is None else self.only
 
     @property
     def slot(self) -> tuple[str, str]:

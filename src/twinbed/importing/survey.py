@@ -12,6 +12,7 @@ from twinbed.importing.guess import propose
 from twinbed.importing.look import Looked, Wish, look_at
 from twinbed.importing.manifest import Listed
 from twinbed.importing.names import shown
+from twinbed.importing.parts import parts
 from twinbed.importing.pattern import cpu_limit
 from twinbed.importing.plan import plan
 from twinbed.importing.runs import Candidate, Outcome, Plan, State
@@ -66,7 +67,7 @@ def survey(
     candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
     passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
     found = plan(
-        [each for each in candidates if each.looked.path not in passed],
+        [part for each in candidates if each.looked.path not in passed for part in parts(each)],
         formats,
         number=request.number,
         have=request.have,

@@ -7,6 +7,7 @@ its numbers is a caution; a text of another kind is a ``FormatError``, and nothi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.model.metric import Metric, Value
+from twinbed.model.run import Level, level_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +44,28 @@ class Flaw:
 
 
 @dataclass(frozen=True, slots=True)
+class Of:
+    """What a measurement is of, where its file itself says it."""
+
+    testbed: str = ""
+    """Empty where the file does not say it, but its path does."""
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    replicate: str | None = None
+    known: bool = True
+    """False where it should be there and could not be read, as a flaw says: such a measurement is of no run."""
+
+    @property
+    def key(self) -> str:
+        """The same for measurements of one run alone."""
+        return json.dumps([self.testbed, dict(self.levels), self.replicate])
+
+    def __str__(self) -> str:
+        levels = [f"{name} {level_text(level)}" for name, level in self.levels.items()]
+        replicate = [] if self.replicate is None else [f"replicate {self.replicate}"]
+        return ", ".join(([self.testbed] if self.testbed else []) + levels + replicate)
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What one measurement in a file says. A file may hold several, one after another."""
 
@@ -59,6 +83,8 @@ class Reading:
     resolution: Mapping[str, float] = field(default_factory=dict)
     """Metric -> how far the file's rounding may have moved it. Two files of a run that differ by no more do not contradict each
     other, and the finer is taken."""
+    of: Of | None = None
+    """None where the file says nothing of it: then its path does, or a manifest."""
 
 
 class Source(Protocol):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from twinbed.model.format import Flaw, FormatError, Reading
+from twinbed.model.format import Flaw, FormatError, Of, Reading
 from twinbed.model.metric import Value
+from twinbed.reading.told import Told
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -48,7 +50,7 @@ class Factor(BaseModel):
     unit: str = Field(min_length=1, max_length=40, description="the base unit, such as bit/s")
 
 
-class Named(BaseModel):
+class Named(Told):
     """What tables and documents have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,7 +59,7 @@ class Named(BaseModel):
         {}, description="the unit of a column or path; those that are not named: plain numbers"
     )
     facts: dict[str, str] = Field({}, description="columns or paths that say something of the circumstances, and its name")
-    rows: Rows = Field("each", description="each: every row is a measurement; mean: the mean over rows is one")
+    rows: Rows = Field("each", description="each: every row is a measurement; mean: the mean over the rows of a run is one")
 
     @model_validator(mode="after")
     def _known(self) -> Named:
@@ -70,6 +72,8 @@ class Named(BaseModel):
         metrics = list(self.places().values())
         if len(set(metrics)) < len(metrics):
             raise ValueError("two of them are the same metric")
+        if both := next((place for place in self.told() if place in self.places()), None):
+            raise ValueError(f"{both} is a metric, and what a row is of")
         return self
 
     @abstractmethod
@@ -90,27 +94,55 @@ def checked(kind: type[Options], options: Mapping[str, Any]) -> Options:
         raise FormatError(f"the manifest's options: {said}") from None
 
 
+def told_by(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """What options say that files themselves say: testbed, replicate, names of factors. Raises FormatError."""
+    said = checked(Told, options)
+    named = {"testbed": said.testbed, "replicate": said.replicate}
+    return (*(name for name, place in named.items() if place), *said.levels.values())
+
+
 def is_missing(text: str) -> bool:
     return text.strip().lower() in _MISSING
 
 
-def readings(
-    named: Named,
-    rows: Sequence[Mapping[str, float | None]],
-    facts: Sequence[Mapping[str, str | int | float | bool]],
-    flaws: Sequence[Sequence[Flaw]],
-) -> list[Reading]:
-    """``rows`` map places to numbers as they stand in the file, ``facts`` and ``flaws`` are of each row. Raises FormatError."""
-    if not any(number is not None for row in rows for number in row.values()):
-        raise FormatError(_why(flaws))
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table, or an item of a document."""
+
+    numbers: Mapping[str, float | None]
+    """By places, as they stand in the file."""
+    facts: Mapping[str, str | int | float | bool]
+    flaws: Sequence[Flaw]
+    of: Of | None
+
+    @property
+    def nobodys(self) -> bool:
+        return self.of is not None and not self.of.known
+
+
+def readings(named: Named, rows: Sequence[Row]) -> list[Reading]:
+    """Raises FormatError."""
+    known = [row for row in rows if not row.nobodys]
+    if not known:
+        raise FormatError(f"no row says of which run it is: {rows[0].flaws[-1]}")
+    if not any(number is not None for row in known for number in row.numbers.values()):
+        raise FormatError(_why(known))
     if named.rows == "each":
-        return [
-            Reading(list(_values(named, row)), {}, (), list(flaw), fact)
-            for row, fact, flaw in zip(rows, facts, flaws, strict=True)
-        ]
-    shared = {name: fact for name, fact in facts[0].items() if all(each.get(name) == fact for each in facts)}
-    means = {place: _mean([row.get(place) for row in rows]) for place in named.places()}
-    return [Reading(list(_values(named, means)), {}, (), [flaw for each in flaws for flaw in each], shared)]
+        return [_mean_of(named, [row]) for row in rows]
+    runs: dict[str, list[Row]] = {}
+    for row in rows:
+        runs.setdefault("" if row.of is None else row.of.key if row.of.known else "nobody's", []).append(row)
+    return [_mean_of(named, members) for members in runs.values()]
+
+
+def _mean_of(named: Named, rows: Sequence[Row]) -> Reading:
+    """Of rows of one run; of nobody's there is only why they are."""
+    flaws = [flaw for row in rows for flaw in row.flaws]
+    if rows[0].nobodys:
+        return Reading(flaws=flaws, of=rows[0].of)
+    means = {place: _mean([row.numbers.get(place) for row in rows]) for place in named.places()}
+    shared = {name: fact for name, fact in rows[0].facts.items() if all(row.facts.get(name) == fact for row in rows)}
+    return Reading(list(_values(named, means)), {}, (), flaws, shared, of=rows[0].of)
 
 
 def _values(named: Named, row: Mapping[str, float | None]) -> Iterator[Value]:
@@ -125,6 +157,6 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _why(flaws: Sequence[Sequence[Flaw]]) -> str:
-    first = next((flaw for each in flaws for flaw in each), None)
+def _why(rows: Sequence[Row]) -> str:
+    first = next((flaw for row in rows for flaw in row.flaws), None)
     return f"no number that the manifest names{'' if first is None else f': {first}'}"

@@ -1,0 +1,31 @@
+"""Levels that texts say: what may be one, and which are numbers."""
+
+from __future__ import annotations
+
+import re
+
+from twinbed.model.run import Level
+
+RESERVED = ("testbed", "replicate", "host", "format", "snapshot")
+"""Names in patterns, manifests and tables that are no factors."""
+MOST_TEXT = 200
+"""Characters of a level: it heads a column."""
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,17})\.\d{1,17}")
+
+
+def is_plain(text: str) -> bool:
+    """Whether it may be a level or a testbed's name."""
+    return text.isprintable() and len(text) <= MOST_TEXT
+
+
+def number_or_text(text: str) -> Level:
+    """A number that is written as programs write numbers (``7``, not ``007``) is one; the rest is text."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text
+
+
+def replicate_of(text: str) -> str | None:
+    """Its name, without leading zeros where it is a number; None where nothing is written."""
+    return str(int(text)) if text.isdecimal() else text or None
