@@ -21,7 +21,7 @@ _LEAST_QUEUE_PACKETS = 1000
 _ETHERNET_BYTES = 14
 """A header, which the shapers count."""
 _LONGEST_BURST_S = 274
-"""tc holds a burst as the time that it takes at the rate in whole bytes, in 32 bits of 64 ns each; a longer one wraps around."""
+"""tc holds a burst as the time that it takes at a rate in whole bytes, in 32 bits of 64 ns; a longer one wraps around."""
 
 
 class Link(BaseModel):
