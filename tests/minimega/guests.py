@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ SWITCH = "mega_bridge"
 _LIMIT_S = 40.0
 
 
-class Guests:
+class Guests(ABC):
     """One lab holds them all."""
 
     def __init__(self, lab: Lab, probe: Path, image: Image) -> None:
@@ -46,11 +47,11 @@ class Guests:
             self._hosts[name] = AgentHost(name, connection, "/run/twinbed")
             self._folders[name] = folder
 
-    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running:
-        raise NotImplementedError
+    @abstractmethod
+    def _start(self, name: str, data: Mapping[str, Any], folder: Path, agent: Path) -> Running: ...
 
-    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None: ...
 
     def run(self, name: str, argv: list[str]) -> tuple[bytes, bytes]:
         try:

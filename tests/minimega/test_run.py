@@ -101,6 +101,9 @@ def test_a_container_that_may_not_write_its_sysctls(
     settings = {"base": str(real.base), "type": "container", "filesystem": "/opt/root"}
     with DRIVER.up(DRIVER.params(**settings), Topology(), site()) as bed:
         assert [item for item in bed.applied if not item.agrees] == []
+        ipv6 = bed.hosts["client"].read("/proc/sys/net/ipv6/conf/all/disable_ipv6").decode().strip()
+        recorded = {(item.subject, item.setting): item.found for item in bed.applied}
+        assert recorded["client", "net/ipv6/conf/all/disable_ipv6"] == ipv6
     with (
         pytest.raises(HostError, match=r"tcp_autocorking.*Read-only"),
         DRIVER.up(DRIVER.params(**settings, autocorking="off"), Topology(), site()),

@@ -17,6 +17,7 @@ from twinbed.links.network import READ_BACK, set_sysctls
 from twinbed.model.hostsettings import OFFLOADS, HostSettings
 from twinbed.model.plugin import Applied
 
+_SYSCTLS = "/proc/sys/"
 _CARRIER_LIMIT_S = 10.0
 _STEP_S = 0.02
 _NICS = "/sys/class/net"
@@ -34,11 +35,10 @@ def device_of(host: AgentHost, mac: str) -> str:
 
 def configure(host: AgentHost, device: str, address: str, mtu: int, settings: HostSettings) -> None:
     """Address, MTU, TCP's settings, offloads; ends when there is a carrier, or after the limit."""
-    for setting in QUIET:
-        name, _, value = setting.partition("=")
-        path = "/proc/sys/" + name.replace(".", "/")
+    for path, value in _quiet().items():
         if read(host, path) not in (None, value):  # a kernel without IPv6 is quiet already
-            with contextlib.suppress(HostError):  # a container may have a /proc/sys that cannot be written to
+            # A container may have a /proc/sys that cannot be written to: what is in force is read back and recorded.
+            with contextlib.suppress(HostError):
                 host.write(path, value.encode())
     host.run(["ip", "link", "set", "dev", "lo", "up"])
     host.run(["ip", "addr", "flush", "dev", device])
@@ -53,6 +53,12 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
         time.sleep(_STEP_S)
 
 
+def _quiet() -> dict[str, str]:
+    """What keeps a NIC from sending anything of its own: file -> content."""
+    settings = (setting.partition("=") for setting in QUIET)
+    return {_SYSCTLS + name.replace(".", "/"): value for name, _, value in settings}
+
+
 def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, settings: HostSettings) -> list[Applied]:
     nic = f"{_NICS}/{device}"
     ask = ("ip", "addr", "show", "dev", device)
@@ -65,6 +71,7 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
         Applied(host.name, "up", True, bool(int(flags, 16) & 1) if flags else None, f"{nic}/flags"),
         Applied(host.name, "carrier", True, read(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
     ]
+    result += [Applied(host.name, path.removeprefix(_SYSCTLS), None, read(host, path), path) for path in _quiet()]
     sysctls, features, said = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
     for name, path in READ_BACK.items():
         result.append(Applied(host.name, name, sysctls.get(path), read(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
