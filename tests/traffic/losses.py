@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import Counter
 
 from tests.traffic.catalogue import kind
 from tests.traffic.packet import SYN, Frame, congestion_marked, damaged, fragments
@@ -59,20 +60,19 @@ def loss_of_retransmission(wire: Wire) -> None:
 
 @kind()
 def loss_of_handshakes(wire: Wire) -> None:
-    """Of three connections at a time one's SYN is lost, one's SYN-ACK, and one's third packet with the first request."""
-    lost: set[tuple[str, int]] = set()
+    """Of three connections at a time one's SYN is lost, one's SYN-ACKs until the SYN was sent again, and one's third packet."""
+    seen: Counter[tuple[int, str]] = Counter()
 
     def rule(frame: Frame) -> tuple[Delivery, ...]:
         port = frame.destination_port if frame.sender == "a" else frame.source_port
-        dropped = {
-            80: frame.sender == "a" and frame.flags & SYN,
-            81: frame.sender == "b" and frame.flags & SYN,
-            82: frame.sender == "a" and not frame.flags & SYN and (82, 2) not in lost,
-        }[port]
-        if dropped and (port, 1) not in lost:
-            lost.add((port, 1))
-            return DROP
-        return PASS
+        seen[port, f"{frame.sender} {'SYN' if frame.flags & SYN else 'later'}"] += 1
+        lost = {
+            80: frame.sender == "a" and seen[80, "a SYN"] == 1,
+            # Both ends' timers run out at the same moment: whose packet is first is not ours to say.
+            81: frame.sender == "b" and seen[81, "a SYN"] == 1,
+            82: frame.sender == "a" and not frame.flags & SYN and seen[82, "a later"] == 1,
+        }
+        return DROP if lost[port] else PASS
 
     wire.relay.rule = rule
     listeners = [wire.listener(port) for port in (80, 81, 82)]
