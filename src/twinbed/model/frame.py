@@ -34,7 +34,8 @@ class Column:
 
     name: str
     levels: tuple[Level, ...]
-    """In the order of the study file, else sorted: numbers and sizes such as 1MiB by size, texts by alphabet."""
+    """In the order of the study file, else sorted: numbers, sizes such as 1MiB, rates and durations by size, texts by
+    alphabet."""
     codes: NDArray[np.intp]
 
     @property
@@ -45,7 +46,7 @@ class Column:
     @property
     def ordered(self) -> bool:
         """Whether its levels have an order of their own: all are numbers, or all are sizes such as 500B and 1MiB."""
-        return self.numeric or all(_rank(level)[0] == 1 for level in self.levels)
+        return self.numeric or all(_rank(level)[1] == "bytes" for level in self.levels)
 
     def numbers(self) -> NDArray[np.float64]:
         """Each row's level as a number. Raises TwinbedError where one is none."""
@@ -152,15 +153,13 @@ def _key(level: Level) -> tuple[bool, Level]:
     return isinstance(level, bool), level
 
 
-def _rank(level: Level) -> tuple[int, float, str]:
-    from twinbed.model.units import QuantityError, parse_size
+def _rank(level: Level) -> tuple[int, str, float, str]:
+    from twinbed.model.units import magnitude
 
     if isinstance(level, int | float) and not isinstance(level, bool):
-        return 0, float(level), ""
-    try:
-        return 1, float(parse_size(str(level))), ""
-    except QuantityError:
-        return 2, 0.0, level_text(level)
+        return 0, "", level, ""
+    unit, value = magnitude(str(level)) or ("", 0)
+    return 1 if unit else 2, unit, value, level_text(level)
 
 
 def of_tables(tables: Tables, response: str | None, host: str | None = None, direction: str | None = None) -> Frame:
