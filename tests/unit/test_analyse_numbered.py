@@ -242,6 +242,9 @@ def test_an_n_with_one_run_left_costs_no_mark_of_the_others(shown, tmp_path):
         ("1,\n2,\n", "4", "left out: 2 rows without rate"),
         ("1,5\n1,6\n", "nan", "nan is no bound"),
         ("1,5\n1,6\n", "inf", "inf is no bound"),
+        ("1,5\n1,6\n", "1e155", "the bound is of the size 1e+155"),
+        ("1,5e160\n1,6e160\n", "4", "rate is of the size 6e+160"),
+        ("1,5e-170\n1,6e-170\n", "4", "rate is of the size 6e-170"),
     ],
 )
 def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):
