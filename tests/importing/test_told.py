@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.manifest import read_yaml
 from twinbed.importing.survey import Request, survey
 from twinbed.model.format import Reading
+from twinbed.reading import repeated
 from twinbed.reading.source import File
-from twinbed.workloads import imported as workload
 
 SHARE = {"host": 1.0, "kvm": 0.5, "docker": 0.75}
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -309,12 +310,15 @@ def test_a_table_is_read_once_and_not_once_a_run(tmp_path: Path, monkeypatch: py
         found: list[Reading] = list(kind.read(file, options))
         return found
 
-    monkeypatch.setattr(workload, "read", counted)
-    monkeypatch.setattr(workload, "_kept", [])
+    monkeypatch.setattr(repeated, "read", counted)
     found = extract(results, registry.PLUGINS.read, {}).table("metrics")
     assert found.num_rows == 80
     assert sum(found["value"].to_pylist()) == 31 * (1 + 0.5 + 0.75 + 1) * (500 + 1400) * 2 * 1000
     assert len(read) == 2
+    # What an extraction has read, it takes with it.
+    shutil.rmtree(results / "tables")
+    extract(results, registry.PLUGINS.read, {})
+    assert len(read) == 4
 
 
 ODD = ("\x00", '"', ",", "\n", "\r", "\x07", "\u2028", "\ud7ff", "1e999", "9" * 300, "nan", ",,,,", "kvm", "host,500,on,1,")
