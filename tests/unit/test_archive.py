@@ -235,6 +235,10 @@ def test_what_is_said_of_an_archive_names_it_and_not_where_it_was_unpacked(
         assert f" {part}" in text
     assert run(["compare", str(file), "--reference", "nix"]) == 2
     assert f"{file} has no testbed 'nix'" in capsys.readouterr().err
+    assert run(["analyse", "anova", str(file), "--response", "nix"]) == 2
+    assert capsys.readouterr().err.startswith(f"twinbed: {file} has no metric 'nix'\n")
+    assert run(["analyse", "contention", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"twinbed: {file}: no number of pairs varies\n")
     with pytest.raises(tb.TwinbedError, match=f"^{file} has no table nix$"):
         tb.open(file).table("nix")
 

@@ -196,7 +196,7 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
     columns["run"] = encoded("run", [record.id for record, _ in rows])
     where = "".join(f"@{place}" for place in (host, direction) if place)
     return Frame(
-        source=str(tables.path),
+        source=str(tables.shown),
         response=f"{name}{where}",
         unit=about["unit"],
         scale=Scale(about["scale"]),
@@ -262,7 +262,7 @@ def _metric(
 ) -> tuple[str, str, str, Mapping[str, Any]]:
     kinds = _kinds(tables)
     if not kinds:
-        raise TwinbedError(f"{tables.path} has no values yet", advice="`twinbed run` makes runs")
+        raise TwinbedError(f"{tables.shown} has no values yet", advice="`twinbed run` makes runs")
     if response is None:
         layers = [str(layer) for layer in Layer]
         headlines = sorted((kind for kind in kinds if kind[5]), key=lambda kind: layers.index(kind[6]))
@@ -273,7 +273,7 @@ def _metric(
     of_name = [kind for kind in kinds if kind[0] == response]
     if not of_name:
         there = ", ".join(sorted({kind[0] for kind in kinds}))
-        raise TwinbedError(f"{tables.path} has no metric {response!r}", advice=f"there are: {there}")
+        raise TwinbedError(f"{tables.shown} has no metric {response!r}", advice=f"there are: {there}")
     places = [kind for kind in of_name if (host is None or kind[1] == host) and (direction is None or kind[2] == direction)]
     whole = [kind for kind in places if not kind[1] and not kind[2]]
     if whole and host is None and direction is None:
