@@ -29,6 +29,24 @@ def test_a_table_with_more_rows_than_a_page_does_not_float() -> None:
         assert text.count(r"\begin{") == text.count(r"\end{") and text.isascii()
 
 
+def test_a_regression_of_a_factor_with_many_levels(tmp_path: Path) -> None:
+    rows = [f"{at % 7 + level / 10},nic {level}" for level in range(60) for at in range(3)]
+    (tmp_path / "rates.csv").write_text("\n".join(["rate,nic", *rows]) + "\n")
+    file = tmp_path / "long.tex"
+    assert run(["analyse", "regression", str(tmp_path / "rates.csv"), "--formula", "rate ~ nic", "-o", str(file)]) == 0
+    text = file.read_text()
+    assert text.partition("\n")[0].endswith(r": needs \usepackage{booktabs,longtable}")
+    assert len(re.findall(r"^ *nic nic \d+ & .*\\\\$", text, re.M)) == 59, "all but the base"
+    assert text.count(r"\midrule") == 3 and text.count(r"\label{") == 1
+    if compiler := shutil.which("pdflatex"):
+        whole = r"\documentclass{article}\usepackage{booktabs,longtable}\begin{document}\input{long.tex}\end{document}"
+        (tmp_path / "all.tex").write_text(whole)
+        argv = [compiler, "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert re.search(r"\([2-9] pages", done.stdout)
+
+
 def test_a_report_of_a_hundred_cells(tmp_path: Path) -> None:
     factors = {"payload": [f"{size}kB" for size in range(1, 101)]}
     write_study(tmp_path / "results", ["one", "two"], factors, 3, planted_response({"one": 1.0, "two": 0.9}, 0.02, 1))

@@ -69,7 +69,7 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
     head = f"    {' & '.join(heads)} \\\\"
     body = [f"    {' & '.join(row)} \\\\" for row in rows]
     if len(body) >= LONG:
-        return _over_pages(caption, label, columns, head, body, small)
+        return over_pages(caption, label, columns, head, body, small)
     lines = (
         r"\begin{table}[htb]",
         r"  \centering",
@@ -88,8 +88,8 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
     return "\n".join(lines) + "\n"
 
 
-def _over_pages(caption: str, label: str, columns: str, head: str, body: Sequence[str], small: Sequence[str]) -> str:
-    """The caption and the heads stand on every page."""
+def over_pages(caption: str, label: str, columns: str, head: str, body: Sequence[str], small: Sequence[str] = ()) -> str:
+    """A table of rows that are lines already; its caption and its heads stand on every page. Needs booktabs and longtable."""
     lines = (
         r"\begingroup",
         *small,
