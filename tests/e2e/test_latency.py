@@ -105,8 +105,8 @@ def test_a_clock_that_is_set_while_measuring_is_found(site: Place, leaves_nothin
     (caution,) = found.cautions
     assert caution.detail.startswith("server: by +")
     by_s = float(caution.detail.split()[2])
-    # date works in whole seconds after rounding down, so up to one less.
-    assert 5.9 < by_s < 7.1
+    # date works in whole seconds after rounding down, so up to one less; and less still by how long it takes.
+    assert 5 < by_s < 7.1
     values = of(found)
     assert values["jitter_max", THERE] < 1 and values["jitter_max", BACK] < 1
     assert values["one_way_delay_max", BACK] is None
