@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,8 +71,10 @@ def test_containers_share_a_clock(site: Place, leaves_nothing: None) -> None:
     assert values["probes_sent", ""] > 100
     assert values["probe_loss", ""] == values["probe_loss", THERE] == values["probe_loss", BACK] == 0
     assert values["one_way_delay_min", THERE] > 0 and values["one_way_delay_min", BACK] > 0
-    both = values["one_way_delay_mean", THERE] + values["one_way_delay_mean", BACK]
-    assert both == pytest.approx(values["probe_rtt_mean", ""], rel=0.02), "there and back, by two kinds of clocks"
+    arrived = [row for row in found.tables["probes"].to_pylist() if row["rtt_s"] is not None]
+    apart = [abs(row[f"{THERE}_s"] + row[f"{BACK}_s"] - row["rtt_s"]) / row["rtt_s"] for row in arrived]
+    # Of most: a busy machine may stop a program between its readings of two clocks.
+    assert statistics.median(apart) < 0.02, "there and back, by two kinds of clocks"
     assert values["jitter", THERE] is not None and values["jitter", BACK] is not None
     assert abs(of(found, "client")["clock_offset", ""]) <= of(found, "client")["clock_offset_bound", ""]
 

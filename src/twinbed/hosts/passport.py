@@ -29,7 +29,7 @@ OFFLOADS = {
 
 def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
     """Kernel, CPUs, memory, TCP settings; of ``nic`` its driver and offloads."""
-    facts: dict[str, Any] = {fact: _line(host, path) for fact, path in _FILES.items()}
+    facts: dict[str, Any] = {fact: line(host, path) for fact, path in _FILES.items()}
     if facts["clock source"] == "tsc-early":
         facts["clock source"] = "tsc"  # the same clock, not yet confirmed by the kernel's own calibration
     cpus = content(host, "/proc/cpuinfo") or ""
@@ -64,6 +64,12 @@ def content(host: AgentHost, path: str) -> str | None:
         return None
 
 
+def line(host: AgentHost, path: str) -> str | None:
+    """The same with every run of white space as one blank."""
+    text = content(host, path)
+    return None if text is None else " ".join(text.split())
+
+
 def said(host: AgentHost, *argv: str) -> str:
     """A program's output; empty where there is no such program."""
     try:
@@ -76,8 +82,3 @@ def first(pattern: str, text: str) -> str | None:
     """The group of the first line that matches; None without one, or with nothing in it."""
     found = re.search(pattern, text, re.MULTILINE)
     return found[1].strip() or None if found else None
-
-
-def _line(host: AgentHost, path: str) -> str | None:
-    text = content(host, path)
-    return None if text is None else " ".join(text.split())
