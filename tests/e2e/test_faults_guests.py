@@ -21,6 +21,7 @@ from tests.faults import Carried, Harm, carry, processes
 from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.image import Image
 from twinbed.model.plugin import Bed
+from twinbed.testbeds.qemu import guest
 
 STUDY = """
 study: faults
@@ -106,6 +107,18 @@ def test_a_clock_that_is_set(study: Study) -> None:
     found = re.fullmatch(r"client: its clock was set forward by ([0-9.]+) s", said)
     # `date` reads the clock a little before it sets it.
     assert found and 3599 < float(found[1]) <= 3600
+
+
+def test_a_clock_that_runs_at_another_rate(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guest that takes its CPU's counter for twice as fast as it is lives half as fast, and measures twice the speed."""
+    khz = 2 * guest.tsc_khz()
+    monkeypatch.setattr(guest, "tsc_khz", lambda: khz)
+    hurt = failed(study("qemu, accelerator: tcg", lambda bed: None))
+    assert hurt["failed_phase"] == "instrument"
+    found = re.match(
+        r"client: its clock runs ([0-9.]+) to ([0-9.]+) times as fast as this machine's, so nothing", hurt["reason"]
+    )
+    assert found and float(found[1]) <= 0.5 <= float(found[2])
 
 
 E1000_HANGS = (

@@ -107,8 +107,8 @@ def other_guest(**settings: Any) -> Callable[[pytest.MonkeyPatch], None]:
     def sabotage(patch: pytest.MonkeyPatch) -> None:
         original = guest.command_line
 
-        def command_line(name: str, asked: Any, *rest: Any) -> Any:
-            return original(name, asked.model_copy(update=settings), *rest)
+        def command_line(name: str, asked: Any, *rest: Any, **named: Any) -> Any:
+            return original(name, asked.model_copy(update=settings), *rest, **named)
 
         patch.setattr(guest, "command_line", command_line)
 
@@ -119,7 +119,7 @@ def vhost_that_is_not_used(patch: pytest.MonkeyPatch) -> None:
     """The driver is told that there is vhost; QEMU is not."""
     patch.setattr(driver, "vhost", lambda: (True, "as the test has it"))
     original = guest.command_line
-    patch.setattr(guest, "command_line", lambda *arguments: original(*arguments[:6], False))
+    patch.setattr(guest, "command_line", lambda *arguments, **named: original(*arguments[:6], False, **named))
 
 
 def vcpus_anywhere(patch: pytest.MonkeyPatch) -> None:

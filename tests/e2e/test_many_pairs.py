@@ -54,11 +54,11 @@ def test_what_many_pairs_lose_is_explained_and_how_many_fit_is_said(tmp_path: Pa
     assert "Where packets were lost" in section and ">uplink</th>" in section
 
 
-@pytest.mark.parametrize(("hard", "code"), [(4096, 0), (80, 3)])
+@pytest.mark.parametrize(("hard", "code"), [(4096, 0), (200, 3)])
 def test_a_run_may_open_as_many_files_as_it_needs_or_is_refused(
     hard: int, code: int, tmp_path: Path, leaves_nothing: None
 ) -> None:
-    """Ten pairs need 100; the agent that starts them would be at its end with 64."""
+    """Ten pairs need 220; the agent that starts them would be at its end with 64."""
     study = tmp_path / "ten.yaml"
     study.write_text(
         "study: ten\ntestbeds: {bed: {driver: container}}\ntopology: {pairs: 10}\nworkload: {kind: http, duration: 1s}\n"
@@ -75,6 +75,6 @@ def test_a_run_may_open_as_many_files_as_it_needs_or_is_refused(
     )
     assert done.returncode == code, done.stderr
     if code:
-        assert "file descriptors, testbed bed: 100 file descriptors are needed (20 hosts, each a container)" in done.stderr
-        assert "80 are available" in done.stderr and "at most 6 pairs of these fit" in done.stderr
+        assert "file descriptors, testbed bed: 220 file descriptors are needed (20 hosts, each a container)" in done.stderr
+        assert "200 are available" in done.stderr and "at most 6 pairs of these fit" in done.stderr
         assert not list((tmp_path / "results" / "ten").glob("runs/*"))

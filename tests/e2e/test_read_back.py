@@ -112,8 +112,8 @@ def other_guest(**settings: Any) -> Sabotage:
     def sabotage(patch: pytest.MonkeyPatch) -> None:
         original = guest.command_line
 
-        def command_line(name: str, asked: Any, *rest: Any) -> Any:
-            return original(name, asked.model_copy(update=settings), *rest)
+        def command_line(name: str, asked: Any, *rest: Any, **named: Any) -> Any:
+            return original(name, asked.model_copy(update=settings), *rest, **named)
 
         patch.setattr(guest, "command_line", command_line)
 

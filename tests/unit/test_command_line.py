@@ -33,7 +33,7 @@ KERNEL = ["-kernel", "/i/vmlinux", "-initrd", "/i/initramfs", "-append"]
 QUIET = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
 SPARED = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
-    " rcupdate.rcu_expedited=1 nowatchdog"
+    " rcupdate.rcu_expedited=1 nowatchdog tsc_early_khz=2594906"
 )
 OWN = "twinbed.port=twinbed.agent twinbed.host=client"
 TAIL = [
@@ -61,7 +61,7 @@ ROUTER = layout(Topology(routers=1)).nics["router"]
 
 
 def planned(settings: QemuSettings, chosen: str, nics: Sequence[Nic] = NIC) -> list[str]:
-    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, nics))
+    return list(command_line("client", settings, chosen, IMAGE, SOCKETS, nics, tsc_khz=2_594_906))
 
 
 @pytest.mark.parametrize("nic", ["e1000", "e1000e", "virtio-net-pci", "vmxnet3", "rtl8139"])

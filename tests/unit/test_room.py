@@ -312,14 +312,14 @@ def test_160_guests_of_4_gib_are_planned_and_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hard", [256, 4096])
 def test_a_limit_of_open_files_refuses_unless_it_may_be_raised(tmp_path: Path, hard: int) -> None:
-    """160 containers need 520: three for each host, and forty."""
+    """160 containers need 640: three for each host, and 160."""
     done = twinbed("plan", study_of(tmp_path, "driver: container", 80), files=(128, hard))
     if hard == 4096:
         assert (done.returncode, done.stderr) == (0, "")
     else:
         assert done.returncode == 3
-        assert "520 file descriptors are needed (160 hosts, each a container); 256 are available" in done.stderr
-        assert "at most 36 pairs of these fit; " in done.stderr
+        assert "640 file descriptors are needed (160 hosts, each a container); 256 are available" in done.stderr
+        assert "at most 16 pairs of these fit; " in done.stderr
 
 
 def test_more_pairs_than_there_are_addresses_for_are_a_mistake_in_the_study(tmp_path: Path) -> None:

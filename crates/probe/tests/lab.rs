@@ -6,7 +6,6 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use common::*;
 use serde_json::{json, Value};
@@ -44,15 +43,14 @@ fn netns_inode(path: &str) -> u64 {
 #[test]
 fn keeps_cgroups_in_sight_and_mounts_to_itself() {
     let lab = lab();
-    let listing = |entries: Vec<String>| {
-        let mut entries = entries;
-        entries.sort();
-        entries
-    };
-    let here = fs::read_dir("/sys/fs/cgroup").unwrap();
-    let here = here.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    let there = lab.sh("ls /sys/fs/cgroup").lines().map(String::from).collect();
-    assert_eq!(listing(there), listing(here));
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+    let hierarchies: Vec<_> = places.filter(|place| place.starts_with("/sys/fs/cgroup")).collect();
+    assert!(!hierarchies.is_empty());
+    for place in hierarchies {
+        let device = std::os::unix::fs::MetadataExt::dev(&fs::metadata(place).unwrap());
+        assert_eq!(lab.sh(&format!("stat -c %d {place}")), format!("{device}\n"));
+    }
     let folder = Folder::new("mount");
     lab.sh(&format!("mount -t tmpfs t {}; touch {}", folder.path(""), folder.path("x")));
     assert!(!Path::new(&folder.path("x")).exists());
@@ -105,10 +103,8 @@ fn assert_gone(folder: &Folder, groups: &[String], mark: &str) {
 #[test]
 fn leaves_nothing_when_the_controller_hangs_up() {
     let (mut lab, folder, groups, mark) = furnished("hangs-up");
-    let start = Instant::now();
     lab.hang_up();
     assert_eq!(lab.child.wait().unwrap().code(), Some(0));
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     assert_gone(&folder, &groups, &mark);
 }
 

@@ -102,10 +102,8 @@ fn undoes_backwards_when_the_controller_hangs_up() {
     lease.write("/run/twinbed/artifact", "kept while the lease lasts");
     assert!(Path::new(&folder.path("host/leases/a/artifacts/artifact")).exists());
 
-    let start = Instant::now();
     lease.controller.hang_up();
     assert_eq!(lease.ended(), (0, String::new()));
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert_eq!(marks(&folder), "last\nthird\nfirst\n");
     assert_eq!(fs::read_to_string(folder.path("setting")).unwrap(), "as it was");
     assert!(marked(&sleeping).is_empty());
@@ -134,24 +132,24 @@ fn has_the_host_s_network_and_processes_of_its_own() {
 #[test]
 fn ends_when_nothing_is_heard_for_its_time_and_not_before() {
     let folder = Folder::new("lease-silent");
-    let mut lease = leased(&folder, "a", "0.5", &[]);
+    let mut lease = leased(&folder, "a", "2", &[]);
     lease.mark(&folder, "undone");
     let start = Instant::now();
-    while start.elapsed() < Duration::from_millis(1500) {
+    while start.elapsed() < Duration::from_millis(3000) {
         lease.controller.ask(PING, json!({})).unwrap();
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(marks(&folder), "");
     let (code, said) = lease.ended();
     assert_eq!(code, 0);
-    assert!(said.contains("nothing was heard of the controller for 500ms"), "{said}");
+    assert!(said.contains("nothing was heard of the controller for 2s"), "{said}");
     assert_eq!((marks(&folder).as_str(), leases(&folder)), ("undone\n", 0));
 }
 
 #[test]
 fn an_agent_that_is_stopped_does_not_keep_the_host() {
     let folder = Folder::new("lease-stopped");
-    let mut lease = leased(&folder, "a", "0.5", &[]);
+    let mut lease = leased(&folder, "a", "2", &[]);
     lease.mark(&folder, "undone");
     kill(lease.agent(), libc::SIGSTOP);
     lease.controller.hang_up();

@@ -14,6 +14,7 @@ mod packetisation;
 mod pair;
 mod proc;
 mod syscall;
+mod ticks;
 
 use pyo3::prelude::*;
 
@@ -40,5 +41,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<chain::Transitions>()?;
     module.add_function(wrap_pyfunction!(syscall::system_calls, module)?)?;
     module.add_function(wrap_pyfunction!(syscall::system_call_names, module)?)?;
+    module.add_function(wrap_pyfunction!(ticks::time_stamp_counter_hz, module)?)?;
     Ok(())
 }

@@ -92,6 +92,7 @@ def execute(
             pairs = [(client, server, bed.addresses[server]) for client, server in run.topology.names()]
             plan = workload.plan(run.workload.params, pairs)
             with clock.phase(Phase.CONFIGURE, _together(plan.prepare)):
+                watch.clocks()
                 _hold_to(bed.applied)
                 _put(plan.files, bed)
                 for command in plan.prepare:
@@ -139,6 +140,7 @@ def execute(
                 stage.stop(beside)
                 stage.stop(servers)
                 outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
+                outcome.applied += watch.rates.values()
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
                 outcome.cautions += bed.at_end()

@@ -1,5 +1,5 @@
 """What is looked at around a workload on every host with a kernel of its own, whatever the instruments: the kernel's log, for
-NICs that stall; the clocks, for steps; at the end, whether there was room for all that programs wrote.
+NICs that stall; the clocks, for steps and for how fast they run; at the end, whether there was room for what programs wrote.
 
 All is looked at before the instruments begin or after they have ended.
 """
@@ -7,14 +7,14 @@ All is looked at before the instruments begin or after they have ended.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
+from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.kernel_log import nic_trouble
-from twinbed.model.plugin import MACHINE, Bed
+from twinbed.model.plugin import MACHINE, Applied, Bed
 
 KERNEL_LOG = "kernel.log"
 """The artifact: the host's kernel log from the mark on."""
@@ -34,54 +34,54 @@ class Watch:
         self._mark = f"twinbed: run {site.run} begins"
         self._own_kernel = [target.name for target in bed.targets if target.own_kernel]
         self._with_clocks = [target.name for target in bed.targets if target.own_kernel or target.name == MACHINE]
-        self._ahead_s: dict[str, float] = {}
+        self._first: dict[str, Reading] = {}
+        self._begun: dict[str, Reading] = {}
         self._unmarked: dict[str, str] = {}
+        self.rates: dict[str, Applied] = {}
+        """Of hosts with clocks of their own, at the last look."""
+
+    def clocks(self) -> None:
+        """Read them for the first time: the earlier, the better is known how fast they run."""
+        self._first = self._read()
 
     def begin(self) -> None:
-        """Read the clocks, and mark the place in the kernels' logs."""
-        for name, ahead_s in zip(self._with_clocks, on_all(self._with_clocks, self._ahead), strict=True):
-            self._ahead_s[name] = ahead_s
+        """Read the clocks, and mark the place in the kernels' logs. Raises HostError for a clock of another rate."""
+        self._begun = self._read()
+        for name in self._own_kernel:
+            self.rates[name] = same_rate(name, self._first[name], self._begun[name])
         on_all(self._own_kernel, self._put_mark)
 
     def end(self, *, limit_s: float, complete: bool = True) -> list[Caution]:
-        """What has happened since ``begin``. Raises HostError for a host that does not answer or has no room left; where the
-        run is not ``complete`` anyway, such hosts are passed over."""
+        """What has happened since ``begin``. Raises HostError for a host that does not answer, has no room left or a clock of
+        another rate; where the run is not ``complete`` anyway, that is passed over."""
         every: list[Caution] = []
 
         def look(name: str) -> list[Caution]:
+            found: list[Caution] = []
             try:
-                found = self._steps(name, limit_s)
+                now = read(self._bed.hosts[name], limit_s)
+                found += _steps(name, self._begun[name], now)
                 if name in self._own_kernel:
                     found += self._log(name, limit_s)
                     self._room(name, limit_s)
-                return found
+                    self.rates[name] = same_rate(name, self._first[name], now)
             except HostError:
                 if complete:
                     raise
-                return []
+            return found
 
-        for cautions in on_all(list(self._ahead_s), look):
+        for cautions in on_all(list(self._begun), look):
             every += cautions
         return every
 
-    def _ahead(self, name: str, limit_s: float = 5.0) -> float:
-        """How far the clock of the day is ahead of the one that is never set, seconds."""
-        clocks: dict[str, Any] = self._bed.hosts[name].ping(limit_s)
-        return float(clocks["realtime_s"]) - float(clocks["monotonic_s"])
+    def _read(self) -> dict[str, Reading]:
+        return dict(zip(self._with_clocks, on_all(self._with_clocks, lambda name: read(self._bed.hosts[name])), strict=True))
 
     def _put_mark(self, name: str) -> None:
         try:
             self._bed.hosts[name].write(_KMSG, f"{_INFORMATION}{self._mark}\n".encode())
         except HostError as error:
             self._unmarked[name] = str(error)
-
-    def _steps(self, name: str, limit_s: float) -> list[Caution]:
-        step_s = self._ahead(name, limit_s) - self._ahead_s[name]
-        if abs(step_s) <= STEP_S:
-            return []
-        where = "the machine" if name == MACHINE else name
-        direction = "forward" if step_s > 0 else "back"
-        return [Caution(Kind.CLOCK_STEP, f"{where}: its clock was set {direction} by {abs(step_s):.3f} s")]
 
     def _log(self, name: str, limit_s: float) -> list[Caution]:
         if name in self._unmarked:
@@ -101,3 +101,12 @@ class Watch:
         said = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
         if said.strip() == "0":
             raise HostError(f"{name}: no space left at {host.artifacts}: what its programs wrote may be cut off")
+
+
+def _steps(name: str, begun: Reading, now: Reading) -> list[Caution]:
+    step_s = now.ahead_s - begun.ahead_s
+    if abs(step_s) <= STEP_S:
+        return []
+    where = "the machine" if name == MACHINE else name
+    direction = "forward" if step_s > 0 else "back"
+    return [Caution(Kind.CLOCK_STEP, f"{where}: its clock was set {direction} by {abs(step_s):.3f} s")]

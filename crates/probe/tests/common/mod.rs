@@ -202,14 +202,19 @@ impl Channel {
 }
 
 fn send(stream: &Mutex<UnixStream>, number: u32, kind: u8, payload: &[u8]) {
+    write_frame(&mut stream.lock().unwrap(), number, kind, payload);
+}
+
+pub fn write_frame(output: &mut UnixStream, number: u32, kind: u8, payload: &[u8]) {
     let mut bytes = (payload.len() as u32).to_le_bytes().to_vec();
     bytes.extend(number.to_le_bytes());
     bytes.push(kind);
     bytes.extend(payload);
-    stream.lock().unwrap().write_all(&bytes).unwrap();
+    output.write_all(&bytes).unwrap();
 }
 
-fn read_frame(input: &mut UnixStream) -> Option<(u32, Frame)> {
+/// (channel, (kind, payload)), or nothing where the stream has ended.
+pub fn read_frame(input: &mut UnixStream) -> Option<(u32, Frame)> {
     let mut header = [0; 9];
     input.read_exact(&mut header).ok()?;
     let length = u32::from_le_bytes(header[..4].try_into().unwrap()) as usize;

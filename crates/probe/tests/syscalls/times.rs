@@ -89,7 +89,8 @@ fn the_estimate_of_a_sample_is_what_all_calls_took() {
         let variance = durations.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (calls - 1.0);
         // A sample without a rare long call (the machine was busy) cannot know of it; the trace does.
         let from_trace_ns = calls * (variance / chosen * (1.0 - chosen / calls)).sqrt();
-        let error_ns = from_file_ns.max(from_trace_ns);
+        // Few calls may take most of the time, and n such are all chosen once in 16^n: 3.9 n^0.5 of these errors off.
+        let error_ns = 2.0 * from_file_ns.max(from_trace_ns);
         assert!(
             (estimate_ns - truth_ns).abs() <= 4.0 * error_ns,
             "{name}: {estimate_ns} of {chosen} calls, in truth {truth_ns}, standard error {from_file_ns}, {from_trace_ns}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import signal
 import time
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from twinbed import _core
 from twinbed.hosts.agent import AgentHost, Running, accept, listen
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab
@@ -67,7 +69,8 @@ def boot(
     started = time.monotonic()
     sockets = Sockets(lab.scratch / f"{name}.sock", lab.scratch / f"{name}.qmp", evidence / CONSOLE)
     with listen(sockets.agent) as server:
-        process = machine.start(command_line(name, settings, accelerator, image, sockets, nics, vhost), cpus=cpus)
+        line = command_line(name, settings, accelerator, image, sockets, nics, vhost, tsc_khz=tsc_khz())
+        process = machine.start(line, cpus=cpus)
         stack.callback(_end, process)
         pid = process.started()
         connection = accept(server, name, process, limit_s)
@@ -80,6 +83,12 @@ def boot(
     host = AgentHost(name, connection, ARTIFACTS)
     host.run(["mkdir", ARTIFACTS])
     return Guest(host, process, pid, sockets.monitor, sockets.console, seconds)
+
+
+@functools.cache
+def tsc_khz() -> int:
+    """Of this machine: measured once."""
+    return round(_core.time_stamp_counter_hz() / 1000)
 
 
 def trouble(guest: Guest) -> str | None:
