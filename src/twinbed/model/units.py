@@ -99,11 +99,6 @@ def format_size(size_bytes: int) -> str:
     return _format(Decimal(size_bytes), SIZE_UNITS)
 
 
-def format_rate(rate_bit_s: int) -> str:
-    """The shortest text that ``parse_rate`` reads as exactly this many bits per second."""
-    return _format(Decimal(rate_bit_s), RATE_UNITS)
-
-
 def format_duration(duration_s: float) -> str:
     """The shortest text that ``parse_duration`` reads as exactly this many seconds."""
     return _format(Decimal(repr(float(duration_s))), DURATION_UNITS)

@@ -16,7 +16,9 @@ from twinbed.model.linkcheck import Figure
 from twinbed.model.plugin import Bed, Command, Ready
 from twinbed.model.topology import Link
 
-_PORT, _THERE_PORT, _BACK_PORT = 5299, 5300, 5301
+_THERE_SERVER, _BACK_SERVER = 5298, 5299
+"""A server each way: one that has just been left may say for a moment that it is busy."""
+_THERE_PORT, _BACK_PORT = 5300, 5301
 _OVER = 1.3
 """Of the rate: what is sent where TCP would not fill the link."""
 _START_S = 0.5
@@ -33,8 +35,7 @@ _TERMINATE = 15
 
 def flow_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure]:
     """Rate and burst, one way and then the other."""
-    serve = ("iperf3", "-s", "-p", str(_PORT))
-    server = stage.start([Command(ends.server, serve, "link-check.iperf3-server", Ready(listening=_PORT), stop=_TERMINATE)])
+    servers = stage.start([_server(ends, "there", _THERE_SERVER), _server(ends, "back", _BACK_SERVER)])
     captures = stage.start(
         [
             _capture(ends, ends.server, f"src port {_THERE_PORT}"),
@@ -43,7 +44,7 @@ def flow_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure]
     )
     waiting = [_flow(ends, link, bed, back=back) for back in (False, True)]
     stage.stop(captures)
-    stage.stop(server)
+    stage.stop(servers)
     figures = []
     for receiver, sender, queue in ((ends.server, ends.client, waiting[0]), (ends.client, ends.server, waiting[1])):
         place, _ = ends.seen_at[receiver]
@@ -53,6 +54,11 @@ def flow_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure]
         behind = Behind(at_the_shaper=place != receiver, looks=queue)
         figures += measured.judge_flow(f"{sender} to {receiver}", arrived, link, behind)
     return figures
+
+
+def _server(ends: Ends, way: str, port: int) -> Command:
+    serve = ("iperf3", "-s", "-p", str(port))
+    return Command(ends.server, serve, f"link-check.iperf3-server-{way}", Ready(listening=port), stop=_TERMINATE)
 
 
 def _file(receiver: str) -> str:
@@ -73,8 +79,8 @@ def _flow(ends: Ends, link: Link, bed: Bed, *, back: bool) -> list[Look]:
     assert link.rate is not None
     seconds = measured.flow_seconds(link)
     total = round(link.rate / 8 * seconds)
-    ask = ["iperf3", "-c", ends.address, "-p", str(_PORT), "--cport", str(_BACK_PORT if back else _THERE_PORT)]
-    ask += ["-R"] if back else []
+    ask = ["iperf3", "-c", ends.address, "-p", str(_BACK_SERVER if back else _THERE_SERVER)]
+    ask += ["--cport", str(_BACK_PORT), "-R"] if back else ["--cport", str(_THERE_PORT)]
     if link.emulates:
         ask += ["-u", "-b", str(round(link.rate * _OVER)), "-l", str(link.mtu - 28), "-n", str(round(total * _OVER))]
     else:
