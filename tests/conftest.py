@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from twinbed.hosts import cgroups
 from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
+
+# By default an example may take 200 ms, which on a busy machine says nothing.
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 
 def pytest_configure() -> None:
