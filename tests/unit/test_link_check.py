@@ -171,6 +171,14 @@ def test_twice_the_rate_is_found(rate: int, behind: Behind) -> None:
     assert verdicts(figures)["rate"] == "out of tolerance"
 
 
+def test_twice_the_rate_is_found_though_the_hosts_pause() -> None:
+    """For most of its second half nothing is sent."""
+    arrived = bucket(2e8, 66_560, seconds=0.3)
+    paused = Arrivals(arrived.times_s + 0.15 * (arrived.times_s > 0.25), arrived.sizes)
+    figures = measured.judge_flow("a to b", paused, Link(rate=10**8), SHAPER)
+    assert verdicts(figures) == {"rate": "out of tolerance", "burst": "within tolerance"}
+
+
 def test_a_link_of_a_wire_that_beats_its_rate_by_a_tenth_is_found() -> None:
     """As the virtual machines of the published tables did."""
     figures = measured.judge_flow("a to b", bucket(1.1e9, 125_000), Link(rate=10**9), SHAPER)

@@ -104,11 +104,16 @@ def _steady(arrivals: Arrivals, at_once: float) -> int | None:
     return begin if total[-1] - total[begin] >= _FEWEST_PACKETS * arrivals.largest else None
 
 
-def _goes_on(arrivals: Arrivals, rate: float, doubt_s: float) -> bool:
-    """Whether the flow still exceeds the rate in its second half, when what may pass at once has passed."""
-    late = arrivals.times_s > arrivals.seconds / 2
-    times, sizes = arrivals.times_s[late], arrivals.sizes[late]
-    return len(times) > 1 and float(sizes[1:].sum() - arrivals.largest) * 8 > rate * (times[-1] - times[0] + doubt_s)
+def _goes_on(arrivals: Arrivals, rate: float, doubt_s: float, allowed: float) -> bool:
+    """Whether the flow still exceeds the rate in its second half, when what may pass at once has passed: on the whole, or,
+    where the hosts paused, in a stretch of it."""
+    half = arrivals.times_s > arrivals.seconds / 2
+    late = Arrivals(arrivals.times_s[half], arrivals.sizes[half])
+    if len(late.sizes) < 2:
+        return False
+    passed = float(late.sizes[1:].sum() - arrivals.largest)
+    on_the_whole = passed * 8 > rate * (late.times_s[-1] - late.times_s[0] + doubt_s)
+    return on_the_whole or above_rate(late, rate) > allowed + doubt_s * rate / 8
 
 
 def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> list[Figure]:
@@ -125,7 +130,7 @@ def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> lis
         return [Figure(path, "rate", "bit/s", rate, None, None, most, Verdict.UNTOLD, note)]
     beyond = above_rate(arrivals, most) - allowed
     certain = beyond > behind.doubt_s * rate / 8
-    by_rate = certain and _goes_on(arrivals, most, behind.doubt_s)
+    by_rate = certain and _goes_on(arrivals, most, behind.doubt_s, allowed)
     most = _most(link, allowed, arrivals.seconds / 2)
     if by_rate:
         verdict, note = Verdict.OUT, _LEAKS
