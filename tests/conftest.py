@@ -14,7 +14,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from twinbed.hosts import cgroups
-from twinbed.hosts.lab import labs_folder
+from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
 
@@ -26,6 +26,8 @@ def pytest_configure() -> None:
 
 LABS = {"e2e": "labs", "contract": "labs", "remote": "machines", "minimega": "machines"}
 """Folders of tests that make labs, and what they are made in turn with."""
+SWEEPING = "tests/minimega/test_sweep.py"
+"""What it leaves for a sweep is on this machine: a sweep of the others' would remove it first."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -37,7 +39,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 class _InTurn(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return LABS.get(nodeid.split("/")[1], nodeid)
+        return "labs" if nodeid.startswith(SWEEPING) else LABS.get(nodeid.split("/")[1], nodeid)
 
 
 @pytest.fixture(scope="session")
@@ -65,11 +67,13 @@ STAYS_S = 20.0
 
 def lab_remains() -> set[str]:
     """Everything on this machine that a lab could leave: processes, namespaces, mounts, devices, control groups, folders."""
-    found = {f"folder {path}" for path in labs_folder().glob("twinbed-*")}
-    found |= {f"cgroup {path}" for root in cgroups.roots() for path in root.glob("twinbed-*")}
+    others = _of_other_workers()
+    theirs = _labs_of(others)
+    folders = [path for path in labs_folder().glob("twinbed-*") if path.name not in theirs]
+    groups = [path for root in cgroups.roots() for path in root.glob("twinbed-*") if path.name not in theirs]
+    found = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}
     found |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
     found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
-    others = _of_other_workers()
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -98,6 +102,17 @@ def _of_other_workers() -> set[int]:
     while waiting:
         found.add(waiting[-1])
         waiting += children.get(waiting.pop(), [])
+    return found
+
+
+def _labs_of(processes: set[int]) -> set[str]:
+    """The names of labs that the processes hold: their command lines have `lab ... --id ID`."""
+    found = set()
+    for process in processes:
+        with contextlib.suppress(OSError):
+            words = (Path("/proc") / str(process) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if "lab" in words and "--id" in words:
+                found.add(f"{PREFIX}{words[words.index('--id') + 1]}")
     return found
 
 

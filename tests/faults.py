@@ -10,17 +10,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from twinbed import design
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Installed
 from twinbed.image import Image
-from twinbed.lab.event import Event, PhaseBegan
+from twinbed.lab import clock, stage
+from twinbed.lab.event import Event, PhaseBegan, RunEnded
 from twinbed.lab.folder import Folder
 from twinbed.lab.study import Ending, carry_out
 from twinbed.model.plugin import Bed
 from twinbed.model.run import Phase
 from twinbed.model.study import load
 from twinbed.registry import PLUGINS, Plugins, catalogue
+from twinbed.workloads.http import plan as http_plan
 
 Harm = Callable[[Bed], None]
 AFTER_S = 0.4
@@ -53,24 +57,48 @@ class Carried:
 
 
 def carry(
-    text: str, results: Path, image: Image, probe: Path, harm: Harm, *, plugins: Plugins = PLUGINS, testbed: str | None = None
+    text: str,
+    results: Path,
+    image: Image,
+    probe: Path,
+    harm: Harm,
+    *,
+    plugins: Plugins = PLUGINS,
+    testbed: str | None = None,
+    short: bool = False,
 ) -> Carried:
-    """Carry a study out; ``harm`` is done once, amid the workload of the first run (of ``testbed``, where it is given)."""
+    """Carry a study out; ``harm`` is done once, amid the workload of the first run (of ``testbed``, where it is given).
+
+    ``short``: the limits at which a run that is hurt ends are tens of seconds; what happens at them is the same at a few. They
+    are a few for that run alone, from its workload on: all else may take its time.
+    """
     beds: list[Bed] = []
+    limits = pytest.MonkeyPatch()
     seen = dataclasses.replace(plugins, drivers={name: Seen(driver, beds) for name, driver in plugins.drivers.items()})
     study = load(text, "faults.yaml", catalogue())
     waiting, threads = [harm], []
 
     def listener(event: Event) -> None:
-        if not isinstance(event, PhaseBegan) or event.phase is not Phase.WORKLOAD or not waiting:
+        if isinstance(event, RunEnded):
+            limits.undo()
+        if not isinstance(event, PhaseBegan) or not waiting or testbed not in (None, event.run.testbed_name):
             return
-        if testbed in (None, event.run.testbed_name):
+        if short and event.phase is Phase.UP:
+            limits.setattr(http_plan, "ANSWER_LIMIT_S", 2)
+            limits.setattr(http_plan, "GRACE_S", 3.0)
+        if event.phase is Phase.WORKLOAD:
+            if short:
+                limits.setattr(clock, "GRACE_S", 6.0)
+                limits.setattr(stage, "_STOP_LIMIT_S", 2.0)
             threads.append(threading.Timer(AFTER_S, _harm, (waiting.pop(), beds[-1])))
             threads[-1].start()
 
     folder = Folder(results)
-    with folder.locked():
-        ending = carry_out(study, design.runs(study), seen, folder, Installed(probe, image), listener)
+    try:
+        with folder.locked():
+            ending = carry_out(study, design.runs(study), seen, folder, Installed(probe, image), listener)
+    finally:
+        limits.undo()
     for thread in threads:
         thread.join()
     records = [json.loads(path.read_text()) for path in (results / "runs").glob("*/run.json")]

@@ -100,7 +100,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     """Raises TwinbedError where there is no such reference, or a source has no runs, or was archived without its artifacts."""
     for source in of:
         if not source.store.records:
-            raise TwinbedError(f"{source.store.path} has no runs", advice="leave it out, or run or import it first")
+            raise TwinbedError(f"{source.store.shown} has no runs", advice="leave it out, or run or import it first")
         if source.store.frozen:
             raise TwinbedError(
                 f"{source.name} was archived without its artifacts, of which the tables of all together would be made",
@@ -303,7 +303,9 @@ def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | No
             shutil.rmtree(folder)
         new.rename(folder)
     except OSError as error:
-        raise TwinbedError(f"{error.filename or folder}: {error.strerror}", advice="name another folder with -o") from error
+        # Of a copy that fails, the first name is the source's, which may be a folder that an archive was unpacked to.
+        where = error.filename2 or error.filename or folder
+        raise TwinbedError(f"{where}: {error.strerror}", advice="name another folder with -o") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
 

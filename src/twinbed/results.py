@@ -31,16 +31,17 @@ class Results:
         from twinbed.archive.unpack import folder_of
         from twinbed.store import Store
 
-        self.path = folder_of(Path(path))
+        self._shown = Path(path)
+        self.path = folder_of(self._shown)
         self._on_progress = on_progress
-        Store.open(self.path)
+        Store.open(self.path, self._shown)
 
     @cached_property
     def _store(self) -> Store:
         from twinbed import registry
         from twinbed.extract import extract
 
-        return extract(self.path, registry.PLUGINS.read, registry.PLUGINS.beside, self._on_progress)
+        return extract(self.path, registry.PLUGINS.read, registry.PLUGINS.beside, self._on_progress, self._shown)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self._store.records)} runs of {', '.join(self.testbeds)}>"
@@ -78,7 +79,7 @@ class Results:
     def table(self, name: str) -> pa.Table:
         """One table, with the columns ``testbed`` and the factors after ``run``. Raises TwinbedError where there is none."""
         if name not in self.tables():
-            raise TwinbedError(f"{self.path} has no table {name}", advice=f"there are: {', '.join(self.tables())}")
+            raise TwinbedError(f"{self._shown} has no table {name}", advice=f"there are: {', '.join(self.tables())}")
         return self._with_levels(self._store.table(name))
 
     def runs(self) -> pa.Table:
@@ -151,7 +152,7 @@ def with_reference(store: Store, reference: str | None) -> Store:
         return store
     if reference not in store.outline.testbeds:
         raise TwinbedError(
-            f"{store.path} has no testbed {reference!r}", advice=f"it has: {', '.join(store.outline.testbeds) or 'none'}"
+            f"{store.shown} has no testbed {reference!r}", advice=f"it has: {', '.join(store.outline.testbeds) or 'none'}"
         )
     return replace(store, outline=replace(store.outline, reference=reference))
 

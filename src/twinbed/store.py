@@ -49,6 +49,8 @@ class Store:
     """An opened results folder. ``digests`` maps a run's id to the hash of its ``run.json``."""
 
     path: Path
+    shown: Path
+    """As the user knows it: where it was unpacked from an archive, the archive."""
     outline: Outline
     planned: tuple[Planned, ...]
     records: tuple[Record, ...]
@@ -57,25 +59,30 @@ class Store:
     link_checks: tuple[LinkCheck, ...] = ()
 
     @classmethod
-    def open(cls, path: Path) -> Store:
-        """Raises StoreError where ``path`` is not a results folder or its study.json cannot be read."""
+    def open(cls, path: Path, shown: Path | None = None) -> Store:
+        """``shown`` is the archive that ``path`` was unpacked from, if it was, for messages to name.
+
+        Raises StoreError where ``path`` is not a results folder or its study.json cannot be read.
+        """
         runs = path / "runs"
+        shown = shown or path
         if path.is_file():
             raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
         if not path.is_dir():
             raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
         if not runs.is_dir() and not (path / "study.json").is_file():
             raise StoreError(
-                f"{path} is not a results folder: it holds neither study.json nor runs/",
+                f"{shown} is not a results folder: it holds neither study.json nor runs/",
                 advice="give the results folder that `twinbed run` named",
             )
-        study = _study(path)
+        study = _study(path, shown)
         records, digests, cautions = _records(runs)
         link_checks = _link_checks(path / "links", cautions)
         return cls(
             path=path,
-            outline=_outline(path, study, records),
-            planned=tuple(_planned(path, study)),
+            shown=shown,
+            outline=_outline(path, shown, study, records),
+            planned=tuple(_planned(path, shown, study)),
             records=tuple(sorted(records, key=lambda record: (record.position, record.id))),
             digests=digests,
             cautions=tuple(cautions),
@@ -107,9 +114,15 @@ class Store:
             return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         except (OSError, pa.ArrowException) as error:
             raise StoreError(
-                f"the table {name} of {self.path} cannot be read: {error}",
-                advice=f"tables are derived: delete {self.path / 'tables'} and run the command again",
+                f"the table {name} of {self.shown} cannot be read: {self.named(error)}",
+                advice=_mend(
+                    self.path, self.shown, f"tables are derived: delete {self.path / 'tables'} and run the command again"
+                ),
             ) from error
+
+    def named(self, error: Exception) -> str:
+        """What an error says, files named from the folder on."""
+        return str(error).replace(f"{self.path}/", "")
 
     def missing(self) -> tuple[Planned, ...]:
         """Planned runs that have no record."""
@@ -117,30 +130,29 @@ class Store:
         return tuple(run for run in self.planned if run.id not in made)
 
 
-def _study(path: Path) -> Mapping[str, Any]:
-    file = path / "study.json"
+def _mend(path: Path, shown: Path, text: str) -> str:
+    """The advice for a folder; what was unpacked from an archive is not the reader's to mend."""
+    return text if path == shown else "get the archive again, or have the results archived anew"
+
+
+def _study(path: Path, shown: Path) -> Mapping[str, Any]:
+    file = shown / "study.json"
+    advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads((path / "study.json").read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(
-            f"{file} cannot be read: {error}", advice="`twinbed run` writes it anew from the study file"
-        ) from error
+        raise StoreError(f"{file} cannot be read: {error}", advice=advice) from error
     if not isinstance(data, dict):
-        raise StoreError(
-            f"{file} is not a study: a JSON object is wanted", advice="`twinbed run` writes it anew from the study file"
-        )
+        raise StoreError(f"{file} is not a study: a JSON object is wanted", advice=advice)
     for name, kinds in _KINDS.items():
         if not isinstance(data.get(name), (*kinds, NoneType)):
-            raise StoreError(
-                f"{file} is not a study: its {name} is {data[name]!r:.60}",
-                advice="`twinbed run` writes it anew from the study file",
-            )
+            raise StoreError(f"{file} is not a study: its {name} is {data[name]!r:.60}", advice=advice)
     return data
 
 
-def _outline(path: Path, study: Mapping[str, Any], records: Sequence[Record]) -> Outline:
+def _outline(path: Path, shown: Path, study: Mapping[str, Any], records: Sequence[Record]) -> Outline:
     factors = study.get("factors")
     testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
     testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
@@ -157,11 +169,11 @@ def _outline(path: Path, study: Mapping[str, Any], records: Sequence[Record]) ->
         seed=study.get("seed"),
         source=source,
         data=study,
-        looks=_looks(path, study),
+        looks=_looks(path, shown, study),
     )
 
 
-def _looks(path: Path, study: Mapping[str, Any]) -> Looks | None:
+def _looks(path: Path, shown: Path, study: Mapping[str, Any]) -> Looks | None:
     """Of a study that goes on until it is decided."""
     until = study.get("replicates")
     if not isinstance(until, dict):
@@ -170,7 +182,10 @@ def _looks(path: Path, study: Mapping[str, Any]) -> Looks | None:
     try:
         return Looks.from_json(json.loads(file.read_bytes())) if file.is_file() else Looks(until["least"], until["most"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{file} cannot be read: {error}", advice="delete it; `twinbed run` takes the looks again") from error
+        raise StoreError(
+            f"{shown / LOOKS} cannot be read: {error}",
+            advice=_mend(path, shown, "delete it; `twinbed run` takes the looks again"),
+        ) from error
 
 
 def _number(value: Any, default: float) -> float:
@@ -182,25 +197,33 @@ def testbed_of(record: Record) -> str:
     return str(record.settings["testbed"]["name"])
 
 
-def _planned(path: Path, study: Mapping[str, Any]) -> Iterator[Planned]:
+def _planned(path: Path, shown: Path, study: Mapping[str, Any]) -> Iterator[Planned]:
     try:
         for run in study.get("runs") or ():
             yield Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
     except (KeyError, TypeError) as error:
         raise StoreError(
-            f"{path / 'study.json'} lists a run that lacks something: {error}", advice="`twinbed run` writes it anew"
+            f"{shown / 'study.json'} lists a run that lacks something: {error}",
+            advice=_mend(path, shown, "`twinbed run` writes it anew"),
         ) from error
 
 
 def _link_checks(folder: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
-    """One that cannot be read is left out, with a caution."""
+    """One that cannot be read is left out, with a caution, which names it from the results on: wherever they lie, their page is
+    the same."""
     found = []
     for file in sorted(folder.glob("*.json")):
         try:
             found.append(LinkCheck.from_json(json.loads(file.read_bytes())))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            cautions.append(Caution(Kind.UNREADABLE, f"{file}: {type(error).__name__}: {error}; this link check is left out"))
+            said = f"{folder.name}/{file.name}: {type(error).__name__}: {_without(error, file)}"
+            cautions.append(Caution(Kind.UNREADABLE, f"{said}; this link check is left out"))
     return tuple(found)
+
+
+def _without(error: Exception, file: Path | str) -> str:
+    """What an error says, but for the file's name."""
+    return str(error).removesuffix(f": {str(file)!r}")
 
 
 def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
@@ -220,10 +243,12 @@ def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            cautions.append(Caution(Kind.UNREADABLE, f"{file}: {type(error).__name__}: {error}; this run is left out", name))
+            said = f"runs/{name}/run.json: {type(error).__name__}: {_without(error, file)}"
+            cautions.append(Caution(Kind.UNREADABLE, f"{said}; this run is left out", name))
             continue
         if record.id != name:
-            cautions.append(Caution(Kind.UNREADABLE, f"{file} says it is run {record.id}; this run is left out", name))
+            said = f"runs/{name}/run.json says it is run {record.id}"
+            cautions.append(Caution(Kind.UNREADABLE, f"{said}; this run is left out", name))
             continue
         records.append(record)
         digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()

@@ -99,7 +99,7 @@ def test_it_runs_and_gives_the_work_it_declares(name: str, site: Callable[..., S
     assert all(value.unit == declared[value.metric] for value in extracted.values)
     work = next(value for value in extracted.values if value.metric == plugin.work and value.host == "")
     assert work.value is not None
-    assert work.value > 10
+    assert work.value > 0
     places = [(value.metric, value.host, value.direction) for value in extracted.values]
     assert len(places) == len(set(places))
 

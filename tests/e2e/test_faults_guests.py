@@ -20,10 +20,8 @@ from tests.faults import Carried, Harm, carry, processes
 
 from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.image import Image
-from twinbed.lab import clock, stage
 from twinbed.model.plugin import Bed
 from twinbed.testbeds.qemu import guest
-from twinbed.workloads.http import plan as http_plan
 
 STUDY = """
 study: faults
@@ -35,21 +33,11 @@ replicates: {replicates}
 Study = Callable[..., Carried]
 
 
-@pytest.fixture(autouse=True)
-def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limits themselves are tens of seconds; what happens at them is the same at a few."""
-    monkeypatch.setattr(http_plan, "ANSWER_LIMIT_S", 2)
-    monkeypatch.setattr(http_plan, "GRACE_S", 3.0)
-    monkeypatch.setattr(clock, "GRACE_S", 6.0)
-    monkeypatch.setattr(stage, "_STOP_LIMIT_S", 2.0)
-
-
 @pytest.fixture
 def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
-    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 2) -> Carried:
-        return carry(
-            STUDY.format(driver=driver, replicates=replicates, seconds=seconds), tmp_path / "results", image, probe, harm
-        )
+    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 2, short: bool = False) -> Carried:
+        text = STUDY.format(driver=driver, replicates=replicates, seconds=seconds)
+        return carry(text, tmp_path / "results", image, probe, harm, short=short)
 
     return carried
 
@@ -74,7 +62,7 @@ def kept(carried: Carried, run: dict[str, Any], path: str) -> str:
 
 
 def test_a_guest_whose_kernel_panics(study: Study) -> None:
-    carried = study("qemu", lambda bed: bed.hosts["server"].write("/proc/sysrq-trigger", b"c"), replicates=2)
+    carried = study("qemu", lambda bed: bed.hosts["server"].write("/proc/sysrq-trigger", b"c"), replicates=2, short=True)
     hurt = failed(carried)
     assert hurt["failed_phase"] == "workload"
     assert "server: QEMU ended (exit code 0); its console: Kernel panic - not syncing: sysrq triggered crash" in hurt["reason"]
@@ -86,7 +74,7 @@ def test_a_qemu_that_is_killed(study: Study) -> None:
         (qemu,) = processes("qemu-system-x86_64", "-name server", f"{PREFIX}{bed.lab}/")
         os.kill(qemu, signal.SIGKILL)
 
-    hurt = failed(study("qemu", kill))
+    hurt = failed(study("qemu", kill, short=True))
     assert "server: QEMU ended (ended by SIGKILL)" in hurt["reason"]
 
 
@@ -97,7 +85,7 @@ def test_an_agent_that_stops_answering(study: Study) -> None:
         for process in processes("twinbed-probe", "container", "--hostname server", f"{PREFIX}{bed.lab}/"):
             os.kill(process, signal.SIGSTOP)
 
-    hurt = failed(study("container", stop))
+    hurt = failed(study("container", stop, short=True))
     assert "server: " in hurt["reason"] and "not done after" in hurt["reason"]
 
 
@@ -108,7 +96,7 @@ def test_a_disk_that_is_full(study: Study) -> None:
         client = bed.hosts["client"]
         client.run(["dd", "if=/dev/zero", f"of={client.artifacts}/fill", "bs=1M", "count=200"], check=False)
 
-    hurt = failed(study("qemu", fill))
+    hurt = failed(study("qemu", fill, short=True))
     assert hurt["failed_phase"] == "collect"
     assert hurt["reason"] == "client: no space left at /run/twinbed: what its programs wrote may be cut off"
 
@@ -141,9 +129,8 @@ E1000_HANGS = (
 """As drivers/net/ethernet/intel/e1000/e1000_main.c and net/sched/sch_generic.c of Linux 6.1 print them."""
 
 
-def test_a_nic_whose_link_goes_down(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nic_whose_link_goes_down(study: Study) -> None:
     """Really: the server answers nothing for a while, and its driver says why."""
-    monkeypatch.setattr(http_plan, "ANSWER_LIMIT_S", 20)
 
     async def set_link(monitor: Path, up: bool) -> None:
         qemu = QMPClient("test")

@@ -153,7 +153,7 @@ def test_a_killed_build_leaves_no_process_and_the_next_one_sweeps(
     until(lambda: list(tmp_path.glob("tmp/*/base/rootfs/var/lib/dpkg/info/*.list")))
     builder.send_signal(signal.SIGKILL)
     builder.wait()
-    until(lambda: not processes_about(tmp_path), limit_s=10)
+    until(lambda: not processes_about(tmp_path), limit_s=60)
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
     monkeypatch.setenv("TWINBED_CACHE", str(tmp_path))
     assert find() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,8 +71,10 @@ def test_containers_share_a_clock(site: Place, leaves_nothing: None) -> None:
     assert values["probes_sent", ""] > 100
     assert values["probe_loss", ""] == values["probe_loss", THERE] == values["probe_loss", BACK] == 0
     assert values["one_way_delay_min", THERE] > 0 and values["one_way_delay_min", BACK] > 0
-    both = values["one_way_delay_mean", THERE] + values["one_way_delay_mean", BACK]
-    assert both == pytest.approx(values["probe_rtt_mean", ""], rel=0.02), "there and back, by two kinds of clocks"
+    arrived = [row for row in found.tables["probes"].to_pylist() if row["rtt_s"] is not None]
+    apart = [abs(row[f"{THERE}_s"] + row[f"{BACK}_s"] - row["rtt_s"]) / row["rtt_s"] for row in arrived]
+    # Of most: a busy machine may stop a program between its readings of two clocks.
+    assert statistics.median(apart) < 0.02, "there and back, by two kinds of clocks"
     assert values["jitter", THERE] is not None and values["jitter", BACK] is not None
     assert abs(of(found, "client")["clock_offset", ""]) <= of(found, "client")["clock_offset_bound", ""]
 
@@ -105,8 +108,8 @@ def test_a_clock_that_is_set_while_measuring_is_found(site: Place, leaves_nothin
     (caution,) = found.cautions
     assert caution.detail.startswith("server: by +")
     by_s = float(caution.detail.split()[2])
-    # date works in whole seconds after rounding down, so up to one less.
-    assert 5.9 < by_s < 7.1
+    # date works in whole seconds after rounding down, so up to one less; and less still by how long it takes.
+    assert 5 < by_s < 7.1
     values = of(found)
     assert values["jitter_max", THERE] < 1 and values["jitter_max", BACK] < 1
     assert values["one_way_delay_max", BACK] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -62,7 +63,8 @@ def dead(tmp_path: Path) -> Iterator[str]:
     processes = keepers(lab)
     assert len(processes) == 2
     for process in processes:
-        os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the second may go with the first
+            os.kill(process, signal.SIGKILL)
     child.kill()
     child.communicate()
     deadline = time.monotonic() + 10

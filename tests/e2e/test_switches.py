@@ -58,10 +58,10 @@ def found(bed: Bed) -> dict[tuple[str, str], Any]:
 def goodput(bed: Bed, client: str, server: str, *how: str) -> float:
     """Bits per second at the receiver, over one second."""
     listener = bed.hosts[server].start(["iperf3", "-s", "-1", "-p", "5000"])
-    bed.hosts[server].listening(5000, 5.0)
+    bed.hosts[server].listening(5000, 30.0)
     argv = ["iperf3", "-c", bed.addresses[server], "-p", "5000", "-t", "1", "-J", *how]
     said = json.loads(bed.hosts[client].run(argv).stdout)
-    assert listener.wait(5.0).code == 0
+    assert listener.wait(30.0).code == 0
     return float(said["end"]["sum_received"]["bits_per_second"])
 
 
@@ -109,11 +109,11 @@ def test_a_trunk_carries_what_it_says(
         tunnelled = ["tcpdump", "-i", CABLE, "-n", "-e", "-l", "-c", "2000", "ip", "net", "10.79.0.0/30"]
         outer = bed.hosts[MACHINE].start(tunnelled)
         for each in (capture, outer):
-            each.says(b"listening on", 5.0)
+            each.says(b"listening on", 30.0)
         holds(bed)
         for each in (capture, outer):
             each.signal(2)
-        inside, outside = ([line for line in each.wait(5.0).text.splitlines() if line] for each in (capture, outer))
+        inside, outside = ([line for line in each.wait(30.0).text.splitlines() if line] for each in (capture, outer))
     if kind in trunk.HEADERS:
         assert inside == [], "nothing but the tunnel's packets on the cable"
         packets = [line for line in outside if "10.79" in line]

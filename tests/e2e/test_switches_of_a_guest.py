@@ -39,7 +39,7 @@ class Namespace(AgentHost):
 
 def namespace(host: AgentHost, name: str) -> Namespace:
     program = host.start(["unshare", "--net", "sh", "-c", "echo there; exec sleep 300"])
-    program.says(b"there", 5.0)
+    program.says(b"there", 30.0)
     fields = {field: getattr(host, field) for field in ("connection", "artifacts", "shared", "bin")}
     return Namespace(name, **fields, holder=program.started())
 
@@ -93,14 +93,14 @@ def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
 
         last = len(plan.trunks) - 1
         capture = machines[plan.trunks[last][0]].start(["tcpdump", "-i", trunk.cable_of(last), "-n", "-e", "-l", "-Z", "root"])
-        capture.says(b"listening on", 10.0)
+        capture.says(b"listening on", 30.0)
         listener = hosts[server].start(["iperf3", "-s", "-1", "-p", "5000", "--forceflush"])
-        listener.says(b"listening", 10.0)
+        listener.says(b"listening", 30.0)
         hosts[client].run(["iperf3", "-c", plan.addresses[server], "-p", "5000", "-n", "256K"])
-        capture.says(partial(shows, wire), 10.0)
+        capture.says(partial(shows, wire), 30.0)
         capture.signal(2)
         lines = [
-            line for line in capture.wait(10.0).text.splitlines() if re.match(r"\d\d:\d\d:\d\d\.", line) and "ARP" not in line
+            line for line in capture.wait(30.0).text.splitlines() if re.match(r"\d\d:\d\d:\d\d\.", line) and "ARP" not in line
         ]
         assert [line for line in lines if not re.search(wire, line)] == []
 

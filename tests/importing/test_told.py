@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from twinbed.importing.assigned import ImportRefused
 from twinbed.importing.manifest import read_yaml
 from twinbed.importing.survey import Request, survey
 from twinbed.model.format import Reading
+from twinbed.reading import repeated
 from twinbed.reading.source import File
-from twinbed.workloads import imported as workload
 
 SHARE = {"host": 1.0, "kvm": 0.5, "docker": 0.75}
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -277,6 +278,25 @@ def test_a_format_that_does_not_read_them_is_refused(tmp_path: Path, capsys: pyt
     assert "is ping, which does not read testbed from a file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("decimal", "said", "levels"),
+    [
+        # As C's %g, Python and R write them; 2e5 may be a name, and 010 and 1,5 are.
+        (".", ["0.001", "1e-05", "1.5e-04", "2E+06", "2e5", "010", "1,5"], [1e-5, 1.5e-4, 0.001, 2e6, "010", "1,5", "2e5"]),
+        (",", ["0,5", "1e-05", "0,25", "1,5E-04", "eth0,eth1", "10", "9"], [1e-5, 1.5e-4, 0.25, 0.5, 9, 10, "eth0,eth1"]),
+    ],
+)
+def test_levels_that_are_numbers_are_in_their_order(tmp_path: Path, decimal: str, said: list[str], levels: list[Any]) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = ["bed;loss;rate", *(f"host;{level};{at}" for at, level in enumerate(said))]
+    (folder / "runs.csv").write_text("\n".join(lines) + "\n")
+    options = {"testbed": "bed", "levels": ["loss"], "columns": {"rate": "goodput"}, "units": {"rate": "bit/s"}}
+    path = manifest(folder, {**options, "delimiter": ";", "decimal": decimal})
+    assert run(["import", str(folder), "-o", str(tmp_path / "out"), "--manifest", str(path)]) == 0
+    assert json.loads((tmp_path / "out" / "study.json").read_text())["factors"]["loss"] == levels
+
+
 def test_a_table_is_read_once_and_not_once_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another table of the same name and length is another table."""
     results = tmp_path / "out"
@@ -290,12 +310,15 @@ def test_a_table_is_read_once_and_not_once_a_run(tmp_path: Path, monkeypatch: py
         found: list[Reading] = list(kind.read(file, options))
         return found
 
-    monkeypatch.setattr(workload, "read", counted)
-    monkeypatch.setattr(workload, "_kept", [])
+    monkeypatch.setattr(repeated, "read", counted)
     found = extract(results, registry.PLUGINS.read, {}).table("metrics")
     assert found.num_rows == 80
     assert sum(found["value"].to_pylist()) == 31 * (1 + 0.5 + 0.75 + 1) * (500 + 1400) * 2 * 1000
     assert len(read) == 2
+    # What an extraction has read, it takes with it.
+    shutil.rmtree(results / "tables")
+    extract(results, registry.PLUGINS.read, {})
+    assert len(read) == 4
 
 
 ODD = ("\x00", '"', ",", "\n", "\r", "\x07", "\u2028", "\ud7ff", "1e999", "9" * 300, "nan", ",,,,", "kvm", "host,500,on,1,")

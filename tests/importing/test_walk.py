@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from twinbed.importing.assigned import ImportRefused
-from twinbed.importing.names import natural, shown
+from twinbed.importing.names import level_key, natural, shown
 from twinbed.importing.walk import walk
 
 
@@ -67,3 +67,14 @@ def test_names_that_are_no_text_are_shown_escaped(tmp_path: Path) -> None:
     assert shown(entry.path) == r"\xff\x1b[31m\nb"
     assert shown("grün\u202e") == r"grün\u202e"
     assert sorted(["run10", "run9", "run"], key=natural) == ["run", "run9", "run10"]
+
+
+def test_levels_are_in_the_order_of_their_size() -> None:
+    for ordered in (
+        [9, 10, 10.5, "500B", "9kB", "10kB", "1MiB", "auto", None],
+        ["100mbit", "1gbit", "10gbit"],
+        ["20us", "5ms", "1s", "2m"],
+        ["9", "10", "100", "auto"],
+        ["run9", "run10"],
+    ):
+        assert sorted(sorted(ordered, key=str), key=level_key) == ordered

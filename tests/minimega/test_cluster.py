@@ -38,7 +38,7 @@ def test_the_nodes_of_a_cluster(server: StandIn, trunk: str, nodes: list[str]) -
         assert (bridge is not None) == (trunk == "gre")
         for name, machine in found.items():
             guest = Guest(name, machine.uuid, machine.node)
-            assert Control(own.socket).run(guest, "echo", name, limit_s=5.0) == {"stdout": f"echo {name}\n"}
+            assert Control(own.socket).run(guest, "echo", name, limit_s=30.0) == {"stdout": f"echo {name}\n"}
 
 
 def test_clients_are_spread_over_nodes_and_servers_stay_on_one(server: StandIn) -> None:

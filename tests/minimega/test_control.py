@@ -64,7 +64,7 @@ def test_many_at_once_get_each_their_own(space: StandIn) -> None:
     control, both = guests(space)
 
     def ask(number: int) -> str:
-        return control.run(both[number % 2], "echo", str(number), limit_s=10.0)["stdout"]
+        return control.run(both[number % 2], "echo", str(number), limit_s=30.0)["stdout"]
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ask, range(24))) == [f"echo {number}\n" for number in range(24)]
@@ -80,7 +80,7 @@ def test_many_at_once_get_each_their_own(space: StandIn) -> None:
 def test_addresses_of_web_pages_stay_what_they_are(space: StandIn) -> None:
     """Recorded: without the prefix minimega fetches them itself and puts a path in their place."""
     control, both = guests(space)
-    said = control.run(both[1], "ab", "-n", "1", "http://10.0.0.1/500", limit_s=10.0)["stdout"]
+    said = control.run(both[1], "ab", "-n", "1", "http://10.0.0.1/500", limit_s=30.0)["stdout"]
     assert said == "ab -n 1 http://10.0.0.1/500\n"
     fetched = CommandSocket(space.base / "minimega", "lab1").ask("cc", "exec", "ab", "http://10.0.0.1/500").entries[0].data
     assert next(each for each in space.spaces["lab1"].queue if each.number == fetched).words[1].startswith("/")
@@ -100,5 +100,5 @@ def test_the_filter_is_cleared_when_a_command_is_refused(space: StandIn) -> None
     control, both = guests(space)
     space.faults.append(Fault("cc exec", "error", "no"))
     with pytest.raises(HostError, match="node1: no"):
-        control.run(both[0], "true", limit_s=1.0)
+        control.run(both[0], "true", limit_s=30.0)
     assert space.spaces["lab1"].filter == ""

@@ -72,7 +72,8 @@ def test_a_whole_study(image: str, two: Machines, tmp_path: Path) -> None:
         assert facts["nginx version"] == said.strip()
 
     record = json.loads((run / "run.json").read_text())
-    assert {caution["kind"] for caution in record["cautions"]} == {"stand_in"}
+    # A machine that is busy cannot fill the link when it is checked, and says so.
+    assert {caution["kind"] for caution in record["cautions"]} - {"link_not_filled"} == {"stand_in"}
     kept = {artifact["path"] for artifact in record["artifacts"]}
     for name in (
         "client/client.pcap",
@@ -115,10 +116,10 @@ def test_hosts_keep_the_addresses_that_they_are_given(two: Machines, place: Site
     with remote.up(remote.params(hosts=hosts, image="none"), Topology(), place) as bed:
         assert bed.addresses == {"client": "172.31.9.4", "server": "172.31.9.5"}
         server = bed.hosts["server"].start(["iperf3", "-s", "-1", "-p", "5000"])
-        bed.hosts["server"].listening(5000, 5.0)
+        bed.hosts["server"].listening(5000, 30.0)
         sent = bed.hosts["client"].run(["iperf3", "-c", "172.31.9.5", "-p", "5000", "-n", "1M", "-J"])
         assert json.loads(sent.stdout)["end"]["sum_received"]["bytes"] >= 150_000
-        assert server.wait(5.0).code == 0
+        assert server.wait(30.0).code == 0
 
 
 def test_a_nic_that_was_down_is_taken_up_and_down_again(two: Machines, place: Site) -> None:

@@ -27,7 +27,7 @@ class Capture:
                 raise RuntimeError(f"tcpdump ended: {said}")
             said += line
 
-    def stop(self, packets: int, limit_s: float = 5.0) -> None:
+    def stop(self, packets: int, limit_s: float = 30.0) -> None:
         """Once the file holds ``packets`` packets."""
         deadline = time.monotonic() + limit_s
         while self._held() < packets and time.monotonic() < deadline:

@@ -8,7 +8,7 @@ import socket
 import struct
 
 from tests.traffic.catalogue import kind
-from tests.traffic.packet import ACK, SYN, Frame
+from tests.traffic.packet import ACK, FIN, SYN, Frame
 from tests.traffic.relay import DROP, PASS, TWICE, Delivery, data
 from tests.traffic.repair import established, first_sequence, vanish
 from tests.traffic.wire import Wire, close, receive, transfer, unread
@@ -97,7 +97,7 @@ def half_open(wire: Wire) -> None:
         client.recv(1)
 
 
-@kind(snaplen=0, delay_s=0.03)
+@kind(snaplen=0)
 def simultaneous_open(wire: Wire) -> None:
     """Both ends connect to each other and their SYNs cross (RFC 9293, figure 7); then data and an ordinary end."""
     first, second = wire.socket(wire.a, 5_001), wire.socket(wire.b, 5_002)
@@ -109,24 +109,26 @@ def simultaneous_open(wire: Wire) -> None:
 
 def _cross(wire: Wire, first: socket.socket, second: socket.socket) -> None:
     names = [made.getsockname()[:2] for made in (first, second)]
-    for made, peer in ((first, names[1]), (second, names[0])):
-        made.setblocking(False)
-        made.connect_ex(peer)
+    with wire.relay.holding(lambda: wire.relay.count(lambda frame: frame.flags & SYN) >= 2, "both SYNs"):
+        for made, peer in ((first, names[1]), (second, names[0])):
+            made.setblocking(False)
+            made.connect_ex(peer)
     wire.relay.until(lambda: wire.relay.count(lambda frame: frame.flags & (SYN | ACK) == SYN | ACK) >= 2, "both SYN-ACKs")
     wire.settle()
     for made in (first, second):
         made.settimeout(10)
 
 
-@kind(snaplen=0, delay_s=0.03)
+@kind(snaplen=0)
 def simultaneous_close(wire: Wire) -> None:
     """Both ends say FIN before they hear the other's."""
     with wire.listener() as listener:
         client, server = wire.pair(listener)
     transfer(client, server, 3_000)
     wire.settle()
-    for made in (client, server):
-        made.close()
+    with wire.relay.holding(lambda: wire.relay.count(lambda frame: frame.flags & FIN) >= 2, "both FINs"):
+        client.close()
+        server.close()
 
 
 @kind()
@@ -224,7 +226,7 @@ def wrap_of_handshake(wire: Wire) -> None:
         close(client, server)
 
 
-@kind(delay_s=0.03)
+@kind(delay_s=0.003)
 def wrap_of_both(wire: Wire) -> None:
     """Simultaneous open with both sequence numbers just below 2^32, then data both ways with loss."""
     rule = data(7), data(9, sender="a")
@@ -233,7 +235,6 @@ def wrap_of_both(wire: Wire) -> None:
     first_sequence(first, _TOP - 8_000)
     first_sequence(second, _TOP - 4_000)
     _cross(wire, first, second)
-    wire.relay.delay_s = 0.003
     transfer(first, second, 40_000)
     transfer(second, first, 40_000)
     close(first, second)

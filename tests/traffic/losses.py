@@ -137,16 +137,18 @@ def loss_of_the_end(wire: Wire) -> None:
 
 @kind()
 def reordering(wire: Wire) -> None:
-    """Data segments of the answer arrive late by 1 ms to 12 ms: after the next ones, but before any timer."""
-    late = {6: 0.001, 12: 0.004, 13: 0.003, 30: 0.012, 31: 0.006, 50: 0.008, 75: 0.002}
-    wire.relay.rule = lambda frame: (Delivery(late.get(frame.data_number, 0.0)),) if frame.sender == "b" else PASS
+    """Data segments of the answer arrive late: after the next 1 to 6."""
+    late = {6: 1, 12: 2, 13: 1, 30: 6, 31: 3, 50: 4, 75: 2}
+    wire.relay.rule = lambda frame: (Delivery(behind=late.get(frame.data_number, 0)),) if frame.sender == "b" else PASS
     download(wire, 140_000)
 
 
 @kind()
 def reordering_of_acks(wire: Wire) -> None:
-    """Every third ack of the client's arrives late by 5 ms."""
-    wire.relay.rule = lambda frame: (Delivery(0.005 if frame.sender == "a" and frame.number % 3 == 0 else 0.0),)
+    """Every third ack of the client's arrives late: after the next one."""
+    wire.relay.rule = lambda frame: (
+        (Delivery(behind=1),) if frame.sender == "a" and frame.is_pure_ack and frame.number % 3 == 0 else PASS
+    )
     download(wire, 100_000)
 
 

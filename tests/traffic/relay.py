@@ -1,7 +1,8 @@
 """An Ethernet relay in this process joins two namespaces: what the tap device of one sends, it writes to the other's.
 
 A rule decides for each TCP packet what is delivered and when: () loses it, (Delivery(),) passes it on, two of them repeat
-it, a delay lets later ones overtake it. Rules choose by packet number or parsed header, so they do the same in every run.
+it, one that is behind is overtaken by as many. Rules choose by packet number or parsed header, so they do the same in every
+run.
 """
 
 from __future__ import annotations
@@ -26,16 +27,18 @@ _TAP, _NO_PACKET_INFORMATION, _VNET_HEADER = 0x0002, 0x1000, 0x4000  # IFF_TAP, 
 _CHECKSUM, _SEGMENTATION = 0x01, 0x02 | 0x04  # TUN_F_CSUM, TUN_F_TSO4 | TUN_F_TSO6
 _VNET_HEADER_BYTES = 10  # struct virtio_net_hdr
 _LARGEST = 1 << 17
-_FRAME_LIMIT, _TIME_LIMIT_S = 20_000, 30.0
+_FRAME_LIMIT, _TIME_LIMIT_S = 20_000, 50.0
 DEVICE = "tap0"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery of a packet after ``delay_s``, as it came or as ``frames``."""
+    """One delivery of a packet after ``delay_s``, as it came or as ``frames``, and after the next ``behind`` packets the same
+    way: however slowly they come."""
 
     delay_s: float = 0.0
     frames: tuple[bytes, ...] | None = None
+    behind: int = 0
 
 
 PASS: tuple[Delivery, ...] = (Delivery(),)
@@ -70,11 +73,13 @@ class Relay:
         self.seen: list[Frame] = []
         self.passed = dict.fromkeys(taps, 0)
         self._taps, self._trunk, self._tags = taps, trunk, tags
-        self._due: list[tuple[float, int, str, bytes]] = []
+        self._due: list[tuple[float, int, str, bytes, int]] = []
+        self._overtaken: dict[str, list[tuple[int, int, bytes]]] = {name: [] for name in taps}
         self._order = itertools.count()
         self._data = dict.fromkeys(taps, 0)
         self._numbers = dict.fromkeys(taps, 0)
-        self._idle = False
+        self._delivered = dict.fromkeys(taps, 0)
+        self._idle = self._holding = False
         self._error: BaseException | None = None
         self._wake, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -97,7 +102,7 @@ class Relay:
         if self._error:
             raise self._error
 
-    def until(self, holds: Callable[[], bool], what: str, limit_s: float = 10.0) -> None:
+    def until(self, holds: Callable[[], bool], what: str, limit_s: float = 30.0) -> None:
         """Wait until a condition holds, looked at after each frame."""
         deadline = time.monotonic() + limit_s
         with self.changed:
@@ -105,6 +110,16 @@ class Relay:
                 if self._error or time.monotonic() > deadline:
                     raise TimeoutError(f"waited in vain for {what}") from self._error
                 self.changed.wait(0.01)
+
+    @contextlib.contextmanager
+    def holding(self, holds: Callable[[], bool], what: str) -> Iterator[None]:
+        """Deliver nothing until the block is done and the condition holds: both ends act before either hears of it."""
+        self._holding = True
+        try:
+            yield
+            self.until(holds, what)
+        finally:
+            self._holding = False
 
     def count(self, chosen: Callable[[Frame], bool]) -> int:
         return sum(map(chosen, self.seen))
@@ -115,7 +130,7 @@ class Relay:
         poll = select.poll()
         for descriptor in self._taps.values():
             poll.register(descriptor, select.POLLIN)
-        return not poll.poll(0) and self._idle and not self._due
+        return not poll.poll(0) and self._idle and not self._due and not any(self._overtaken.values())
 
     def _guarded(self) -> None:
         try:
@@ -133,22 +148,33 @@ class Relay:
             now = time.monotonic()
             if len(self.seen) > _FRAME_LIMIT or now > deadline:
                 raise RuntimeError(f"more than {_FRAME_LIMIT} packets or {_TIME_LIMIT_S} s")
-            while self._due and self._due[0][0] <= now:
-                _, _, side, packet = heapq.heappop(self._due)
-                os.write(self._taps[side], packet)
-                self.passed[side] += 1
+            while self._due and self._due[0][0] <= now and not self._holding:
+                _, order, side, packet, behind = heapq.heappop(self._due)
+                if behind:
+                    heapq.heappush(self._overtaken[side], (self._delivered[side] + behind, order, packet))
+                else:
+                    self._deliver(side, packet)
             ready = poll.poll(0)
             if not ready:
                 self._idle = True
                 with self.changed:
                     self.changed.notify_all()
                 wait = self._due[0][0] - time.monotonic() if self._due else deadline - now
-                ready = poll.poll(max(0.0, wait * 1000))
+                ready = poll.poll(max(1.0 if self._holding else 0.0, wait * 1000))
                 self._idle = False
             for descriptor, _ in ready:
                 if descriptor == self._wake:
                     return
                 self._take(senders[descriptor], os.read(descriptor, _LARGEST))
+
+    def _deliver(self, side: str, packet: bytes) -> None:
+        """With those that have been overtaken by enough now."""
+        os.write(self._taps[side], packet)
+        self.passed[side] += 1
+        self._delivered[side] += 1
+        overtaken = self._overtaken[side]
+        if overtaken and overtaken[0][0] <= self._delivered[side]:
+            self._deliver(side, heapq.heappop(overtaken)[2])
 
     def _take(self, side: str, packet: bytes) -> None:
         header, frame = packet[:_VNET_HEADER_BYTES], packet[_VNET_HEADER_BYTES:]
@@ -165,7 +191,7 @@ class Relay:
         for delivery in deliveries:
             for copy in (frame,) if delivery.frames is None else delivery.frames:
                 due = now + self.delay_s + delivery.delay_s
-                heapq.heappush(self._due, (due, next(self._order), other, header + copy))
+                heapq.heappush(self._due, (due, next(self._order), other, header + copy, delivery.behind))
         if self._trunk is not None and self._tags is not None:
             os.write(self._trunk, bytes(_VNET_HEADER_BYTES) + self._tags(frame))
             self.passed["trunk"] = self.passed.get("trunk", 0) + 1

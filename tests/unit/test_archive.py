@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import stat
@@ -210,3 +211,65 @@ def test_an_archive_is_merged_as_results_are(results: Path, tmp_path: Path) -> N
     assert run(["archive", str(results), "-o", str(tmp_path / "http.zip")]) == 0
     assert run(["merge", str(tmp_path / "http.zip"), str(other), "-o", str(tmp_path / "both")]) == 0
     assert tb.open(tmp_path / "both").testbeds == ("physical", "virtio", "container")
+
+
+def test_what_is_said_of_an_archive_names_it_and_not_where_it_was_unpacked(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "study.zip"
+    (results / "links").mkdir()
+    (results / "links" / "bad.json").write_text("{")
+    first, second = sorted((results / "runs").iterdir())[:2]
+    (first / "run.json").write_text("[]")
+    (second / "run.json").write_text((second / "run.json").read_text().replace(second.name, "0" * 12))
+    assert run(["archive", str(results), "-o", str(file)]) == 0
+    capsys.readouterr()
+    # Cautions name files from the results on, so that the page is the same wherever they lie.
+    said = []
+    for source in (results, file):
+        assert run(["compare", str(source)]) in (0, 4, 5)
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    text = " ".join(said[1].split())
+    for part in ("runs/" + first.name + "/run.json: ", "runs/" + second.name + "/run.json says", "links/bad.json: "):
+        assert f" {part}" in text
+    assert run(["compare", str(file), "--reference", "nix"]) == 2
+    assert f"{file} has no testbed 'nix'" in capsys.readouterr().err
+    assert run(["analyse", "anova", str(file), "--response", "nix"]) == 2
+    assert capsys.readouterr().err.startswith(f"twinbed: {file} has no metric 'nix'\n")
+    assert run(["analyse", "contention", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"twinbed: {file}: no number of pairs varies\n")
+    with pytest.raises(tb.TwinbedError, match=f"^{file} has no table nix$"):
+        tb.open(file).table("nix")
+
+
+@pytest.mark.parametrize(
+    ("member", "text", "said"),
+    [
+        ("study.json", "[]", "study.json is not a study: a JSON object is wanted"),
+        ("study.json", "{", "study.json cannot be read: "),
+        ("study.json", '{"runs": [{}]}', "study.json lists a run that lacks something: 'id'"),
+        ("looks.json", "{}", "looks.json cannot be read: "),
+    ],
+)
+def test_a_member_that_cannot_be_read_is_named_with_its_archive(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], member: str, text: str, said: str
+) -> None:
+    file, other = tmp_path / "study.zip", tmp_path / "other.zip"
+    study = json.loads((results / "study.json").read_text())
+    (results / "study.json").write_text(json.dumps({**study, "replicates": {"least": 3, "most": 9}}))
+    (results / "looks.json").write_text(json.dumps({"format": 1, "least": 3, "most": 9, "looks": []}))
+    assert run(["archive", str(results), "-o", str(file)]) == 0
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(other, "w") as new:
+        sums = old.read("SHA256SUMS").decode()
+        old_sum, new_sum = (hashlib.sha256(each).hexdigest() for each in (old.read(member), text.encode()))
+        for entry in old.infolist():
+            changed_to = {member: text, "SHA256SUMS": sums.replace(old_sum, new_sum)}.get(entry.filename)
+            new.writestr(entry.filename, old.read(entry) if changed_to is None else changed_to)
+    for command in (["compare", str(other)], ["merge", str(file), str(other), "-o", str(tmp_path / "both")]):
+        capsys.readouterr()
+        assert run(command) == 2
+        error = capsys.readouterr().err
+        assert f"{other}/{said}" in error
+        assert "archive" in error.splitlines()[1], "the advice is about the archive"
+        assert "twinbed-archive-" not in error

@@ -310,19 +310,22 @@ def test_exported_metrics_come_back_equal(tmp_path: Path, capsys: pytest.Capture
         "loss": [0.5, 1],
         "pairs": [1, 2],
         "é {x}": ["007"],
+        "queue": ["auto", 10, 9],
     }
     results = write_study(tmp_path / "made", ["a: virtio, #2", "physical"], factors, 3, answer, reference="physical")
     levels = {"testbed": "physical", **{name: of[0] for name, of in factors.items()}}
     write_run(results, "physical", levels, 3, {}, position=999, failed="no link")
     out, again = tmp_path / "out", tmp_path / "again"
     assert run(["export", str(results), "-o", str(out), "--metrics"]) == 0
-    assert "96 runs, and import.yaml; 1 without values left out" in capsys.readouterr().out
+    assert "288 runs, and import.yaml; 1 without values left out" in capsys.readouterr().out
     assert run(["import", str(out / "metrics"), "--manifest", str(out / "metrics" / "import.yaml"), "-o", str(again)]) == 0
     wanted = metrics_of(results)
-    assert metrics_of(again) == wanted and len(wanted) > 96
+    assert metrics_of(again) == wanted and len(wanted) > 288
     assert any(row["value"] is None for row in wanted.values()) and {row["scale"] for row in wanted.values()} == {"ratio"}
     one, other = tb.open(results), tb.open(again)
     assert (other.reference, other.testbeds) == (one.reference, one.testbeds)
+    kept = [{json.dumps(record.levels, sort_keys=True) for record in Store.open(each).records} for each in (results, again)]
+    assert kept[1] == kept[0]
     starts = [
         {(run["testbed"], *(run[name] for name in one.factors), run["replicate"]): run["started_s"] for run in each}
         for each in (one.runs().to_pylist(), other.runs().to_pylist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from synthetic_results import planted_response, write_run, write_study
+from twinbed.cli.main import run as main
 from twinbed.extract import extract
 from twinbed.extract.derived import derive, fairness, work_done
 from twinbed.model.caution import Caution, Kind
@@ -211,6 +213,32 @@ def test_a_broken_artifact_makes_null_and_a_caution_and_the_rest_goes_on(tmp_pat
     details = " ".join(row["detail"] for row in cautions)
     assert "has 14 bytes" in details and "is not there" in details
     assert str(tmp_path) not in details
+
+
+@pytest.mark.parametrize("unit", [1e160, -1e300, 1e-170, 1e-310])
+def test_what_no_measurement_is_makes_null_and_a_caution_and_no_verdict(
+    tmp_path: Path, unit: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A double has 1e308, and squares of 1e155 are more; 1e-170 squared is 0."""
+
+    def respond(testbed: str, _levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        rate = {"one": 1.0, "two": 1.2}[testbed] + replicate / 100
+        return {"requests": 1000, "requests_per_second": rate * unit, "packets": 10 + replicate, "bytes": 0.0}
+
+    results = write_study(tmp_path / "results", ["one", "two"], {}, 6, respond)
+    store = extract(results, {"planted": planted}, {})
+    found = values(store)
+    run = store.records[0].id
+    assert found[run, "requests_per_second", ""] is None
+    assert found[run, "bytes", ""] == 0 and found[run, "packets", ""] == 10
+    (caution,) = [each for each in store.table("cautions").to_pylist() if each["run"] == run]
+    assert caution["kind"] == "unreadable"
+    assert caution["detail"] == f"requests_per_second is {unit:.3g}: nothing measured is above 1e+60 or below 1e-60"
+    assert main(["compare", str(results), "--format", "json"]) in (0, 4, 5)
+    comparisons = json.loads(capsys.readouterr().out)["comparisons"]
+    assert {"packets_per_request"} <= {row["metric"] for row in comparisons if row["verdict"]}
+    assert not any(row["n"] for row in comparisons if row["metric"] == "requests_per_second")
+    assert main(["report", str(results)]) == 0
 
 
 def test_a_failed_run_has_a_row_and_no_values(tmp_path: Path) -> None:

@@ -44,6 +44,14 @@ def test_levels_are_in_the_order_of_their_size(file):
         columns["testbed"].numbers()
 
 
+def test_rates_and_durations_are_in_the_order_of_their_size(tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text("rate,link,delay\n1,1gbit,5ms\n2,100mbit,1s\n3,10gbit,20us\n")
+    columns = read_frame(path, "rate").columns
+    assert columns["link"].levels == ("100mbit", "1gbit", "10gbit")
+    assert columns["delay"].levels == ("20us", "5ms", "1s")
+
+
 def test_one_and_true_are_two_levels():
     assert encoded("x", [1, True, 0, False, 1.0]).codes.tolist() in ([1, 3, 0, 2, 1], [1, 2, 0, 3, 1])
 

@@ -52,7 +52,8 @@ def unpack(file: Path, folder: Path) -> None:
         raise ArchiveRefused(f"{file} is damaged, or no zip file: {error}", advice="get it again, and check its sum") from error
     except OSError as error:
         raise ArchiveRefused(
-            f"{error.filename or file}: {error.strerror or error}", advice="make room, or look at it"
+            f"{file} cannot be unpacked: {error.strerror or error}",
+            advice=f"make room in {tempfile.gettempdir()}, or look at it",
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)

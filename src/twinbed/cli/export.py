@@ -86,7 +86,7 @@ class _Asked:
     def opened(self) -> Results:
         from twinbed.results import Results
 
-        return Results(self.store.path)
+        return Results(self.store.shown)
 
     @cached_property
     def compared(self) -> Result:

@@ -33,7 +33,7 @@ def extracted(results: Path) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    return extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress)
+    return extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress, results)
 
 
 def chains(tables: Tables) -> Result | None:

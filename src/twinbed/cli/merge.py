@@ -63,7 +63,7 @@ def command(
         raise click.UsageError("give two or more RESULTS to put together")
     if output.resolve() in {path.resolve() for path in results}:
         raise TwinbedError(f"{output} is one of the results", advice="name another folder with -o")
-    stores = [Store.open(folder_of(path)) for path in results]
+    stores = [Store.open(folder_of(path), path) for path in results]
     renamed = _of_sources(renames, results, "--rename")
     for at, testbed in renamed:
         if testbed not in stores[at].outline.testbeds:

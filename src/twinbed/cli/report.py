@@ -24,7 +24,9 @@ SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv", 
 )
 @click.option("--html", "style", flag_value="html", default="html", help="One self-contained page (default).")
 @click.option("--markdown", "style", flag_value="markdown", help="Markdown with GitHub's tables.")
-@click.option("--latex", "style", flag_value="latex", help="LaTeX tables to \\input; they need the package booktabs.")
+@click.option(
+    "--latex", "style", flag_value="latex", help="LaTeX tables to \\input; they need the packages booktabs and longtable."
+)
 @click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one a row, in base units.")
 @click.option("--tables-csv", "style", flag_value="tables-csv", help="The study's own tables, a row a number, in base units.")
 def command(results: Path, output: Path | None, style: str) -> int:

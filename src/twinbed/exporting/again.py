@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 
 def write(results: Results, folder: Path) -> int:
     """The number of runs."""
-    runs = results.runs().to_pylist()
+    runs = results.table("runs").to_pylist()
     values: dict[str, list[Row]] = defaultdict(list)
     for row in results.metrics().to_pylist():
         values[row["run"]].append(row)
@@ -38,7 +38,9 @@ def write(results: Results, folder: Path) -> int:
     anchors: dict[str, str] = {}
     for of_cell in cells.values():
         testbed = of_cell[0]["testbed"]
-        levels = {factor: of_cell[0][factor] for factor in results.factors}
+        # As the runs have them: a column of numbers and texts has texts alone.
+        own = json.loads(of_cell[0]["levels"])
+        levels = {factor: own.get(factor) for factor in results.factors}
         name = names.of(f"{testbed} {cell_title(levels)}")
         (folder / name).mkdir()
         for run in of_cell:

@@ -45,14 +45,15 @@ def extract(
     workloads: Mapping[str, Any],
     beside: Mapping[str, Any],
     on_progress: Callable[[int, int], None] | None = None,
+    shown: Path | None = None,
 ) -> Store:
     """Brings the tables of a results folder up to date and returns the folder, opened.
 
     ``workloads`` and ``beside`` (instruments, background loads) are the plugins by name.  ``on_progress`` is called with runs
-    read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  Raises StoreError where
-    ``results`` is not a results folder.
+    read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  ``shown`` is the archive
+    that ``results`` was unpacked from, if it was.  Raises StoreError where ``results`` is not a results folder.
     """
-    store = Store.open(results)
+    store = Store.open(results, shown)
     if store.frozen:
         return store
     tables = results / "tables"
@@ -65,7 +66,7 @@ def extract(
             _update(tables, jobs, Plugins(workloads, beside), on_progress)
     except OSError as error:
         raise StoreError(
-            f"{tables} cannot be written: {error}",
+            f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
             advice="what was written stays; make room or give write access, then try again",
         ) from error
     return store

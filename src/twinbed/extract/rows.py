@@ -17,7 +17,7 @@ from twinbed.extract.derived import FAIRNESS, declared, derive, fairness, work_d
 from twinbed.extract.doubts import above_link_rate
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.metric import Metric, Value
+from twinbed.model.metric import MOST, Metric, Value, computable
 from twinbed.model.plugin import Described, Extracted, Varying
 from twinbed.model.record import Record
 from twinbed.model.run import Status
@@ -85,6 +85,7 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
             rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))
             continue
         _read(rows, plugin, settings, plugin.extract, artifacts, replace(about, metrics=plugin.metrics), done)
+    _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
 
@@ -135,6 +136,15 @@ def _read(
     rows.tables.extend(extracted.tables.items())
     rows.cautions.extend(caution for caution in extracted.cautions if caution not in rows.cautions)
     return done
+
+
+def _without_nonsense(rows: RunRows) -> None:
+    """Values of a size that no measurement has are missing."""
+    for at, (value, metric) in enumerate(rows.values):
+        if value.value is not None and math.isfinite(value.value) and not computable(value.value):
+            said = f"{value.metric} is {value.value:.3g}: nothing measured is above {MOST:g} or below {1 / MOST:g}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, said, rows.record.id))
+            rows.values[at] = replace(value, value=None), metric
 
 
 def finite(value: float | None) -> float | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from twinbed.model.format import Flaw, FormatError, Reading, Source
+from twinbed.model.level import number_or_text
 from twinbed.model.metric import Metric
 from twinbed.reading.figures import real
 from twinbed.reading.manifested import Named, Row, checked, is_missing, readings
@@ -67,7 +68,7 @@ class GenericCsv:
             flaws = [] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)]
             numbers = {column: _number(said, column, found, number, flaws) for column in said.columns}
             facts = {fact: found[column].strip() for column, fact in said.facts.items() if column in found}
-            of = said.of(found, number, flaws)
+            of = said.of(_levels_with_points(said, found), number, flaws)
             rows.append(Row(numbers, facts, flaws, of))
         named = (*said.columns, *said.facts, *said.told())
         if said.header and (absent := [column for column in named if column not in header]):
@@ -102,6 +103,14 @@ def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
         if not any(cell.strip() for cell in cells) or (said.comment and cells[0].startswith(said.comment)):
             continue
         yield reader.line_num, [cell.strip() for cell in cells]
+
+
+def _levels_with_points(said: CsvOptions, found: Mapping[str, str]) -> Mapping[str, str]:
+    """The cells, with numbers that are levels written as ``Told`` reads them."""
+    if said.decimal == ".":
+        return found
+    pointed = {column: found[column].replace(",", ".", 1) for column in said.levels if column in found}
+    return {**found, **{column: text for column, text in pointed.items() if not isinstance(number_or_text(text), str)}}
 
 
 def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, flaws: list[Flaw]) -> float | None:

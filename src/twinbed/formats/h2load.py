@@ -6,7 +6,8 @@ powers of 1024, but the counts in brackets are exact and taken.  Rates of bytes 
 by their rate, whichever has more digits.  ``requests`` are those that were answered, with whatever status; ``failed_requests``
 those that h2load says errored.  Columns are read by their heading, which newer versions have more in.
 
-With ``-D`` h2load may count more bytes of documents than bytes in all: a caution has both.
+With ``-D`` h2load may count more bytes of documents than bytes in all: a caution has both.  So it has where more answers have a
+status than requests were started.
 
 Not read: clients' own rates (``req/s``), shares within a deviation, what compression of headers saves.
 Source: h2load(1), and what h2load 1.52 wrote.
@@ -201,6 +202,11 @@ def _contradictions(report: _Report) -> Iterator[Caution]:
         total, data = report.traffic
         yield Caution(
             Kind.CONTRADICTED, f"documents of {data:.0f} bytes are more than all that was received, {total:.0f} bytes"
+        )
+    started = max(report.requests["total"], report.requests["started"])
+    if sum(report.statuses) > started:
+        yield Caution(
+            Kind.CONTRADICTED, f"status codes are of {sum(report.statuses):.0f} answers, but there were {started:.0f} requests"
         )
 
 

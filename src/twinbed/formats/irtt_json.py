@@ -48,7 +48,7 @@ class IrttJson:
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
         from twinbed.instruments.latency import clocks, summary
 
-        text = source.content()
+        text = source.text().encode()
         said = document(text)
         if not isinstance(said, dict) or not isinstance(said.get("stats"), dict) or not isinstance(said.get("config"), dict):
             raise FormatError("is not what irtt's client writes: config and stats are missing")

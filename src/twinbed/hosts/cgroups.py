@@ -153,11 +153,6 @@ class HostGroups:
         folder, unified = self.groups["memory"]
         return _number(r"^oom_kill (\d+)$", folder / ("memory.events" if unified else "memory.oom_control"))
 
-    def throttled(self) -> tuple[int, int]:
-        """Of how many periods, in how many the group had used up its CPU quota."""
-        stat = self.groups["cpu"][0] / "cpu.stat"
-        return _number(r"^nr_periods (\d+)$", stat), _number(r"^nr_throttled (\d+)$", stat)
-
 
 def check(controller: str) -> Check:
     """Whether hosts can be limited by this controller: tried with a group that is gone afterwards."""

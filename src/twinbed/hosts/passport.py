@@ -29,19 +29,19 @@ OFFLOADS = {
 
 def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
     """Kernel, CPUs, memory, TCP settings; of ``nic`` its driver and offloads."""
-    facts: dict[str, Any] = {fact: _line(host, path) for fact, path in _FILES.items()}
+    facts: dict[str, Any] = {fact: line(host, path) for fact, path in _FILES.items()}
     if facts["clock source"] == "tsc-early":
         facts["clock source"] = "tsc"  # the same clock, not yet confirmed by the kernel's own calibration
-    cpus = _line(host, "/proc/cpuinfo", whole=True) or ""
-    facts["cpu"] = _first(r"model name\s*: (.*)", cpus)
+    cpus = content(host, "/proc/cpuinfo") or ""
+    facts["cpu"] = first(r"model name\s*: (.*)", cpus)
     facts["cpus"] = len(re.findall(r"^processor\s*:", cpus, re.MULTILINE)) or None
-    memory = _first(r"MemTotal:\s+(\d+) kB", _line(host, "/proc/meminfo", whole=True) or "")
+    memory = first(r"MemTotal:\s+(\d+) kB", content(host, "/proc/meminfo") or "")
     facts["memory bytes"] = int(memory) * 1024 if memory else None
     if nic:
-        about = _said(host, ("ethtool", "-i", nic))
-        facts["NIC driver"] = _first(r"driver: (.*)", about)
-        facts["NIC firmware"] = _first(r"firmware-version: (.+)", about)
-        for short, value in offloads(_said(host, ("ethtool", "-k", nic))).items():
+        about = said(host, "ethtool", "-i", nic)
+        facts["NIC driver"] = first(r"driver: (.*)", about)
+        facts["NIC firmware"] = first(r"firmware-version: (.+)", about)
+        for short, value in offloads(said(host, "ethtool", "-k", nic)).items():
             facts[f"offload {short}"] = value
     return facts
 
@@ -52,25 +52,33 @@ def offloads(features: str) -> dict[str, str | None]:
     What ethtool says of tso as a whole is on where any of its parts is, and a kernel may have parts that it does not turn off
     with the others (accecn, without scatter-gather). So tso is what tso over IPv4 is, where ethtool says that.
     """
-    found = {short: _first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
-    return found | {"tso": _first(r"^\s*tx-tcp-segmentation: (on|off)", features) or found["tso"]}
+    found = {short: first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
+    return found | {"tso": first(r"^\s*tx-tcp-segmentation: (on|off)", features) or found["tso"]}
 
 
-def _line(host: AgentHost, path: str, *, whole: bool = False) -> str | None:
+def content(host: AgentHost, path: str) -> str | None:
+    """What is in a file of the host; None where there is none, or nothing in it."""
     try:
-        text = host.read(path).decode(errors="replace").strip()
+        return host.read(path).decode(errors="replace").strip() or None
     except HostError:
         return None
-    return text if whole else " ".join(text.split())
 
 
-def _said(host: AgentHost, argv: tuple[str, ...]) -> str:
+def line(host: AgentHost, path: str) -> str | None:
+    """The same with every run of white space as one blank."""
+    text = content(host, path)
+    return None if text is None else " ".join(text.split())
+
+
+def said(host: AgentHost, *argv: str) -> str:
+    """A program's output; empty where there is no such program."""
     try:
         return host.run(argv, check=False).text
     except HostError:
         return ""
 
 
-def _first(pattern: str, text: str) -> str | None:
+def first(pattern: str, text: str) -> str | None:
+    """The group of the first line that matches; None without one, or with nothing in it."""
     found = re.search(pattern, text, re.MULTILINE)
     return found[1].strip() or None if found else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.hosts.agent import AgentHost, parse_cpus
-from twinbed.hosts.error import HostError
+from twinbed.hosts.passport import line
 
 _CPUS = "/sys/devices/system/cpu"
 _SIBLINGS = f"{_CPUS}/cpu{{}}/topology/thread_siblings_list"
@@ -41,24 +41,17 @@ def cores_first(cpus: Sequence[int], siblings: Mapping[int, Sequence[int]]) -> t
 
 def processors(machine: AgentHost) -> dict[str, Any]:
     """Facts for a machine's passport; null where the machine does not say."""
-    online = _line(machine, f"{_CPUS}/online")
+    online = line(machine, f"{_CPUS}/online")
     cores = (
-        dict.fromkeys(said for cpu in parse_cpus(online) if (said := _line(machine, _SIBLINGS.format(cpu)))) if online else {}
+        dict.fromkeys(said for cpu in parse_cpus(online) if (said := line(machine, _SIBLINGS.format(cpu)))) if online else {}
     )
-    info = _line(machine, "/proc/cpuinfo") or ""
-    makers = [said for path in _MAKERS if (said := _line(machine, path))]
+    info = line(machine, "/proc/cpuinfo") or ""
+    makers = [said for path in _MAKERS if (said := line(machine, path))]
     return {
-        "SMT": _line(machine, _SMT),
+        "SMT": line(machine, _SMT),
         "CPUs by core": " ".join(cores) or None,
         "virtual": " hypervisor " in f"{info} " if info else None,
-        "hypervisor": _line(machine, _HYPERVISOR),
+        "hypervisor": line(machine, _HYPERVISOR),
         "made by": ", ".join(makers) or None,
-        "KVM nested": next((said for path in _NESTED if (said := _line(machine, path))), None),
+        "KVM nested": next((said for path in _NESTED if (said := line(machine, path))), None),
     }
-
-
-def _line(machine: AgentHost, path: str) -> str | None:
-    try:
-        return " ".join(machine.read(path).decode(errors="replace").split()) or None
-    except HostError:
-        return None

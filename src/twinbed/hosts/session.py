@@ -22,6 +22,8 @@ FOLDER = "/var/lib/twinbed"
 """On the host, where nothing else is said: only root may write there, and what is there is run as root."""
 _GREETING_LIMIT_S = 30.0
 """From the beginning, connecting included."""
+_WHY_LIMIT_S = 1.0
+"""For ssh to end after its stream has: it may say why."""
 _LONGEST_LINE = 4096
 _BUFFER_BYTES = 4 * 2**20
 """So that ssh need not wait for us between the 32 KiB in which it hands over what it has decrypted."""
@@ -106,18 +108,23 @@ class Session:
         return self._log.read().decode(errors="replace").strip()
 
     def why(self) -> str:
-        """Why the stream has ended, where anybody said so."""
-        code = self.wait(1.0)
+        """Why the stream has ended, where anybody said so. Ended by us, ssh still waits for the host to put everything back."""
+        code = self._code(_WHY_LIMIT_S)
         text = self.said()
         return str(ssh.failed(self._address, code, text)).partition(": ")[2] if code and text else text
 
     def wait(self, limit_s: float) -> int | None:
         """ssh's exit code; None, and an end to it, where it does not end by itself."""
+        code = self._code(limit_s)
+        if code is None:
+            self._process.kill()
+            self._process.wait()
+        return code
+
+    def _code(self, limit_s: float) -> int | None:
         try:
             return self._process.wait(limit_s)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
             return None
 
     def close(self) -> None:

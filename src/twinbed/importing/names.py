@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from twinbed.model.run import Level
+from twinbed.model.units import magnitude
 
 _PARTS = re.compile(r"(\d+)")
 
@@ -26,8 +27,12 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part[:18]), part) if part.isdecimal() else (1, 0, part) for part in _PARTS.split(text) if part)
 
 
-def level_key(level: Level) -> tuple[int, float, tuple[tuple[int, int, str], ...]]:
-    """A key that puts numbers by size before texts by nature; a level that is missing last."""
+def level_key(level: Level) -> tuple[int, str, float, tuple[tuple[int, int, str], ...]]:
+    """A key that puts numbers first, then sizes, rates and durations, each by size, then texts by nature; one that is missing
+    last."""
     if isinstance(level, int | float):
-        return (0, float(level), ())
-    return (1, 0.0, natural(level)) if level is not None else (2, 0.0, ())
+        return (0, "", level, ())
+    if level is None:
+        return (3, "", 0, ())
+    unit, value = magnitude(level) or ("", 0)
+    return (1 if unit else 2, unit, value, natural(level))

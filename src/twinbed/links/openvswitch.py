@@ -214,7 +214,7 @@ class OpenVSwitch:
         }
         folder.mkdir(mode=0o700)
         machine.run(["ovsdb-tool", "create", f"{folder}/conf.db"], env=self._env)
-        self._database = self._start(
+        self._start(
             [*("ovsdb-server", f"{folder}/conf.db", f"--remote=punix:{folder}/db.sock"), f"--unixctl={folder}/db.ctl"],
             b"ovsdb-server (Open vSwitch)",
         )

@@ -34,7 +34,8 @@ class Column:
 
     name: str
     levels: tuple[Level, ...]
-    """In the order of the study file, else sorted: numbers and sizes such as 1MiB by size, texts by alphabet."""
+    """In the order of the study file, else sorted: numbers, sizes such as 1MiB, rates and durations by size, texts by
+    alphabet."""
     codes: NDArray[np.intp]
 
     @property
@@ -45,7 +46,7 @@ class Column:
     @property
     def ordered(self) -> bool:
         """Whether its levels have an order of their own: all are numbers, or all are sizes such as 500B and 1MiB."""
-        return self.numeric or all(_rank(level)[0] == 1 for level in self.levels)
+        return self.numeric or all(_rank(level)[1] == "bytes" for level in self.levels)
 
     def numbers(self) -> NDArray[np.float64]:
         """Each row's level as a number. Raises TwinbedError where one is none."""
@@ -152,15 +153,13 @@ def _key(level: Level) -> tuple[bool, Level]:
     return isinstance(level, bool), level
 
 
-def _rank(level: Level) -> tuple[int, float, str]:
-    from twinbed.model.units import QuantityError, parse_size
+def _rank(level: Level) -> tuple[int, str, float, str]:
+    from twinbed.model.units import magnitude
 
     if isinstance(level, int | float) and not isinstance(level, bool):
-        return 0, float(level), ""
-    try:
-        return 1, float(parse_size(str(level))), ""
-    except QuantityError:
-        return 2, 0.0, level_text(level)
+        return 0, "", level, ""
+    unit, value = magnitude(str(level)) or ("", 0)
+    return 1 if unit else 2, unit, value, level_text(level)
 
 
 def of_tables(tables: Tables, response: str | None, host: str | None = None, direction: str | None = None) -> Frame:
@@ -197,7 +196,7 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
     columns["run"] = encoded("run", [record.id for record, _ in rows])
     where = "".join(f"@{place}" for place in (host, direction) if place)
     return Frame(
-        source=str(tables.path),
+        source=str(tables.shown),
         response=f"{name}{where}",
         unit=about["unit"],
         scale=Scale(about["scale"]),
@@ -263,7 +262,7 @@ def _metric(
 ) -> tuple[str, str, str, Mapping[str, Any]]:
     kinds = _kinds(tables)
     if not kinds:
-        raise TwinbedError(f"{tables.path} has no values yet", advice="`twinbed run` makes runs")
+        raise TwinbedError(f"{tables.shown} has no values yet", advice="`twinbed run` makes runs")
     if response is None:
         layers = [str(layer) for layer in Layer]
         headlines = sorted((kind for kind in kinds if kind[5]), key=lambda kind: layers.index(kind[6]))
@@ -274,7 +273,7 @@ def _metric(
     of_name = [kind for kind in kinds if kind[0] == response]
     if not of_name:
         there = ", ".join(sorted({kind[0] for kind in kinds}))
-        raise TwinbedError(f"{tables.path} has no metric {response!r}", advice=f"there are: {there}")
+        raise TwinbedError(f"{tables.shown} has no metric {response!r}", advice=f"there are: {there}")
     places = [kind for kind in of_name if (host is None or kind[1] == host) and (direction is None or kind[2] == direction)]
     whole = [kind for kind in places if not kind[1] and not kind[2]]
     if whole and host is None and direction is None:

@@ -12,6 +12,8 @@ MOST_TEXT = 200
 """Characters of a level: it heads a column."""
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,17})\.\d{1,17}")
+_EXPONENT = re.compile(r"-?\d(\.\d{1,17})?[eE][+-]\d{2}")
+"""As C, Python and R write what is small or large. Without a sign it may be anything, such as a commit's name."""
 
 
 def is_plain(text: str) -> bool:
@@ -20,10 +22,10 @@ def is_plain(text: str) -> bool:
 
 
 def number_or_text(text: str) -> Level:
-    """A number that is written as programs write numbers (``7``, not ``007``) is one; the rest is text."""
+    """A number that is written as programs write numbers (``7`` and ``1e-05``, not ``007``) is one; the rest is text."""
     if _WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+    return float(text) if _DECIMAL.fullmatch(text) or _EXPONENT.fullmatch(text) else text
 
 
 def replicate_of(text: str) -> str | None:

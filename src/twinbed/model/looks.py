@@ -95,8 +95,8 @@ class AsOf:
     blocks: int
 
     @property
-    def path(self) -> Path:
-        return self.tables.path
+    def shown(self) -> Path:
+        return self.tables.shown
 
     @property
     def outline(self) -> Outline:

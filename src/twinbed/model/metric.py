@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+MOST = 1e60
+"""Beyond it, and below its inverse but for 0, nothing is measured; and squares of squares soon leave a double's range."""
+
 
 class Layer(StrEnum):
     """The layer of the system that a metric describes."""
@@ -60,3 +63,8 @@ class Value:
     """The host it was measured on; empty for the run as a whole, ``machine`` for the machine that carries the lab."""
     direction: str = ""
     """``client_to_server``, ``server_to_client``, or empty where it has none."""
+
+
+def computable(largest: float) -> bool:
+    """Whether statistics of values, the largest of which is so far from 0, stay in a double's range."""
+    return largest == 0 or 1 / MOST <= abs(largest) <= MOST

@@ -52,7 +52,10 @@ class Tables(Protocol):
     """An opened results folder. ``store.Store`` is one."""
 
     @property
-    def path(self) -> Path: ...
+    def shown(self) -> Path:
+        """The folder or the archive, as the user knows it: for messages."""
+        ...
+
     @property
     def outline(self) -> Outline: ...
     @property

@@ -8,9 +8,11 @@ refused.  So is ``bps``, because tc(8) means bytes by it and everybody else bits
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from decimal import Context, Decimal
+from functools import lru_cache
 from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator
@@ -82,14 +84,19 @@ def parse_share(value: object) -> float:
     return share
 
 
+@lru_cache(4096)
+def magnitude(text: str) -> tuple[str, float] | None:
+    """A text's base unit and how many of it: of sizes, rates and durations, tried in this order, which is for an order by size;
+    None for any other."""
+    for unit, parse in (("bytes", parse_size), ("bit/s", parse_rate), ("s", parse_duration)):
+        with contextlib.suppress(QuantityError):
+            return unit, parse(text)
+    return None
+
+
 def format_size(size_bytes: int) -> str:
     """The shortest text that ``parse_size`` reads as exactly this many bytes."""
     return _format(Decimal(size_bytes), SIZE_UNITS)
-
-
-def format_rate(rate_bit_s: int) -> str:
-    """The shortest text that ``parse_rate`` reads as exactly this many bits per second."""
-    return _format(Decimal(rate_bit_s), RATE_UNITS)
 
 
 def format_duration(duration_s: float) -> str:

@@ -21,7 +21,7 @@ MOST_BYTES = 512 * 2**20
 _PART_BYTES = 4096
 """Read at once: what of a compressed file that ends early is lost at most."""
 _KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """What PowerShell writes."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
 """Colours, and what else a terminal acts on: script(1) keeps it."""
@@ -44,7 +44,7 @@ class File:
         the file is damaged at its start. Raises FormatError where it cannot be opened."""
         try:
             head = self._read(HEAD_BYTES)[0].removeprefix(codecs.BOM_UTF8)
-            if head.startswith(_UTF_16):
+            if head.startswith(UTF_16):
                 head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
             return head if b"\0" in head else _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         except FormatError as error:
@@ -57,7 +57,7 @@ class File:
 
     def text(self) -> str:
         whole = self._whole
-        if whole.startswith(_UTF_16):
+        if whole.startswith(UTF_16):
             text = whole.decode("utf-16", errors="replace")
         else:
             text = whole.decode("utf-8-sig", errors="replace")

@@ -121,7 +121,7 @@ def _lines_below(path: Path) -> int:
     """Of a summary, at the end of the trace."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        found = _SUMMARY_BELOW.search(file.read())
+        found = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))
     return found[0].strip().count(b"\n") + 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-r"""The headline comparisons as LaTeX tables: for ``\input``, with ``\usepackage{booktabs}`` in the document.
+r"""The headline comparisons as LaTeX tables: for ``\input``, with the packages that the first line names in the document.
 
 First the tables that the study file asks for. Then one a metric, as the field prints it: mean and half width of its interval by
 cell and testbed; a testbed's mean is marked where it is shown to be equivalent (=) or different (\neq).  Then one a metric of
@@ -15,7 +15,7 @@ from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.tables import Tables
 from twinbed.model.variance import Anova, Unexplained
 from twinbed.report.grid import Grid, Row, grid
-from twinbed.report.latex_text import escape, table
+from twinbed.report.latex_text import escape, needs, table
 from twinbed.report.measured import measured_tables
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.quantities import NONE, share
@@ -30,7 +30,7 @@ def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplaine
     """The tables, one after the other."""
     name = tables.outline.name
     headlines = [each for each in result.comparisons if each.headline]
-    parts = [f"% {escape(name)}: needs \\usepackage{{booktabs}}"]
+    parts: list[str] = []
     for number, each in enumerate(own, start=1):
         notes = {kind: mark for kind, mark in marks(own).items() if kind in each.cautions}
         shown = as_tabular(each, notes)
@@ -54,7 +54,7 @@ def latex(tables: Tables, result: Result, explained: Sequence[Anova | Unexplaine
             parts.append(f"% {escape(found.response)}: {escape(no_analysis(found))}")
         else:
             parts.append(replace(variance_table(found), caption=lede(found)).as_latex(f"tab-anova-{found.response}"))
-    return "\n".join(parts) + "\n"
+    return "\n".join([f"% {escape(name)}: needs {needs(parts)}", *parts]) + "\n"
 
 
 def _spreads(comparisons: Sequence[Comparison]) -> Tabular:

@@ -1,4 +1,4 @@
-"""Texts and floating tables as LaTeX prints them: everything that is special to it escaped, and pure ASCII."""
+"""Texts and tables as LaTeX prints them: everything that is special to it escaped, and pure ASCII."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 
 WIDE = 7
 """Columns from which a table is set smaller, so that it fits a page."""
+LONG = 30
+"""Rows from which a table goes over pages, as one that floats would be cut off: an article's page has 33 in 12 point."""
+_LONGTABLE = r"\begin{longtable}"
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -57,11 +60,16 @@ def escape_label(text: str) -> str:
 
 
 def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""A floating table for ``\input``; needs booktabs. ``columns`` is a letter each; texts are escaped already.
+    r"""A table for ``\input``; needs booktabs. ``columns`` is a letter each; texts are escaped already.
 
-    One that is wider than the text sticks out on both sides alike.
+    It floats, or has as many pages as it takes and needs longtable. One that is wider than the text sticks out on both sides
+    alike.
     """
     small = (r"  \footnotesize", r"  \setlength{\tabcolsep}{3pt}") if len(columns) >= WIDE else ()
+    head = f"    {' & '.join(heads)} \\\\"
+    body = [f"    {' & '.join(row)} \\\\" for row in rows]
+    if len(body) >= LONG:
+        return over_pages(caption, label, columns, head, body, small)
     lines = (
         r"\begin{table}[htb]",
         r"  \centering",
@@ -70,11 +78,46 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
         *small,
         rf"  \makebox[\linewidth]{{\begin{{tabular}}{{{columns}}}",
         r"    \toprule",
-        f"    {' & '.join(heads)} \\\\",
+        head,
         r"    \midrule",
-        *(f"    {' & '.join(row)} \\\\" for row in rows),
+        *body,
         r"    \bottomrule",
         r"  \end{tabular}}",
         r"\end{table}",
     )
     return "\n".join(lines) + "\n"
+
+
+def over_pages(caption: str, label: str, columns: str, head: str, body: Sequence[str], small: Sequence[str] = ()) -> str:
+    """A table of rows that are lines already; its caption and its heads stand on every page. Needs booktabs and longtable."""
+    lines = (
+        r"\begingroup",
+        *small,
+        r"  \setlength{\LTcapwidth}{\linewidth}",
+        # As \makebox does where a table floats.
+        r"  \setlength{\LTleft}{0pt plus 1fill minus 1fill}",
+        r"  \setlength{\LTright}{0pt plus 1fill minus 1fill}",
+        rf"  {_LONGTABLE}{{{columns}}}",
+        rf"    \caption{{{caption}}}\label{{{escape_label(label)}}} \\",
+        r"    \toprule",
+        head,
+        r"    \midrule",
+        r"    \endfirsthead",
+        r"    \caption[]{(continued)} \\",
+        r"    \toprule",
+        head,
+        r"    \midrule",
+        r"    \endhead",
+        r"    \bottomrule",
+        r"    \endfoot",
+        *body,
+        r"  \end{longtable}",
+        r"\endgroup",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def needs(tables: Iterable[str]) -> str:
+    """The packages that these tables need, as a document loads them."""
+    long = any(_LONGTABLE in each for each in tables)
+    return rf"\usepackage{{booktabs{',longtable' if long else ''}}}"

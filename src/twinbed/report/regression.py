@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape as html_escape
 
 from twinbed.model.regression import Check, Coefficient, Column, Model, Regression
+from twinbed.report.latex_text import LONG, needs, over_pages
 from twinbed.report.latex_text import escape as latex_escape
 from twinbed.report.quantities import share
 
@@ -146,26 +147,29 @@ def latex(found: Regression, stars: bool = False) -> str:
     def rows(part: Sequence[tuple[str, ...]]) -> list[str]:
         return [f"    {' & '.join(_in_latex(cell) for cell in line)} \\\\" for line in part]
 
-    columns = len(made.head[0])
+    columns = "l" * len(made.head[0])
+    caption, label = latex_escape(f"Regression of {found.response}."), "tab-regression"
+    body = [*rows(made.terms), r"    \midrule", *rows(made.facts)]
+    notes = rf"\parbox{{0.95\linewidth}}{{\footnotesize {_in_latex(' '.join(made.notes))}}}"
+    if len(body) >= LONG:
+        whole = over_pages(caption, label, columns, "\n".join(rows(made.head)), body)
+        return f"% {latex_escape(found.source)}: needs {needs([whole])}\n{whole}\\noindent{notes}\n"
     lines = [
-        f"% {latex_escape(found.source)}: needs \\usepackage{{booktabs}}",
         r"\begin{table}[htb]",
         r"  \centering",
-        rf"  \caption{{{latex_escape(f'Regression of {found.response}.')}}}",
-        r"  \label{tab-regression}",
-        rf"  \begin{{tabular}}{{{'l' * columns}}}",
+        rf"  \caption{{{caption}}}",
+        rf"  \label{{{label}}}",
+        rf"  \begin{{tabular}}{{{columns}}}",
         r"    \toprule",
         *rows(made.head),
         r"    \midrule",
-        *rows(made.terms),
-        r"    \midrule",
-        *rows(made.facts),
+        *body,
         r"    \bottomrule",
         r"  \end{tabular}",
-        rf"  \par\smallskip\parbox{{0.95\linewidth}}{{\footnotesize {_in_latex(' '.join(made.notes))}}}",
+        rf"  \par\smallskip{notes}",
         r"\end{table}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([f"% {latex_escape(found.source)}: needs {needs(lines)}", *lines]) + "\n"
 
 
 def _in_latex(cell: str) -> str:

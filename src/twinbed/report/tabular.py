@@ -39,7 +39,7 @@ class Tabular:
         return "\n".join([self.title, *shown]) + "\n"
 
     def as_latex(self, label: str) -> str:
-        r"""A floating table for ``\input``; needs booktabs."""
+        r"""A table for ``\input``; needs booktabs, and longtable where it has many rows."""
         columns = "l" * self.texts + "r" * (len(self.heads) - self.texts)
         caption = latex_text.escape(f"{self.title}. {self.caption}".strip())
         heads = [latex_text.escape(head) for head in self.heads]

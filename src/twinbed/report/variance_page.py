@@ -15,6 +15,7 @@ from twinbed.model.variance import Anova, Difference, Effect, term_text
 from twinbed.report import diagnostics, plots
 from twinbed.report.diagnostics import Bar, Point
 from twinbed.report.document import document
+from twinbed.report.latex_text import needs
 from twinbed.report.tabular import Tabular
 from twinbed.report.variance import (
     about,
@@ -92,10 +93,10 @@ def parts(
 
 
 def latex(found: Anova) -> str:
-    r"""All tables, for ``\input``; they need booktabs."""
+    r"""All tables, for ``\input``, with the packages that the first line names."""
     name = title(found)
-    parts = [f"% Analysis of variance of {name}: needs \\usepackage{{booktabs}}".replace("\n", " ")]
-    parts += [table.as_latex(f"tab-anova-{name}-{at}") for at, table in enumerate(tables(found), 1)]
+    made = [table.as_latex(f"tab-anova-{name}-{at}") for at, table in enumerate(tables(found), 1)]
+    parts = [f"% Analysis of variance of {name}: needs {needs(made)}".replace("\n", " "), *made]
     return "\n".join(part if part.isascii() else part.encode("ascii", "replace").decode() for part in parts)
 
 

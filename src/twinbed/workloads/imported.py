@@ -7,9 +7,8 @@ import was told it is from.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,11 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.format import Format, Reading
 from twinbed.model.metric import Layer, Metric, Scale, Value
 from twinbed.model.plugin import Described, Extracted
-from twinbed.reading.source import File, read
+from twinbed.reading.repeated import Repeated
+from twinbed.reading.source import File
 
 ALIKE = 1e-4
 """Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
-MOST_KEPT = 8
-"""Files of several measurements that are remembered: runs of a few tables may come in turn."""
 
 
 class OwnMetric(BaseModel):
@@ -72,6 +70,7 @@ class Imported:
     """The workload, with the formats that there are."""
 
     formats: Callable[[], Mapping[str, Format]]
+    repeated: Repeated = field(default_factory=Repeated, init=False, repr=False, compare=False)
     name = "imported"
     params = ImportedParams
     summary = "what was measured elsewhere"
@@ -117,48 +116,10 @@ class Imported:
     def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
         if file.format not in self.formats():
             raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
-        readings = _readings(self.formats()[file.format], file, _opened(file, artifacts))
+        readings = self.repeated.readings(self.formats()[file.format], _opened(file, artifacts), file.options)
         if file.piece >= len(readings):
             raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
         return readings[file.piece]
-
-
-@dataclass(frozen=True)
-class _Several:
-    """A file of several measurements, each of which is a run's with a copy of the file: it is read once, not once a run."""
-
-    format: Format
-    file: str
-    options: Mapping[str, Any]
-    sha256: bytes
-    readings: Sequence[Reading]
-
-
-_kept: list[_Several] = []
-"""The last ``MOST_KEPT`` that were read."""
-
-
-def _readings(kind: Format, file: ImportedFile, opened: File) -> Sequence[Reading]:
-    if file.then:
-        return read(kind, opened, file.options)
-    alike = [each for each in _kept if (each.format, each.file, each.options) == (kind, file.path, file.options)]
-    digest = _sha256(opened.path) if alike else b""
-    same = next((each for each in alike if each.sha256 == digest), None)
-    if same is not None:
-        return same.readings
-    found = read(kind, opened, file.options)
-    if len(found) > 1:
-        _kept[:] = [*_kept[1 - MOST_KEPT :], _Several(kind, file.path, file.options, _sha256(opened.path), found)]
-    return found
-
-
-def _sha256(path: Path) -> bytes:
-    """Empty where it cannot be read, which reading it says."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
-    except OSError:
-        return b""
 
 
 def _opened(file: ImportedFile, artifacts: Path) -> File:

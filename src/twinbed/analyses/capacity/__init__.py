@@ -15,6 +15,7 @@ from twinbed.model.capacity import Capacities, Group, Tested, tables
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables
+from twinbed.model.metric import computable
 from twinbed.model.numbered import ALONE, Numbered, each_by_itself, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables
@@ -51,6 +52,9 @@ class CapacityAnalysis:
 
     def analyse(self, frame: Frame, params: CapacityParams) -> Capacities:
         """Of a frame. Raises TwinbedError as ``run``."""
+        for what, largest in ((frame.response, float(max(abs(frame.y), default=0.0))), ("the bound", params.bound)):
+            if not computable(largest):
+                raise TwinbedError(f"{what} is of the size {largest:.0e}", advice="take another unit")
         found, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair),
             lambda group: (group, _group(group, params, frame.unit.removeprefix("1"))),

@@ -114,7 +114,7 @@ def _reference(source: Path) -> str | None:
     from twinbed.archive.unpack import folder_of, is_results
     from twinbed.store import Store
 
-    return Store.open(folder_of(source)).outline.reference if is_results(source) else None
+    return Store.open(folder_of(source), source).outline.reference if is_results(source) else None
 
 
 def _shown(found: Regression, style: str, stars: bool) -> str:

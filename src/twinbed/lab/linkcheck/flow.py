@@ -18,6 +18,7 @@ from twinbed.model.plugin import Bed, Command, Ready
 from twinbed.model.topology import Link, Topology
 
 _PORT, _FROM_PORTS = 5299, (5300, 5301)
+"""Each host has a server, asked once: one that has just been left may say for a moment that it is busy."""
 _START_S = 0.5
 """What iperf3 may take on a slow host before it sends."""
 _LOOK_S = 0.03

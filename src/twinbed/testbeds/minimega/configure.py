@@ -11,7 +11,7 @@ import time
 
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
-from twinbed.hosts.passport import offloads
+from twinbed.hosts.passport import content, offloads, said
 from twinbed.links.bridge import QUIET
 from twinbed.links.network import READ_BACK, set_sysctls
 from twinbed.model.hostsettings import OFFLOADS, HostSettings
@@ -25,7 +25,7 @@ _NICS = "/sys/class/net"
 
 def device_of(host: AgentHost, mac: str) -> str:
     """The guest's name for its NIC: found by its hardware address."""
-    found = {entry["name"]: read(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
+    found = {entry["name"]: content(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
     for name, address in found.items():
         if address is not None and address.lower() == mac.lower():
             return str(name)
@@ -36,7 +36,7 @@ def device_of(host: AgentHost, mac: str) -> str:
 def configure(host: AgentHost, device: str, address: str, mtu: int, settings: HostSettings) -> None:
     """Address, MTU, TCP's settings, offloads; ends when there is a carrier, or after the limit."""
     for path, value in _quiet().items():
-        if read(host, path) not in (None, value):  # a kernel without IPv6 is quiet already
+        if content(host, path) not in (None, value):  # a kernel without IPv6 is quiet already
             # A container may have a /proc/sys that cannot be written to: what is in force is read back and recorded.
             with contextlib.suppress(HostError):
                 host.write(path, value.encode())
@@ -49,7 +49,7 @@ def configure(host: AgentHost, device: str, address: str, mtu: int, settings: Ho
     if asked := settings.offloads():
         host.run(["ethtool", "-K", device, *(word for pair in asked.items() for word in pair)])
     deadline = time.monotonic() + _CARRIER_LIMIT_S
-    while read(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
+    while content(host, f"{_NICS}/{device}/carrier") != "1" and time.monotonic() < deadline:
         time.sleep(_STEP_S)
 
 
@@ -63,35 +63,19 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
     nic = f"{_NICS}/{device}"
     ask = ("ip", "addr", "show", "dev", device)
     addresses = re.findall(r"^\s*inet (\S+)", host.run(ask).text, re.MULTILINE)
-    flags, size = read(host, f"{nic}/flags"), read(host, f"{nic}/mtu")
+    flags, size = content(host, f"{nic}/flags"), content(host, f"{nic}/mtu")
     result = [
         Applied(host.name, "address", address, addresses[0] if len(addresses) == 1 else addresses, " ".join(ask)),
-        Applied(host.name, "mac", mac, read(host, f"{nic}/address"), f"{nic}/address"),
+        Applied(host.name, "mac", mac, content(host, f"{nic}/address"), f"{nic}/address"),
         Applied(host.name, "mtu", mtu, int(size) if size else None, f"{nic}/mtu"),
         Applied(host.name, "up", True, bool(int(flags, 16) & 1) if flags else None, f"{nic}/flags"),
-        Applied(host.name, "carrier", True, read(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
+        Applied(host.name, "carrier", True, content(host, f"{nic}/carrier") == "1", f"{nic}/carrier"),
     ]
-    result += [Applied(host.name, path.removeprefix(_SYSCTLS), None, read(host, path), path) for path in _quiet()]
-    sysctls, features, said = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
+    result += [Applied(host.name, path.removeprefix(_SYSCTLS), None, content(host, path), path) for path in _quiet()]
+    sysctls, features, ethtool = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
     for name, path in READ_BACK.items():
-        result.append(Applied(host.name, name, sysctls.get(path), read(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
-    found = offloads(_said(host, said))
+        result.append(Applied(host.name, name, sysctls.get(path), content(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
+    found = offloads(said(host, *ethtool))
     return result + [
-        Applied(host.name, f"offload.{name}", features.get(name), found[name], " ".join(said)) for name in OFFLOADS
+        Applied(host.name, f"offload.{name}", features.get(name), found[name], " ".join(ethtool)) for name in OFFLOADS
     ]
-
-
-def read(host: AgentHost, path: str) -> str | None:
-    """A file's text; None where it cannot be read."""
-    try:
-        return host.read(path).decode(errors="replace").strip()
-    except HostError:
-        return None
-
-
-def _said(host: AgentHost, argv: tuple[str, ...]) -> str:
-    """Nothing where the guest has no such program."""
-    try:
-        return host.run(argv, check=False).text
-    except HostError:
-        return ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
-from twinbed.hosts.passport import describe
+from twinbed.hosts.passport import content, describe
 from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
@@ -197,7 +197,7 @@ def _cautions(params: MinimegaSettings, hosts: Mapping[str, AgentHost]) -> list[
         found.append(Caution(Kind.UNPINNED))
     if params.type == "kvm":
         for host in hosts.values():
-            if "kvm-clock" not in (configure.read(host, _CLOCKS) or "").split():
+            if "kvm-clock" not in (content(host, _CLOCKS) or "").split():
                 found.append(Caution(Kind.SOFTWARE_CPU, f"{host.name} has no kvm-clock, which hardware virtualisation gives"))
     return found
 

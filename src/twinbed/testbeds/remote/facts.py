@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from twinbed.hosts.agent import AgentHost, parse_cpus
-from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
-from twinbed.hosts.passport import describe
+from twinbed.hosts.passport import content, describe, first, said
 
 _FILES = {
     "vendor": "/sys/class/dmi/id/sys_vendor",
@@ -28,66 +27,47 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
     """A fact that cannot be had is null."""
     host = lease.host
     found = describe(host, nic)
-    found |= {name: _content(host, path) for name, path in _FILES.items()}
-    about, link = _said(host, "ethtool", "-i", nic), _said(host, "ethtool", nic)
+    found |= {name: content(host, path) for name, path in _FILES.items()}
+    about, link = said(host, "ethtool", "-i", nic), said(host, "ethtool", nic)
     found |= {
         "NIC": nic,
-        "NIC bus": _first(r"^bus-info: (.+)", about),
-        "NIC speed": _first(r"^\s*Speed: (\d.*)", link),
-        "NIC duplex": _first(r"^\s*Duplex: (Full|Half)", link),
-        "SMT": {"1": "on", "0": "off", None: None}.get(_content(host, "/sys/devices/system/cpu/smt/active")),
-        "NUMA nodes": _nodes(_content(host, "/sys/devices/system/node/online")),
+        "NIC bus": first(r"^bus-info: (.+)", about),
+        "NIC speed": first(r"^\s*Speed: (\d.*)", link),
+        "NIC duplex": first(r"^\s*Duplex: (Full|Half)", link),
+        "SMT": {"1": "on", "0": "off", None: None}.get(content(host, "/sys/devices/system/cpu/smt/active")),
+        "NUMA nodes": _nodes(content(host, "/sys/devices/system/node/online")),
         "virtual": _virtual(host),
         "system": lease.said.get("os") or None,
         "sshd": lease.said.get("sshd") or None,
         "tools": "the host's own" if own_tools else "the image's",
     }
     if own_tools:
-        found |= versions(_said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
+        found |= versions(said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
     return found
 
 
-def versions(said: str) -> dict[str, str | None]:
+def versions(text: str) -> dict[str, str | None]:
     """Tool -> the first line with a number that it printed; null where it is not there."""
-    found = dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", said, re.MULTILINE))
-    return {f"{tool.split()[0]} version": _first(r"^((?!.*not found).*\d.*)$", found.get(tool, "")) for tool in _TOOLS}
+    found = dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE))
+    return {f"{tool.split()[0]} version": first(r"^((?!.*not found).*\d.*)$", found.get(tool, "")) for tool in _TOOLS}
 
 
 def boot(host: AgentHost) -> str | None:
     """Identifies the running kernel."""
-    return _content(host, "/proc/sys/kernel/random/boot_id")
+    return content(host, "/proc/sys/kernel/random/boot_id")
 
 
 def carrier_changes(host: AgentHost, nic: str) -> int | None:
     """How often the link came and went since the NIC has been there."""
-    text = _content(host, CARRIER.format(nic))
+    text = content(host, CARRIER.format(nic))
     return int(text) if text else None
 
 
 def _virtual(host: AgentHost) -> bool | None:
     """Whether the CPU says that a hypervisor is below it."""
-    flags = _first(r"^flags\s*: (.*)", _content(host, "/proc/cpuinfo") or "")
+    flags = first(r"^flags\s*: (.*)", content(host, "/proc/cpuinfo") or "")
     return None if flags is None else "hypervisor" in flags.split()
 
 
 def _nodes(online: str | None) -> int | None:
     return len(parse_cpus(online)) if online else None
-
-
-def _content(host: AgentHost, path: str) -> str | None:
-    try:
-        return host.read(path).decode(errors="replace").strip() or None
-    except HostError:
-        return None
-
-
-def _said(host: AgentHost, *argv: str) -> str:
-    try:
-        return host.run(argv, check=False).text
-    except HostError:
-        return ""
-
-
-def _first(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text, re.MULTILINE)
-    return found[1].strip() or None if found else None

@@ -15,6 +15,7 @@ from ipaddress import IPv4Interface
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
+from twinbed.hosts.passport import content
 from twinbed.links import device, network, shaping
 from twinbed.links.device import Device
 from twinbed.model.hostsettings import HostSettings
@@ -108,7 +109,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
             lease.undo(["ip", family, "route", "restore"], routes)
     addresses = host.run(["ip", "addr", "save", "dev", nic]).stdout
     lease.undo(["ip", "addr", "restore"], addresses)
-    if (ipv6 := _content(host, _ipv6(nic))) is not None:
+    if (ipv6 := content(host, _ipv6(nic))) is not None:
         lease.undo_file(_ipv6(nic), ipv6)
     lease.undo(["ip", "link", "set", nic, "mtu", str(found.mtu)])
     lease.undo(["ip", "addr", "flush", "dev", nic])
@@ -127,7 +128,7 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
     """Ends when the NIC has a carrier, or after the limit."""
     nic = experiment.nic
     # IPv6 would have traffic of its own on the link.
-    if _content(host, _ipv6(nic)) is not None:
+    if content(host, _ipv6(nic)) is not None:
         host.write(_ipv6(nic), b"1")
     plan = f"addr flush dev {nic}\nlink set {nic} mtu {link.mtu} up\naddr add {experiment.address} dev {nic}\n"
     host.run(["ip", "-batch", "-"], stdin=plan.encode())
@@ -187,11 +188,3 @@ def _features(said: str) -> list[str]:
 
 def _ipv6(nic: str) -> str:
     return f"/proc/sys/net/ipv6/conf/{nic}/disable_ipv6"
-
-
-def _content(host: AgentHost, path: str) -> str | None:
-    """None where this kernel has no such file."""
-    try:
-        return host.read(path).decode()
-    except HostError:
-        return None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
+from twinbed.hosts.passport import content
 from twinbed.model.hostsettings import OnOff
 from twinbed.model.plugin import Applied
 
@@ -20,7 +21,7 @@ def set_threads(lease: Lease, asked: OnOff | None) -> Sequence[Applied]:
     if asked is None:
         return []
     host = lease.host
-    found = _control(lease)
+    found = content(host, CONTROL)  # on, off, forceoff, notsupported or notimplemented; None without such a file
     if found not in ("on", "off"):
         raise HostError(
             f"{host.name}: its simultaneous multithreading cannot be set to {asked}: {CONTROL} says {found or 'nothing'}; leave"
@@ -29,12 +30,4 @@ def set_threads(lease: Lease, asked: OnOff | None) -> Sequence[Applied]:
     if found != asked:
         lease.undo_file(CONTROL, found)
         host.write(CONTROL, asked.encode())
-    return [Applied(host.name, "smt", asked, _control(lease), CONTROL)]
-
-
-def _control(lease: Lease) -> str | None:
-    """``on``, ``off``, ``forceoff``, ``notsupported`` or ``notimplemented``; None where the kernel has no such file."""
-    try:
-        return lease.host.read(CONTROL).decode().strip()
-    except HostError:
-        return None
+    return [Applied(host.name, "smt", asked, content(host, CONTROL), CONTROL)]

@@ -1,0 +1,51 @@
+"""The analysis `anomaly` on planted results, and its command."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from numbered_results import RATE, small
+from synthetic_results import write_study
+from twinbed.cli import exit as codes
+
+
+def test_anomaly_of_planted_results(shown, results):
+    code, out, _ = shown("anomaly", results, "--response", "requests_per_second", "--format", "json")
+    assert code == codes.DONE
+    data = json.loads(out)
+    assert [(row["testbed"], row["n"]) for row in data["faster"] if row["faster"]] == [("slow", 2), ("slow", 4)]
+    counters = {row["counter"]: row for row in data["counters"]}
+    assert counters["packets_per_request"]["moves"] and counters["packets_per_request"]["spearman"] < -0.8
+    assert {row["testbed"] for row in data["counters"]} == {"slow"}
+    assert "requests_per_second" not in counters
+    _, out, _ = shown("anomaly", results, "--response", "requests_per_second")
+    assert "other metrics move with the rate up to there" in out
+
+
+def test_anomaly_where_there_is_none(shown, tmp_path):
+    noise = random.Random(3)
+
+    def respond(_testbed: str, levels: Mapping[str, Any], _replicate: int) -> Mapping[str, float | None]:
+        rate = 100 * levels["pairs"] * math.exp(noise.gauss(0, 0.02))
+        return {"requests": rate, "requests_per_second": rate, "packets": rate, "bytes": rate}
+
+    folder = write_study(tmp_path / "study", ["only"], {"pairs": (1, 2, 4)}, 5, respond)
+    code, out, _ = shown("anomaly", folder, "--response", "requests_per_second")
+    assert code == codes.DONE and "Nowhere is a pair shown to be faster than alone." in out
+
+
+def test_an_n_with_one_run_left_costs_no_mark_of_the_others(shown, tmp_path):
+    folder = small(tmp_path / "study", {"pairs": (1, 2, 4)})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        if record["levels"]["pairs"] == 4 and record["replicate"]:
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    code, out, _ = shown("anomaly", folder, *RATE, "--format", "json")
+    assert code == codes.DONE
+    found = json.loads(out)
+    assert [row["n"] for row in found["faster"]] == [2]
+    assert found["left_out"] == {"failed runs": 5, "runs alone at their N": 1}
