@@ -19,6 +19,7 @@ from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.lab.folder import Folder
 from twinbed.lab.study import Ending, carry_out
 from twinbed.links import network, shaping
+from twinbed.model.caution import Kind
 from twinbed.model.linkcheck import LinkCheck, Verdict
 from twinbed.model.run import Phase, Run
 from twinbed.model.study import load
@@ -64,14 +65,14 @@ def check_of(run: Run, site: Site) -> tuple[LinkCheck, RunFailed | None]:
     return kept.found, failure
 
 
-def lies(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    """What is asked of tc is changed on the way, and the read-back sees nothing of it."""
+def lies(monkeypatch: pytest.MonkeyPatch, of: str, old: str, new: str) -> None:
+    """What is asked of tc for devices named ``of`` and so on is changed on the way, and the read-back sees nothing of it."""
     original = shaping.plan
 
-    def plan(*arguments: Any) -> str:
-        text = original(*arguments)
+    def plan(device: str, link: Link) -> str:
+        text = original(device, link)
         assert not text or old in text, text
-        return text.replace(old, new)
+        return text.replace(old, new) if device.startswith(of) else text
 
     monkeypatch.setattr(shaping, "plan", plan)
     monkeypatch.setattr(network, "applied_shaping", lambda *_: [])
@@ -89,8 +90,9 @@ def wrong(check: LinkCheck) -> set[str]:
         ("{rate: 100mbit, shaper: tbf}", "100000000bit", "200000000bit", {"rate", "burst"}),
         ("{rate: 100mbit}", "100000000bit", "50000000bit", {"rate"}),
         ("{rate: 100mbit}", "66560b", "1000000b", {"burst"}),
+        ("{rate: 512kbit}", "512000bit", "1024000bit", {"rate", "burst"}),
     ],
-    ids=["twice-htb", "twice-tbf", "half", "burst"],
+    ids=["twice-htb", "twice-tbf", "half", "burst", "twice-slow"],
 )
 def test_a_shaper_that_lies_is_found(
     link: str,
@@ -101,7 +103,7 @@ def test_a_shaper_that_lies_is_found(
     monkeypatch: pytest.MonkeyPatch,
     leaves_nothing: None,
 ) -> None:
-    lies(monkeypatch, old, new)
+    lies(monkeypatch, "", old, new)
     check, failure = check_of(a_run(link), site())
     assert failure is not None
     assert failure.phase == Phase.LINK_CHECK
@@ -127,6 +129,36 @@ def test_right_links_pass(site: Callable[..., Site], leaves_nothing: None) -> No
     assert rate.measured is not None
     assert rate.measured < 102_500_000
     assert (place.artifacts / "machine" / "link-check.server.cap").stat().st_size > 1000, "the evidence is kept"
+
+
+def test_a_link_that_is_too_slow_to_be_measured_is_no_failure(site: Callable[..., Site], leaves_nothing: None) -> None:
+    check, failure = check_of(a_run("{rate: 10kbit}"), site())
+    assert failure is None, failure
+    assert {(figure.quantity, figure.measured, figure.verdict) for figure in check.figures} == {
+        ("rate", None, Verdict.UNTOLD),
+        ("burst", None, Verdict.UNTOLD),
+    }
+    assert [caution.kind for caution in check.cautions] == [Kind.LINK_NOT_MEASURED] * 2
+    assert check.measured_pairs == []
+
+
+def test_links_of_every_pair_are_measured(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+) -> None:
+    lies(monkeypatch, "p.server3", "100000000bit", "200000000bit")
+    check, failure = check_of(a_run("{rate: 100mbit}, pairs: 3"), site())
+    assert failure is not None
+    assert {figure.path for figure in check.figures if figure.verdict is Verdict.OUT} == {"client3 to server3"}
+    assert (check.measured_pairs, check.pairs) == ([f"client{i} and server{i}" for i in (1, 2, 3)], 3)
+
+
+def test_the_first_pair_is_measured_when_there_is_no_time_for_others(
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
+) -> None:
+    monkeypatch.setattr(linkcheck, "OTHERS_S", 0.0)
+    check, failure = check_of(a_run("{rate: 100mbit}, pairs: 3"), site())
+    assert failure is None, failure
+    assert (check.measured_pairs, check.pairs) == (["client1 and server1"], 3)
 
 
 def test_where_no_machine_has_ports_links_are_seen_on_the_hosts(site: Callable[..., Site], leaves_nothing: None) -> None:
@@ -194,7 +226,7 @@ def test_a_cell_is_measured_once_and_a_failure_holds_until_it_is_tried_again(
     carry: Callable[..., tuple[Ending, list[Event]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
     with monkeypatch.context() as patch:
-        lies(patch, "100000000bit", "200000000bit")
+        lies(patch, "", "100000000bit", "200000000bit")
         ending, events = carry()
     assert (ending.complete, ending.failed) == (0, 2)
     assert phases(events) == [Phase.UP, Phase.CONFIGURE, Phase.LINK_CHECK], "the second run fails at once"

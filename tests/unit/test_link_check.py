@@ -10,24 +10,25 @@ import numpy as np
 import pytest
 
 from twinbed.lab import linkcheck
-from twinbed.lab.linkcheck.train import read_train
-from twinbed.links import arrivals, measured
+from twinbed.lab.linkcheck.train import pace, read_train
+from twinbed.links import arrivals, measured, offered, round_trips
 from twinbed.links.arrivals import Arrivals
-from twinbed.links.measured import Behind, Look, Train
+from twinbed.links.measured import Behind, Look
+from twinbed.links.round_trips import Train
 from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
-from twinbed.model.topology import Link
+from twinbed.model.topology import Link, Topology
 
 SHAPER = Behind(at_the_shaper=True)
 HOST = Behind(at_the_shaper=False)
 
 
-def bucket(rate: float, burst: float, size: int = 1514, seconds: float = 0.4, offered: float = 1e12) -> Arrivals:
+def bucket(rate: float, burst: float, size: int = 1514, seconds: float = 0.4, sent: float = 1e12) -> Arrivals:
     """A token bucket as HTB is one: a packet may leave while there are tokens, and its size is taken off them."""
     times, now, tokens = [], 0.0, burst
     while now < seconds:
         times.append(now)
         tokens -= size
-        wait = max(size * 8 / offered, -tokens * 8 / rate if tokens < 0 else 0.0)
+        wait = max(size * 8 / sent, -tokens * 8 / rate if tokens < 0 else 0.0)
         now += wait
         tokens = min(burst, tokens + wait * rate / 8)
     return Arrivals(np.array(times), np.full(len(times), float(size)))
@@ -37,15 +38,128 @@ def verdicts(figures: list[Figure]) -> dict[str, str]:
     return {figure.quantity: figure.verdict.value for figure in figures}
 
 
-@pytest.mark.parametrize("rate", [10**7, 10**8, 10**9])
-@pytest.mark.parametrize("size", [1514, 65226])
-@pytest.mark.parametrize("behind", [SHAPER, HOST])
-def test_a_right_link_is_within_tolerance(rate: int, size: int, behind: Behind) -> None:
-    link = Link(rate=rate)
+def carried(link: Link, rate: float, size: int | None = None) -> Arrivals:
+    """What arrives of the check's own flow over a token bucket with the link's burst and some rate."""
+    flow = offered.flow(link)
     assert link.burst_bytes is not None
-    figures = measured.judge_flow("a to b", bucket(rate, link.burst_bytes, size, measured.flow_seconds(link)), link, behind)
+    size = size or flow.frame_bytes or 1514
+    return bucket(rate, link.burst_bytes, size, (flow.total_bytes - link.burst_bytes) * 8 / rate)
+
+
+@pytest.mark.parametrize("rate", [64_000, 10**6, 10**7, 10**8, 10**9])
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("behind", [SHAPER, HOST])
+def test_a_right_link_is_within_tolerance(rate: int, joined: bool, behind: Behind) -> None:
+    link = Link(rate=rate)
+    size = 65226 if joined and not offered.single_packets(link) else None
+    figures = measured.judge_flow("a to b", carried(link, rate, size), link, behind)
     assert verdicts(figures) == {"rate": "within tolerance", "burst": "within tolerance"}
-    assert figures[0].measured == pytest.approx(rate, rel=0.05)
+    assert figures[0].measured == pytest.approx(rate, rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [64_000, 10**6, 10**7, 10**8, 10**9])
+@pytest.mark.parametrize("burst", [None, 3000, 10**5])
+def test_a_third_more_than_the_rate_is_found_at_any_rate(rate: int, burst: int | None) -> None:
+    link = Link(rate=rate, burst=burst)
+    figures = measured.judge_flow("a to b", carried(link, 1.34 * rate), link, SHAPER)
+    assert verdicts(figures)["rate"] == "out of tolerance"
+    assert figures[0].measured == pytest.approx(1.34 * rate, rel=0.01)
+
+
+def test_a_joined_packet_at_the_edge_of_the_stretch_makes_no_link_fast() -> None:
+    """Joined packets and single ones in turn: HTB waits after each for what it took, TBF before each."""
+    sizes = np.array([65226.0, 1514.0] * 12)
+    after = np.concatenate([[0.0], np.cumsum(sizes)[:-1]]) * 8 / 1e7
+    before = np.cumsum(sizes) * 8 / 1e7
+    for times in (after, before):
+        assert measured.sustained(Arrivals(times, sizes)) == pytest.approx(1e7, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "burst", "seconds"),
+    [
+        # What comes back of 34,250 and 66,560 bytes alone takes this long.
+        (1000, None, 274.0),
+        (10_000, None, 53.2),
+        (10**6, 10**7, 80.0),
+    ],
+)
+def test_a_link_that_takes_too_long_is_not_measured(rate: int, burst: int | None, seconds: float) -> None:
+    link = Link(rate=rate, burst=burst)
+    assert offered.refill_s(link) == pytest.approx(seconds, rel=1e-3)
+    why_not = offered.why_not(link, None)
+    assert why_not is not None
+    assert "20 s at most" in why_not
+    figures = measured.no_figures("a to b", link, why_not)
+    assert [(each.quantity, each.measured, each.verdict) for each in figures] == [
+        ("rate", None, Verdict.UNTOLD),
+        ("burst", None, Verdict.UNTOLD),
+    ]
+
+
+def test_what_a_star_s_uplink_slows_down_is_not_measured() -> None:
+    assert offered.why_not(Link(rate=10**8), 10**8) is None
+    assert "uplink carries 10000000 bit/s" in str(offered.why_not(Link(rate=10**8), 10**7))
+
+
+@pytest.mark.parametrize(
+    ("link", "uplink", "expected"),
+    [
+        (Link(delay=0.01), None, (150, 0.002)),
+        (Link(delay=0.01, jitter=0.01, loss=0.02), None, (1000, 0.001)),
+        # A tenth of 10^5 bit/s is 10^4; a frame has 848 bits.
+        (Link(delay=0.01, rate=10**5), None, (150, 0.0848)),
+        (Link(delay=0.01), 10**5, (150, 0.0848)),
+        (Link(delay=0.01, rate=10**9), 10**5, (150, 0.0848)),
+    ],
+)
+def test_a_train_takes_a_tenth_of_the_slowest_on_its_way(link: Link, uplink: int | None, expected: tuple[int, float]) -> None:
+    assert pace(Topology(kind="star", uplink=uplink, link=link)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("rate", [20_000, 35_000, 64_000, 10**6, 10**7, 10**8, 10**9, 10**10, 10**11])
+@pytest.mark.parametrize("burst", [None, 1600, 10_000, 10**5])
+def test_no_more_is_sent_than_fits_into_the_time(rate: int, burst: int | None) -> None:
+    link = Link(rate=rate, burst=burst)
+    flow = offered.flow(link)
+    in_time = 2 * flow.seconds + offered.refill_s(link) <= 20
+    assert (offered.why_not(link, None) is None) == in_time
+    assert link.burst_bytes is not None
+    arguments = flow.arguments()
+    bytes_of = {name: int(arguments[arguments.index(name) + 1]) for name in ("-n", "-l")}
+    blocks = -(-bytes_of["-n"] // bytes_of["-l"])
+    headers = 0 if flow.frame_bytes is None else blocks * 42
+    # UDP is sent at 1.3 times the rate, so that a third of what fits may wait; of TCP nothing.
+    fits = link.burst_bytes + (1.0 if flow.frame_bytes is None else 1.3) * rate * flow.seconds / 8
+    assert blocks * bytes_of["-l"] + headers == pytest.approx(fits, rel=1e-3, abs=1600)
+
+
+def test_where_only_single_packets_are_sent_a_small_burst_cannot_be_told() -> None:
+    for link in (Link(rate=20_000, burst=3000), Link(rate=10**8, burst=3000, delay=0.01)):
+        assert offered.single_packets(link)
+        assert link.rate is not None
+        figures = measured.judge_flow("a to b", carried(link, link.rate), link, SHAPER)
+        assert verdicts(figures) == {"rate": "within tolerance", "burst": "cannot be told"}
+
+
+def test_a_late_time_stamp_is_no_burst() -> None:
+    """The machine stands still for 2 ms behind the first packet's leave: what it sends after seems to come at once."""
+    arrived = bucket(1e9, 125_000)
+    late = arrived.times_s.copy()
+    late[0] += 0.002
+    stamped = Arrivals(np.maximum.accumulate(late), arrived.sizes)
+    figures = measured.judge_flow("a to b", stamped, Link(rate=10**9), SHAPER)
+    assert figures[1].measured is not None
+    assert figures[1].measured > 350_000
+    assert verdicts(figures) == {"rate": "within tolerance", "burst": "cannot be told"}
+
+
+def test_what_is_too_fast_after_a_pause_is_doubted() -> None:
+    """A bucket that lets its burst pass late, in the half that the rate is taken from."""
+    first, then = bucket(1e6, 66_560, seconds=0.7), bucket(1e6, 40_000, seconds=2.0)
+    arrived = Arrivals(np.concatenate([first.times_s, then.times_s + 1.02]), np.concatenate([first.sizes, then.sizes]))
+    figures = measured.judge_flow("a to b", arrived, Link(rate=10**6), SHAPER)
+    assert verdicts(figures)["rate"] == "cannot be told"
 
 
 @pytest.mark.parametrize("rate", [10**7, 10**8, 10**9])
@@ -55,6 +169,14 @@ def test_twice_the_rate_is_found(rate: int, behind: Behind) -> None:
     assert link.burst_bytes is not None
     figures = measured.judge_flow("a to b", bucket(2 * rate, link.burst_bytes), link, behind)
     assert verdicts(figures)["rate"] == "out of tolerance"
+
+
+def test_twice_the_rate_is_found_though_the_hosts_pause() -> None:
+    """For most of its second half nothing is sent."""
+    arrived = bucket(2e8, 66_560, seconds=0.3)
+    paused = Arrivals(arrived.times_s + 0.15 * (arrived.times_s > 0.25), arrived.sizes)
+    figures = measured.judge_flow("a to b", paused, Link(rate=10**8), SHAPER)
+    assert verdicts(figures) == {"rate": "out of tolerance", "burst": "within tolerance"}
 
 
 def test_a_link_of_a_wire_that_beats_its_rate_by_a_tenth_is_found() -> None:
@@ -79,7 +201,7 @@ def test_ten_times_the_burst_is_found_at_the_shaper_and_only_doubted_at_a_host()
 
 
 def test_slow_hosts_are_not_a_slow_link() -> None:
-    figures = measured.judge_flow("a to b", bucket(1e9, 125_000, offered=3e8), Link(rate=10**9), SHAPER)
+    figures = measured.judge_flow("a to b", bucket(1e9, 125_000, sent=3e8), Link(rate=10**9), SHAPER)
     assert verdicts(figures)["rate"] == "cannot be told"
     assert figures[0].measured == pytest.approx(3e8, rel=0.01)
 
@@ -123,7 +245,7 @@ def train(delay_s: float, jitter_s: float = 0.0, host_s: float = 0.0005, packets
     there = [delay_s + noise.uniform(-jitter_s, jitter_s) + noise.expovariate(1 / host_s) / 2 for _ in range(packets)]
     back = [delay_s + noise.uniform(-jitter_s, jitter_s) + noise.expovariate(1 / host_s) / 2 for _ in range(packets)]
     both = [a + b for a, b in zip(there, back, strict=True)]
-    return Train(both, there, back, (packets, packets), (packets, packets))
+    return Train(both, there, back, (packets, packets), (packets, packets), 0.002)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +261,7 @@ def train(delay_s: float, jitter_s: float = 0.0, host_s: float = 0.0005, packets
     ],
 )
 def test_delays(asked_s: float, is_s: float, verdict: str) -> None:
-    assert measured.judge_delay("a and b", train(is_s), Link(delay=asked_s)).verdict == verdict
+    assert round_trips.judge_delay("a and b", train(is_s), Link(delay=asked_s)).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -147,7 +269,16 @@ def test_delays(asked_s: float, is_s: float, verdict: str) -> None:
     [(0.01, 0.003, "within tolerance"), (0.02, 0.003, "out of tolerance"), (0.008, 0.003, "out of tolerance")],
 )
 def test_delays_that_vary(is_s: float, jitter_s: float, verdict: str) -> None:
-    assert measured.judge_delay("a and b", train(is_s, jitter_s), Link(delay=0.01, jitter=0.003)).verdict == verdict
+    assert round_trips.judge_delay("a and b", train(is_s, jitter_s), Link(delay=0.01, jitter=0.003)).verdict == verdict
+
+
+@pytest.mark.parametrize("link", [Link(delay=0.03), Link(delay=0.03, jitter=0.01)])
+@pytest.mark.parametrize("in_time", [[], [0.065] * 5])
+def test_a_host_that_stands_still_is_no_longer_delay(link: Link, in_time: list[float]) -> None:
+    """All packets of 76 ms come at once, a quarter of a second late."""
+    trips = in_time + [0.25 - 0.002 * number for number in range(38)]
+    still = Train(trips, trips, trips, (len(trips), len(trips)), (len(trips), len(trips)), 0.002)
+    assert round_trips.judge_delay("p", still, link).verdict is not Verdict.OUT
 
 
 @pytest.mark.parametrize(
@@ -155,13 +286,15 @@ def test_delays_that_vary(is_s: float, jitter_s: float, verdict: str) -> None:
     [(0.003, "within tolerance"), (0.0, "out of tolerance"), (0.001, "out of tolerance")],
 )
 def test_jitter(jitter_s: float, verdict: str) -> None:
-    found = measured.judge_jitter("a to b", train(0.01, jitter_s).there_s, Link(delay=0.01, jitter=0.003))
+    found = round_trips.judge_jitter("a to b", train(0.01, jitter_s).there_s, Link(delay=0.01, jitter=0.003), 0.015)
     assert found.verdict == verdict
 
 
-def test_twice_the_jitter() -> None:
-    found = measured.judge_jitter("a to b", train(0.1, 0.04).there_s, Link(delay=0.1, jitter=0.02))
-    assert found.verdict is Verdict.OUT
+def test_twice_the_jitter_is_found_by_round_trips_that_are_too_short() -> None:
+    link, wide = Link(delay=0.1, jitter=0.02), train(0.1, 0.04)
+    assert round_trips.judge_jitter("a to b", wide.there_s, link, min(wide.round_trips_s)).verdict is Verdict.OUT
+    busy = train(0.1, 0.02, host_s=0.2)
+    assert round_trips.judge_jitter("a to b", busy.there_s, link, min(busy.round_trips_s)).verdict is Verdict.UNTOLD
 
 
 @pytest.mark.parametrize(
@@ -179,14 +312,16 @@ def test_twice_the_jitter() -> None:
     ],
 )
 def test_loss(asked: float, lost: int, sent: int, emulator: tuple[int, int] | None, verdict: str) -> None:
-    assert measured.judge_loss("a to b", (sent - lost, sent), emulator, Link(loss=asked)).verdict == verdict
+    assert round_trips.judge_loss("a to b", (sent - lost, sent), emulator, Link(loss=asked)).verdict == verdict
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.2])
 def test_right_losses_are_almost_never_out_of_tolerance(share: float) -> None:
     """50,000 links that lose as asked: at two times 1e-5 one may be found."""
     lost = np.random.default_rng(7).binomial(2000, share, 50_000)
-    found = {int(each): measured.judge_loss("a", (2000 - int(each), 2000), None, Link(loss=share)) for each in np.unique(lost)}
+    found = {
+        int(each): round_trips.judge_loss("a", (2000 - int(each), 2000), None, Link(loss=share)) for each in np.unique(lost)
+    }
     wrong = sum(found[int(each)].verdict is Verdict.OUT for each in lost)
     assert wrong <= 4
 
@@ -226,15 +361,15 @@ def test_irtt_is_read() -> None:
         return {"seqno": number, "lost": lost, "delay": {"rtt": 300, "send": 100, "receive": 200}}
 
     trips = [trip(0, "false"), trip(1, "true_up"), trip(2, "true_down"), trip(3, "false"), trip(4, "true_up")]
-    found = read_train(json.dumps({"round_trips": trips, "stats": {"server_packets_received": 3}}).encode())
+    found = read_train(json.dumps({"round_trips": trips, "stats": {"server_packets_received": 3}}).encode(), 0.002)
     assert (found.there, found.back) == ((3, 4), (2, 3))
     assert found.round_trips_s == [300e-9, 300e-9]
-    silent = read_train(b'{"round_trips": [{"seqno": 0, "lost": "true"}], "stats": {"server_packets_received": 0}}')
+    silent = read_train(b'{"round_trips": [{"seqno": 0, "lost": "true"}], "stats": {"server_packets_received": 0}}', 0.002)
     link = Link(delay=0.03, jitter=0.01, loss=0.05, emulated_at="routers")
     figures = [
-        measured.judge_delay("p", silent, link),
-        measured.judge_jitter("p", silent.there_s, link),
-        measured.judge_loss("p", silent.there, None, link),
+        round_trips.judge_delay("p", silent, link),
+        round_trips.judge_jitter("p", silent.there_s, link, None),
+        round_trips.judge_loss("p", silent.there, None, link),
     ]
     assert {figure.verdict for figure in figures} == {Verdict.UNTOLD}, (
         "hosts that stood still and a link that is cut look alike"
@@ -250,5 +385,10 @@ def test_only_what_is_asked_is_checked() -> None:
 
 def test_a_check_survives_json() -> None:
     figure = Figure("a to b", "rate", "bit/s", 1e9, None, None, 1.1e9, Verdict.UNTOLD, "because")
-    check = LinkCheck("cell", "run", {"topology": {}}, (figure,), (), "reason")
-    assert LinkCheck.from_json(json.loads(json.dumps(check.to_json()))) == check
+    check = LinkCheck("cell", "run", {"topology": {}}, (figure,), (), "reason", ("client1 and server1",), 40)
+    written = json.loads(json.dumps(check.to_json()))
+    assert LinkCheck.from_json(written) == check
+    assert written["measured_pairs"] == ["client1 and server1"]
+    del written["measured_pairs"], written["pairs"]
+    older = LinkCheck.from_json(written)
+    assert (older.measured_pairs, older.pairs) == (None, None)

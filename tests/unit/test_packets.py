@@ -72,6 +72,12 @@ def test_a_capture_is_drained_when_it_has_what_it_had_received_when_first_asked(
     assert has_drained(said(90, 100, 10)), "dropped packets will not come"
 
 
+def test_a_capture_of_one_packet_is_drained_as_well():
+    """As tcpdump 4.99.3 says it."""
+    assert has_drained(b"tcpdump: 1 packet captured, 1 packet received by filter, 0 packets dropped by kernel\n")
+    assert has_drained(b"tcpdump: 1 packet captured, 2 packets received by filter, 1 packet dropped by kernel\n")
+
+
 def test_a_capture_is_drained_when_nothing_more_comes_for_longer_than_a_block_is_held():
     """What came before the filter was set counts as received, and never comes."""
     same = said(594, 595, 0)

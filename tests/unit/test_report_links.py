@@ -44,6 +44,25 @@ def test_failed_checks_come_first_and_say_what_was_asked_and_measured(results: P
         assert text in page, text
 
 
+def test_pairs_that_were_not_measured_are_told(results: Path) -> None:
+    pair = ("client1 and server1",)
+    keep(results, LinkCheck("aaa", "r", {}, (GOOD,), (), None, pair, 1), LinkCheck("bbb", "r", {}, (GOOD,)))
+    assert "of the checks" not in "".join(links(Store.open(results)))
+    keep(
+        results, LinkCheck("ccc", "r", {}, (GOOD,), (), None, pair, 40), LinkCheck("ddd", "r", {}, (GOOD,), (), None, pair, 40)
+    )
+    page = "".join(links(Store.open(results)))
+    assert "In 2 of the checks 1 of 40 pairs was measured, from the first on." in page
+
+
+def test_what_was_not_measured_has_no_tolerance(results: Path) -> None:
+    null = Figure("client to server", "rate", "bit/s", 1000.0, None, None, None, Verdict.UNTOLD, "too slow")
+    keep(results, LinkCheck("aaa", "r", {}, (null,), (), None, (), 2))
+    page = "".join(links(Store.open(results)))
+    assert "In 1 of the checks none of 2 pairs could be measured. What" in page
+    assert "<td>1 kbit/s</td><td>–</td><td>–</td><td>cannot be told</td><td>too slow</td>" in page
+
+
 def test_a_check_that_cannot_be_read_is_a_caution_to_readers_and_stops_writers(results: Path) -> None:
     (results / "links").mkdir()
     (results / "links" / "aaa.json").write_text("{")

@@ -1,45 +1,36 @@
-"""Whether a link does what was asked of it, judged from what was sent over it and what arrived.  Pure; docs/link-check.md has
-the rules and their reasons.
-
-Two sources: the ``Arrivals`` of a flow that tries to be faster than the link, and the round trips of a train of packets that
-the link carries easily.  A figure is out of tolerance only where no slowness of hosts explains it.
+"""Whether a link has the rate and burst that were asked of it, judged from the ``Arrivals`` of a flow that tries to be faster.
+Pure; docs/link-check.md has the rules and their reasons.  A figure is out of tolerance only where no slowness of hosts explains
+it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from twinbed.links import offered
 from twinbed.links.arrivals import Arrivals
+from twinbed.links.offered import RATE_TOLERANCE, SUPER_PACKET_BYTES, burst_allowed
 from twinbed.model.linkcheck import Figure, Verdict
 from twinbed.model.topology import Link
 
-RATE_TOLERANCE = 0.02
-"""Above the rate. HTB and TBF hold their rates to 0.1 %; the rest is for clocks that differ."""
 FILLED = 0.95
 """Of the rate: below, hosts were too slow to fill the link, or the link is."""
+_FAST = 1.1
+"""Of the rate: above, what may have been a burst behind a pause is not taken for one."""
 TOO_SLOW = 0.75
 """Of the rate: below, a shaper that always had packets waiting is at fault."""
-LOSS_LEVEL = 1e-5
-"""A link that loses as asked is found out of tolerance as rarely as this, each way."""
-DELAY_ALLOWANCE_S = 0.005
-DELAY_TOLERANCE = 0.10
-"""Of the delay: with the allowance, what hosts may add to the shortest round trip."""
-_HOSTS_S = 0.001
-"""What hosts that are not slow add to a round trip."""
-_SHORT_BY = 1e-4
-"""Of the delay, that a round trip may be shorter: clocks of hosts differ in rate."""
-_TICK_S = 4e-6
-"""The kernel's tick and tc's microsecond, both ways."""
-_FRAME_SLACK = 2
 _BURSTS = 4
 """Bursts that would pass at the rate in the stretch that shows whether a shaper reaches it."""
 _WINDOW_S = 0.05
-_JITTER_LEAST, _JITTER_MOST = 0.75, 1.5
 _FEWEST_LOOKS = 4
+_FEWEST_PACKETS = 4
+"""Of the largest, that must come after the burst to show a rate."""
+
+
+_LEAKS = "the shaper lets more through than its rate: look at `tc -s qdisc` and at what else joins these hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +56,11 @@ class Behind:
         """What times of arrival may be wrong by."""
         return 20e-6 if self.at_the_shaper else 0.02
 
-
-_SUPER_PACKET_BYTES = 65536
-
-
-def burst_allowed(link: Link, largest: float) -> float:
-    """Bytes beyond the rate that a shaper with the asked burst may let pass at once: HTB sends as long as it has tokens, so
-    the last packet may exceed them; and the time between a packet's leave and its time stamp is worth another."""
-    assert link.burst_bytes is not None
-    return link.burst_bytes * (1 + RATE_TOLERANCE) + 2 * min(largest, link.burst_bytes) + _FRAME_SLACK * (link.mtu + 14)
-
-
-def flow_seconds(link: Link) -> float:
-    """How long a flow must last so that its bytes are several times what passes at once."""
-    assert link.rate is not None
-    return min(max(0.35, 4 * burst_allowed(link, 65536) * 8 / link.rate), 2.0)
+    @property
+    def doubt_s(self) -> float:
+        """What they may be wrong by on a busy machine: it stands still between a packet's leave and its time stamp, and those
+        behind it seem to come together."""
+        return 0.005 if self.at_the_shaper else 0.05
 
 
 def above_rate(arrivals: Arrivals, rate: float) -> float:
@@ -94,16 +75,13 @@ def above_rate(arrivals: Arrivals, rate: float) -> float:
 
 def sustained(arrivals: Arrivals, at_once: float = 0.0, stretch_s: float | None = None) -> float | None:
     """bit/s of the fastest half of the flow, at least 50 ms long, or of its fastest ``stretch_s``, once ``at_once`` bytes have
-    passed; of the whole where there is not twice as much; None where fewer than two packets, or all at once, arrived.
+    passed; of the whole where hardly more than they did; None where fewer than two packets, or all at once, arrived.
 
     >>> sustained(Arrivals(np.array([0.0, 0.1, 0.2]), np.array([1000.0, 1000.0, 1000.0])))
     80000.0
     """
-    times, total = arrivals.times_s, np.cumsum(arrivals.sizes)
-    begin = int(np.searchsorted(total, at_once))
-    if begin >= len(times) or times[-1] - times[begin] < _WINDOW_S or total[-1] < 2 * at_once:
-        begin = 0
-    times, total = times[begin:], total[begin:]
+    begin = _steady(arrivals, at_once) or 0
+    times, total = arrivals.times_s[begin:], np.cumsum(arrivals.sizes)[begin:]
     if len(times) < 2 or times[-1] <= times[0]:
         return None
     whole = times[-1] - times[0]
@@ -111,14 +89,31 @@ def sustained(arrivals: Arrivals, at_once: float = 0.0, stretch_s: float | None 
     last = np.searchsorted(times, times + window * (1 - 1e-9))
     first = np.flatnonzero(last < len(times))
     last = last[first]
-    return float(((total[last] - total[first]) * 8 / (times[last] - times[first])).max())
+    # HTB waits after a packet for what it took, TBF before it: by the fewer bytes neither is too fast.
+    sizes = arrivals.sizes[begin:]
+    passed = total[last] - total[first] - np.maximum(0.0, sizes[last] - sizes[first])
+    return float((passed * 8 / (times[last] - times[first])).max())
 
 
-def _goes_on(arrivals: Arrivals, rate: float) -> bool:
-    """Whether the flow still exceeds the rate in its second half, when what may pass at once has passed."""
-    late = arrivals.times_s > arrivals.seconds / 2
-    times, sizes = arrivals.times_s[late], arrivals.sizes[late]
-    return len(times) > 1 and float(sizes[1:].sum() - arrivals.largest) * 8 > rate * (times[-1] - times[0])
+def _steady(arrivals: Arrivals, at_once: float) -> int | None:
+    """The packet with which ``at_once`` bytes have passed; None where too little comes after it to show a rate."""
+    times, total = arrivals.times_s, np.cumsum(arrivals.sizes)
+    begin = int(np.searchsorted(total, at_once))
+    if begin >= len(times) or times[-1] - times[begin] < _WINDOW_S:
+        return None
+    return begin if total[-1] - total[begin] >= _FEWEST_PACKETS * arrivals.largest else None
+
+
+def _goes_on(arrivals: Arrivals, rate: float, doubt_s: float, allowed: float) -> bool:
+    """Whether the flow still exceeds the rate in its second half, when what may pass at once has passed: on the whole, or,
+    where the hosts paused, in a stretch of it."""
+    half = arrivals.times_s > arrivals.seconds / 2
+    late = Arrivals(arrivals.times_s[half], arrivals.sizes[half])
+    if len(late.sizes) < 2:
+        return False
+    passed = float(late.sizes[1:].sum() - arrivals.largest)
+    on_the_whole = passed * 8 > rate * (late.times_s[-1] - late.times_s[0] + doubt_s)
+    return on_the_whole or above_rate(late, rate) > allowed + doubt_s * rate / 8
 
 
 def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> list[Figure]:
@@ -127,34 +122,56 @@ def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> lis
     rate, most = float(link.rate), link.rate * (1 + RATE_TOLERANCE)
 
     allowed = burst_allowed(link, arrivals.largest) + behind.pause_s * rate / 8
-    found = sustained(arrivals, allowed)
+    found = sustained(arrivals, emptied := 2 * allowed - link.burst_bytes)
     if found is None:
         note = (
             "nothing arrived that a rate could be taken from; the hosts or the first packets' loss kept the flow from starting"
         )
         return [Figure(path, "rate", "bit/s", rate, None, None, most, Verdict.UNTOLD, note)]
-    leaks = above_rate(arrivals, most) > allowed
-    by_rate = leaks and _goes_on(arrivals, most)
-    fastest, most = found, most + allowed * 8 / arrivals.seconds
-    figures = [Figure(path, "rate", "bit/s", rate, fastest, None, most, *_of_rate(fastest, arrivals, link, behind, by_rate))]
-    return [*figures, _burst(path, arrivals, link, behind, allowed, leaks and not by_rate)]
+    beyond = above_rate(arrivals, most) - allowed
+    certain = beyond > behind.doubt_s * rate / 8
+    by_rate = certain and _goes_on(arrivals, most, behind.doubt_s, allowed)
+    most = _most(link, allowed, arrivals.seconds / 2)
+    if by_rate:
+        verdict, note = Verdict.OUT, _LEAKS
+    elif found < FILLED * rate:
+        verdict, note = _too_low(found, arrivals, link, behind)
+    elif _steady(arrivals, emptied) is None:
+        verdict, note = Verdict.UNTOLD, "hardly more arrived than may pass at once"
+    elif found > most:
+        verdict, note = Verdict.UNTOLD, "faster for a while, by no more than may pass at once after a pause of the hosts"
+    else:
+        verdict, note = Verdict.WITHIN, ""
+    figures = [Figure(path, "rate", "bit/s", rate, found, None, most, verdict, note)]
+    return [*figures, _burst(path, arrivals, link, behind, allowed, beyond > 0 and not by_rate, certain)]
 
 
-def _of_rate(fastest: float, arrivals: Arrivals, link: Link, behind: Behind, leaks: bool) -> tuple[Verdict, str]:
+def _most(link: Link, allowed: float, seconds: float) -> float:
+    """bit/s that a right link may seem to have in a stretch of ``seconds``. The burst has passed before, but behind a pause of
+    the hosts it passes again: up to a tenth more is taken for that."""
     assert link.rate is not None and link.burst_bytes is not None
-    if leaks:
-        return (
-            Verdict.OUT,
-            "the shaper lets more through than its rate: look at `tc -s qdisc` and at what else joins these hosts",
-        )
-    if fastest >= FILLED * link.rate:
-        return Verdict.WITHIN, ""
+    most = link.rate * (1 + RATE_TOLERANCE)
+    usual, paused = (most + bytes_ * 8 / seconds for bytes_ in (allowed - link.burst_bytes, allowed))
+    return min(paused, max(usual, _FAST * link.rate))
+
+
+def no_figures(path: str, link: Link, note: str) -> list[Figure]:
+    """Of a link whose rate and burst cannot be measured."""
+    assert link.rate is not None and link.burst_bytes is not None
+    return [
+        Figure(path, quantity, unit, asked, None, None, None, Verdict.UNTOLD, note)
+        for quantity, unit, asked in (("rate", "bit/s", float(link.rate)), ("burst", "B", float(link.burst_bytes)))
+    ]
+
+
+def _too_low(fastest: float, arrivals: Arrivals, link: Link, behind: Behind) -> tuple[Verdict, str]:
+    assert link.rate is not None and link.burst_bytes is not None
     held = _held(behind.looks, fastest / 8 * ((link.delay or 0.0) + (link.jitter or 0.0)) * 1.5)
     # A shaper that a busy machine calls late is slow on the whole, but goes at its rate now and then.
     quickest = sustained(arrivals, burst_allowed(link, arrivals.largest), _BURSTS * link.burst_bytes * 8 / link.rate)
     if held is not None and max(held, quickest or 0.0) < TOO_SLOW * link.rate:
         return Verdict.OUT, f"packets were always waiting at the shaper, and left it at {held:.6g} bit/s"
-    return Verdict.UNTOLD, "the hosts did not fill the link"
+    return Verdict.UNTOLD, "the hosts, or what lies between them, did not fill the link"
 
 
 def _held(looks: Sequence[Look], delayed_bytes: float) -> float | None:
@@ -165,108 +182,23 @@ def _held(looks: Sequence[Look], delayed_bytes: float) -> float | None:
     return (looks[-1].sent_bytes - looks[0].sent_bytes) * 8 / seconds if seconds >= _WINDOW_S else None
 
 
-def _burst(path: str, arrivals: Arrivals, link: Link, behind: Behind, allowed: float, leaks: bool) -> Figure:
+def _burst(path: str, arrivals: Arrivals, link: Link, behind: Behind, allowed: float, leaks: bool, certain: bool) -> Figure:
+    """``certain``: beyond what a pause of the machine explains."""
     assert link.rate is not None and link.burst_bytes is not None
     beyond = above_rate(arrivals, link.rate)
-    if not leaks:
+    if not leaks and offered.burst_unseen(link):
+        verdict, note = Verdict.UNTOLD, "single packets were sent; joined ones (segmentation offload) might pass it whole"
+    elif not leaks:
         verdict, note = Verdict.WITHIN, ""
     elif not behind.at_the_shaper:
         verdict, note = Verdict.UNTOLD, "a pause of the receiving host makes packets arrive together as well"
-    elif arrivals.largest <= link.mtu + 18 and beyond <= allowed + _SUPER_PACKET_BYTES:
+    elif arrivals.largest <= link.mtu + 18 and beyond <= allowed + SUPER_PACKET_BYTES:
         verdict, note = Verdict.UNTOLD, "by no more than one packet of 64 KiB, which is cut up behind the shaper for some cards"
+    elif not certain and arrivals.largest <= allowed:
+        pause = f"{behind.doubt_s * 1e3:.0f} ms"
+        verdict, note = Verdict.UNTOLD, f"by no more than a pause of a busy machine of up to {pause} makes of the time stamps"
     else:
         verdict, note = Verdict.OUT, f"the largest packet is {arrivals.largest:,.0f} bytes"
         if arrivals.largest > link.mtu + 18:
             note += ", joined by segmentation offload: switch tso and gso off, or ask for a burst that holds it"
     return Figure(path, "burst", "B", link.burst_bytes, beyond, None, allowed, verdict, note)
-
-
-@dataclass(frozen=True, slots=True)
-class Train:
-    """What irtt says of a train: round trips, and one-way delays each against a clock of its own, of packets that came back."""
-
-    round_trips_s: Sequence[float]
-    there_s: Sequence[float]
-    back_s: Sequence[float]
-    there: tuple[int, int]
-    """(arrived, sent) of the client's packets, up to the last that was answered."""
-    back: tuple[int, int]
-
-
-def judge_delay(path: str, train: Train, link: Link) -> Figure:
-    """Of a round trip, which passes the delay twice. Hosts only ever add to it, so the shortest is held to."""
-    assert link.delay is not None
-    asked, jitter = 2 * link.delay, 2 * (link.jitter or 0.0)
-    least = max(0.0, (asked - jitter) * (1 - _SHORT_BY) - _TICK_S)
-    most = asked + jitter + DELAY_TOLERANCE * asked + DELAY_ALLOWANCE_S
-    if not train.round_trips_s:
-        return Figure(path, "delay", "s", asked, None, least, most, Verdict.UNTOLD, "no packet came back")
-    shortest = min(train.round_trips_s)
-    if link.jitter is None:
-        measured = shortest
-    else:
-        measured = float(np.median(train.round_trips_s))
-        # The median of n round trips varies by some 1.25 standard deviations / sqrt(n): six of them.
-        spread = 6 * 1.25 * link.jitter * math.sqrt(2 / 3) / math.sqrt(len(train.round_trips_s))
-        least, most = asked * (1 - _SHORT_BY) - _TICK_S - spread, most - jitter + spread
-    note = f"the shortest of {len(train.round_trips_s)} round trips took {shortest * 1e3:.3f} ms"
-    if measured < least or measured > most:
-        way = "shorter than the link alone" if measured < least else "longer than slow hosts explain"
-        return Figure(path, "delay", "s", asked, measured, least, most, Verdict.OUT, f"{way}; {note}: look at `tc -s qdisc`")
-    if measured > asked * (1 + DELAY_TOLERANCE) + _HOSTS_S:
-        note = f"the link may be longer, or the hosts slow; {note}"
-        return Figure(path, "delay", "s", asked, measured, least, most, Verdict.UNTOLD, note)
-    return Figure(path, "delay", "s", asked, measured, least, most, Verdict.WITHIN, note)
-
-
-def judge_jitter(path: str, delays_s: Sequence[float], link: Link) -> Figure:
-    """Half of what an evenly spread delay varies by is the distance between its quartiles; pauses of hosts only widen it."""
-    assert link.jitter is not None
-    least, most = _JITTER_LEAST * link.jitter, _JITTER_MOST * link.jitter + DELAY_ALLOWANCE_S
-    if len(delays_s) < 100:
-        note = f"only {len(delays_s)} packets came back"
-        return Figure(path, "jitter", "s", link.jitter, None, least, most, Verdict.UNTOLD, note)
-    low, high = np.quantile(delays_s, (0.25, 0.75))
-    measured = float(high - low)
-    verdict = Verdict.WITHIN if least <= measured <= most else Verdict.OUT
-    return Figure(path, "jitter", "s", link.jitter, measured, least, most, verdict, f"of {len(delays_s)} packets")
-
-
-def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | None, link: Link) -> Figure:
-    """By the binomial's exact tails; the interval in the note is Clopper and Pearson's (Biometrika 26, 1934). ``train`` and
-    ``emulator`` are packets (arrived, sent): what the train lost, and what the emulator says it dropped; None where it cannot
-    be asked. Hosts that pause lose packets as well, so more loss than was asked is the link's only where the emulator owns to
-    it, or cannot be asked."""
-    from scipy import special
-
-    assert link.loss is not None
-    arrived, sent = train
-    if sent == 0:
-        return Figure(path, "loss", "1", link.loss, None, None, None, Verdict.UNTOLD, "no packet arrived to count by")
-    least, most = _losses(sent, link.loss)
-    lost = sent - arrived
-    low = special.betaincinv(lost, arrived + 1, 0.025) if lost else 0.0
-    high = special.betaincinv(lost + 1, arrived, 0.975) if arrived else 1.0
-    note = f"{lost} of {sent} packets lost, 95 % interval {low:.3%} to {high:.3%}"
-    verdict = Verdict.WITHIN
-    if lost < least:
-        verdict = Verdict.OUT
-    elif lost > most:
-        verdict = Verdict.OUT
-        if emulator is not None:
-            passed, seen = emulator
-            note += f"; the emulator dropped {seen - passed} of {seen}"
-            if seen - passed <= _losses(seen, link.loss)[1]:
-                verdict = Verdict.UNTOLD
-                note += ", so the hosts lost the rest"
-    elif least == 0:
-        note += "; so few packets would not show that none is lost"
-    return Figure(path, "loss", "1", link.loss, lost / sent, least / sent, most / sent, verdict, note)
-
-
-def _losses(sent: int, share: float) -> tuple[float, float]:
-    """The fewest and the most losses that a link which loses as asked has, but for ``LOSS_LEVEL`` either way."""
-    from scipy import special
-
-    at_most = special.bdtr(np.arange(sent + 1, dtype=float), sent, share)
-    return float(np.searchsorted(at_most, LOSS_LEVEL)), float(np.searchsorted(at_most, 1 - LOSS_LEVEL))

@@ -80,6 +80,10 @@ class Kind(Enum):
         "the link check could not fill a link",
         "that the link is no faster than asked was seen only up to the figure in the detail; that it is as fast was not",
     )
+    LINK_NOT_MEASURED = (
+        "the link check could not measure a link",
+        "what is set on the link was read back all the same; the detail says what kept it from being measured",
+    )
     LINK_UNTOLD = (
         "the link check could not tell the link from its hosts",
         "hosts that pause look like delay and bursts; check on a quieter machine, or take what was measured for the link's",

@@ -41,7 +41,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class LinkCheck:
-    """``settings`` are those that the check depends on, ``run`` the run in whose bed it was made, ``reason`` why it failed."""
+    """``settings`` are those that the check depends on, ``run`` the run in whose bed it was made, ``reason`` why it failed.
+
+    ``measured_pairs`` of the cell's ``pairs`` were measured; the links of the others were read back only. None in a file that
+    was written before they were told: there it is the first.
+    """
 
     cell: str
     run: str
@@ -49,6 +53,8 @@ class LinkCheck:
     figures: Sequence[Figure]
     cautions: Sequence[Caution] = ()
     reason: str | None = None
+    measured_pairs: Sequence[str] | None = None
+    pairs: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -58,6 +64,8 @@ class LinkCheck:
             "figures": [asdict(figure) for figure in self.figures],
             "cautions": [caution.to_json() for caution in self.cautions],
             "reason": self.reason,
+            "measured_pairs": None if self.measured_pairs is None else list(self.measured_pairs),
+            "pairs": self.pairs,
         }
 
     @classmethod
@@ -70,4 +78,6 @@ class LinkCheck:
             tuple(Figure(**{**figure, "verdict": Verdict(figure["verdict"])}) for figure in data["figures"]),
             tuple(Caution.from_json(caution) for caution in data["cautions"]),
             data["reason"],
+            None if (pairs := data.get("measured_pairs")) is None else tuple(pairs),
+            data.get("pairs"),
         )

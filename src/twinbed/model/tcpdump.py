@@ -22,7 +22,7 @@ SIGINT = 2
 QUIET_ANSWERS = 60
 """Between two of them 20 ms pass, and more: 1.2 s in all, where the kernel holds a block for 1 s at most."""
 
-_ASKED = re.compile(rb"(\d+) packets captured, (\d+) packets received by filter, (\d+) packets dropped by kernel\n")
+_ASKED = re.compile(rb"(\d+) packets? captured, (\d+) packets? received by filter, (\d+) packets? dropped by kernel\n")
 _ENDED = re.compile(rb"(\d+) packets? captured\n(\d+) packets? received by filter\n(\d+) packets? dropped by kernel\n")
 
 

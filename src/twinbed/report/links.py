@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
@@ -28,6 +29,12 @@ def links(tables: Tables) -> Iterator[str]:
         f"<p>Before the first run of a cell its links were measured: {len(tables.link_checks)} checks, {failed} failed. "
         "The runs of a cell whose links are out of tolerance are not made.</p>"
     )
+    for (measured, pairs), number in sorted(Counter(_pairs(check) for check in tables.link_checks).items()):
+        if measured < pairs:
+            how_many = f"{measured} of {pairs} pairs {'was' if measured == 1 else 'were'} measured, from the first on"
+            if measured == 0:
+                how_many = f"none of {pairs} pairs could be measured"
+            yield f"<p>In {number} of the checks {how_many}. What is set on the links of the others was read back.</p>"
     yield f'<details class="print"{" open" if failed else ""}><summary>All measurements of links</summary>'
     heads = ["Cell", "Path", "Quantity", "Asked", "Measured", "Tolerance", "Verdict", "Note"]
     columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
@@ -39,6 +46,11 @@ def links(tables: Tables) -> Iterator[str]:
     yield "</tbody></table></div></details>"
 
 
+def _pairs(check: LinkCheck) -> tuple[int, int]:
+    """How many were measured, of how many; nothing where the check does not say."""
+    return (0, 0) if check.measured_pairs is None or check.pairs is None else (len(check.measured_pairs), check.pairs)
+
+
 def _cell(check: LinkCheck, tables: Tables) -> str:
     """In words, by the run that the check was made in."""
     levels = next((record.levels for record in tables.records if record.id == check.run), None)
@@ -48,6 +60,8 @@ def _cell(check: LinkCheck, tables: Tables) -> str:
 def _row(figure: Figure) -> list[str]:
     least, most = quantity(figure.least, figure.unit), quantity(figure.most, figure.unit)
     tolerance = f"up to {most}" if figure.least is None else f"{least} to {most}"
+    if figure.most is None:
+        tolerance = MISSING
     asked, measured = quantity(figure.asked, figure.unit), quantity(figure.measured, figure.unit)
     return [figure.path, figure.quantity, asked, measured, tolerance, str(figure.verdict), figure.note]
 

@@ -2,17 +2,18 @@
 
 A train of packets (irtt) shows delay, jitter and loss; a flow each way (iperf3) that is faster than the link shows rate and
 burst.  Flows are captured behind the shaper: at the machine's port of the receiving host's link, or on that host where there is
-no machine.  The links of the first pair stand for all: all are made by one plan, and each is read back.  What is judged, and
-how, is in ``links.measured``.
+no machine.  Pair after pair is measured while it takes little time; the links of those that follow are read back only, and the
+check says which.  What is judged, and how, is in ``links.measured`` and ``links.round_trips``.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from twinbed.hosts.site import Site
-from twinbed.lab.linkcheck.ends import find_ends
+from twinbed.lab.linkcheck.ends import Ends, find_ends
 from twinbed.lab.linkcheck.flow import flow_figures
 from twinbed.lab.linkcheck.train import train_figures
 from twinbed.lab.stage import Stage
@@ -23,6 +24,8 @@ from twinbed.model.run import Run
 from twinbed.model.topology import Link
 
 LIMIT_S = 60.0
+OTHERS_S = 10.0
+"""How long after the first pair another is still begun with: ten pairs or so; more on fast machines, fewer on slow ones."""
 
 
 def asks(link: Link) -> bool:
@@ -37,24 +40,35 @@ def depends_on(run: Run) -> dict[str, Any]:
 
 
 def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
-    """None where the testbed has no place to see its links from. Raises HostError where a program fails."""
-    ends = find_ends(run, bed)
-    if ends is None:
-        return None
+    """Pair after pair, while there is time. None where the testbed has no place to see its links from. Raises HostError where
+    a program fails."""
     link: Link = run.topology.link
+    pairs = run.topology.names()
+    seen = [find_ends(run, bed, client, server) for client, server in pairs]
+    if seen[0] is None:
+        return None
     figures: list[Figure] = []
+    done: list[Ends] = []
     stage = Stage(bed, site)
+    begun = time.monotonic()
     try:
-        if link.emulates:
-            figures += train_figures(ends, link, bed, stage)
-        if link.rate is not None:
-            figures += flow_figures(ends, link, bed, stage)
+        for ends in seen:
+            if ends is None or (figures and time.monotonic() - begun > OTHERS_S):
+                break
+            of_pair = train_figures(ends, run.topology, bed, stage) if link.emulates else []
+            if link.rate is not None:
+                of_pair += flow_figures(ends, run.topology, bed, stage)
+            figures += of_pair
+            if all(figure.measured is None for figure in of_pair):
+                break
+            done.append(ends)
     finally:
         stage.kill()
-    for host in (ends.client, ends.server):
+    for host in {host for ends in done for host in (ends.client, ends.server)}:
         # What the kernel remembers of a peer (its congestion window) would make the first run unlike the others.
         bed.hosts[host].run(["ip", "tcp_metrics", "flush", "all"])
-    return LinkCheck(run.cell, run.id, depends_on(run), figures, _cautions(figures), _reason(figures))
+    names = [f"{ends.client} and {ends.server}" for ends in done]
+    return LinkCheck(run.cell, run.id, depends_on(run), figures, _cautions(figures), _reason(figures), names, len(pairs))
 
 
 def _reason(figures: Sequence[Figure]) -> str | None:
@@ -77,8 +91,11 @@ def _range(figure: Figure) -> str:
 def _cautions(figures: Sequence[Figure]) -> list[Caution]:
     result = []
     for figure in figures:
-        if figure.verdict is Verdict.UNTOLD:
+        with_its_rate = figure.quantity == "burst" and figure.measured is None
+        if figure.verdict is Verdict.UNTOLD and not with_its_rate:
             kind = Kind.LINK_NOT_FILLED if figure.quantity == "rate" else Kind.LINK_UNTOLD
+            if figure.measured is None:
+                kind = Kind.LINK_NOT_MEASURED
             measured_text = "nothing" if figure.measured is None else f"{figure.measured:.6g} {figure.unit}"
             detail = (
                 f"{figure.path}: {figure.quantity} {measured_text} of {figure.asked:.6g} {figure.unit} asked; {figure.note}"

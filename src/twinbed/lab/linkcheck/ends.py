@@ -1,4 +1,4 @@
-"""Where the links of a bed's first pair are seen, and where they are made."""
+"""Where the links of a bed's pairs are seen, and where they are made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinbed.model.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The first pair, and where its links are seen: host -> (place, interface there)."""
+    """A pair, and where its links are seen: host -> (place, interface there)."""
 
     client: str
     server: str
@@ -26,8 +26,8 @@ class Ends:
     """(place, device) that emulates on the way there, and on the way back."""
 
 
-def find_ends(run: Run, bed: Bed) -> Ends | None:
-    client, server = run.topology.names()[0]
+def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
+    """None where the testbed has no place to see the pair's links from."""
     own: dict[str, tuple[str, str]] = {}
     port: dict[str, tuple[str, str]] = {}
     for target in bed.targets:

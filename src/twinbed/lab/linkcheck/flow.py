@@ -8,23 +8,23 @@ from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.lab.linkcheck.ends import Ends, qdiscs
 from twinbed.lab.stage import Stage
-from twinbed.links import arrivals, measured
+from twinbed.links import arrivals, measured, offered
 from twinbed.links.measured import Behind, Look
 from twinbed.links.network import understood
+from twinbed.links.offered import Flow
 from twinbed.model import tcpdump
 from twinbed.model.linkcheck import Figure
 from twinbed.model.plugin import Bed, Command, Ready
-from twinbed.model.topology import Link
+from twinbed.model.topology import Link, Topology
 
-_THERE_SERVER, _BACK_SERVER = 5298, 5299
-"""A server each way: one that has just been left may say for a moment that it is busy."""
-_THERE_PORT, _BACK_PORT = 5300, 5301
-_OVER = 1.3
-"""Of the rate: what is sent where TCP would not fill the link."""
+_PORT, _FROM_PORTS = 5299, (5300, 5301)
+"""Each host has a server, asked once: one that has just been left may say for a moment that it is busy."""
 _START_S = 0.5
 """What iperf3 may take on a slow host before it sends."""
 _LOOK_S = 0.03
-_DRAIN_LIMIT_S = 10.0
+_CONTROL_BYTES = 1500
+"""What iperf3 says to begin and to end."""
+_DRAIN_LIMIT_S, _DRAIN_FACTOR = 5.0, 1.5
 _SLOWEST_UNBOUNDED = 10**8
 """From this rate up a TCP sender's queue drains soon enough; below, its buffers are kept small."""
 _BUFFER = "128K"
@@ -33,32 +33,31 @@ _SNAPLEN = 96
 _TERMINATE = 15
 
 
-def flow_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure]:
-    """Rate and burst, one way and then the other."""
-    servers = stage.start([_server(ends, "there", _THERE_SERVER), _server(ends, "back", _BACK_SERVER)])
-    captures = stage.start(
-        [
-            _capture(ends, ends.server, f"src port {_THERE_PORT}"),
-            _capture(ends, ends.client, f"dst port {_BACK_PORT}"),
-        ]
-    )
-    waiting = [_flow(ends, link, bed, back=back) for back in (False, True)]
+def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list[Figure]:
+    """Rate and burst, one way and then the other. The buckets are full when it ends, as they were."""
+    link = topology.link
+    ways = ((ends.client, ends.server), (ends.server, ends.client))
+    if why_not := offered.why_not(link, topology.uplink):
+        return [figure for way in ways for figure in measured.no_figures(" to ".join(way), link, why_not)]
+    planned = offered.flow(link)
+    serve = ("iperf3", "-s", "-p", str(_PORT))
+    ready = Ready(listening=_PORT)
+    servers = stage.start([Command(host, serve, "link-check.iperf3-server", ready, stop=_TERMINATE) for _, host in ways])
+    captures = stage.start([_capture(ends, receiver, port) for (_, receiver), port in zip(ways, _FROM_PORTS, strict=True)])
+    looks = [_flow(ends, link, planned, bed, way, port) for way, port in zip(ways, _FROM_PORTS, strict=True)]
+    refilled_at_s = time.monotonic() + offered.refill_s(link)
     stage.stop(captures)
     stage.stop(servers)
     figures = []
-    for receiver, sender, queue in ((ends.server, ends.client, waiting[0]), (ends.client, ends.server, waiting[1])):
+    for (sender, receiver), seen in zip(ways, looks, strict=True):
         place, _ = ends.seen_at[receiver]
         host = bed.hosts[place]
         with understood(host):
             arrived = arrivals.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
-        behind = Behind(at_the_shaper=place != receiver, looks=queue)
+        behind = Behind(at_the_shaper=place != receiver, looks=seen)
         figures += measured.judge_flow(f"{sender} to {receiver}", arrived, link, behind)
+    time.sleep(max(0.0, refilled_at_s - time.monotonic()))
     return figures
-
-
-def _server(ends: Ends, way: str, port: int) -> Command:
-    serve = ("iperf3", "-s", "-p", str(port))
-    return Command(ends.server, serve, f"link-check.iperf3-server-{way}", Ready(listening=port), stop=_TERMINATE)
 
 
 def _file(receiver: str) -> str:
@@ -66,29 +65,25 @@ def _file(receiver: str) -> str:
     return f"link-check.{receiver}.cap"
 
 
-def _capture(ends: Ends, receiver: str, expression: str) -> Command:
+def _capture(ends: Ends, receiver: str, port: int) -> Command:
     place, interface = ends.seen_at[receiver]
+    expression = ["src", "port", str(port)]
     return tcpdump.command(
-        interface, _file(receiver), snaplen=_SNAPLEN, buffer_bytes=_BUFFER_BYTES, on=place, expression=expression.split()
+        interface, _file(receiver), snaplen=_SNAPLEN, buffer_bytes=_BUFFER_BYTES, on=place, expression=expression
     )
 
 
-def _flow(ends: Ends, link: Link, bed: Bed, *, back: bool) -> list[Look]:
-    """As fast as it goes until the asked rate would have carried it, or it has taken too long; returns looks at the
-    shaper while it ran, from the first to the last that saw packets wait. Ends when no queue holds any of it."""
+def _flow(ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str], port: int) -> list[Look]:
+    """As fast as it goes until all is sent, or it has taken too long; returns looks at the shaper while it ran, from the
+    first to the last that saw packets wait. Ends when no queue holds any of it."""
     assert link.rate is not None
-    seconds = measured.flow_seconds(link)
-    total = round(link.rate / 8 * seconds)
-    ask = ["iperf3", "-c", ends.address, "-p", str(_BACK_SERVER if back else _THERE_SERVER)]
-    ask += ["--cport", str(_BACK_PORT), "-R"] if back else ["--cport", str(_THERE_PORT)]
-    if link.emulates:
-        ask += ["-u", "-b", str(round(link.rate * _OVER)), "-l", str(link.mtu - 28), "-n", str(round(total * _OVER))]
-    else:
-        ask += ["-n", str(total), *(["-w", _BUFFER] if link.rate < _SLOWEST_UNBOUNDED else [])]
-    sender, receiver = (ends.server, ends.client) if back else (ends.client, ends.server)
+    sender, receiver = way
+    ask = ["iperf3", "-c", bed.addresses[receiver], "-p", str(_PORT), "--cport", str(port), *planned.arguments()]
+    if planned.speed is None and link.rate < _SLOWEST_UNBOUNDED:
+        ask += ["-w", _BUFFER]
     shaper = _shaper(ends, sender, receiver)
-    program = bed.hosts[ends.client].start(ask)
-    deadline = time.monotonic() + seconds + _START_S
+    program = bed.hosts[sender].start(ask)
+    deadline = time.monotonic() + planned.seconds + _START_S + _CONTROL_BYTES * 8 / link.rate
     looks: list[Look] = []
     while not program.ended and time.monotonic() < deadline:
         looks.append(_look(bed.hosts[shaper[0]], shaper[1]))
@@ -126,12 +121,13 @@ def _failed(program: Running) -> None:
 
 def _until_drained(bed: Bed, ends: Ends, link: Link) -> None:
     """What a flow has left in queues would be the next one's."""
-    deadline = time.monotonic() + _DRAIN_LIMIT_S
-    for host, device in {ends.seen_at[ends.client], ends.seen_at[ends.server]}:
-        while (left := _look(bed.hosts[host], device).waiting_bytes) > 0:
+    assert link.rate is not None
+    for place, device in {ends.seen_at[ends.client], ends.seen_at[ends.server]}:
+        left = _look(bed.hosts[place], device).waiting_bytes
+        limit_s = _DRAIN_LIMIT_S + _DRAIN_FACTOR * left * 8 / link.rate
+        deadline = time.monotonic() + limit_s
+        while left > 0:
             if time.monotonic() > deadline:
-                slow = f": {left * 8 / link.rate:.0f} s more at {link.rate} bit/s; ask for a faster link" if link.rate else ""
-                raise HostError(
-                    f"{host}: {left:.0f} bytes of the link check still wait at {device} after {_DRAIN_LIMIT_S:g} s{slow}"
-                )
+                raise HostError(f"{place}: {left:.0f} bytes of the link check still wait at {device} after {limit_s:.0f} s")
             time.sleep(_LOOK_S)
+            left = _look(bed.hosts[place], device).waiting_bytes

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 
 from twinbed.lab.linkcheck.ends import Ends, qdiscs
 from twinbed.lab.stage import Stage
-from twinbed.links import measured
-from twinbed.links.measured import Train
+from twinbed.links import round_trips
 from twinbed.links.network import understood
+from twinbed.links.round_trips import Train
 from twinbed.model.linkcheck import Figure
 from twinbed.model.plugin import Bed, Command, Ready
-from twinbed.model.topology import Link
+from twinbed.model.topology import Topology
 
 _PORT = 2113
 _LIMIT_S = 30.0
@@ -24,20 +25,14 @@ _WAIT_S = 1.0
 _TERMINATE = 15
 
 
-def train_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure]:
+def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list[Figure]:
     """Delay, jitter and loss."""
+    link = topology.link
     serve = ("irtt", "server", "-b", f"0.0.0.0:{_PORT}", "-i", "100us")
     server = stage.start(
         [Command(ends.server, serve, "link-check.irtt-server", Ready(says=b"[ListenerStart]"), stop=_TERMINATE)]
     )
-    packets = 150
-    if link.jitter is not None:
-        packets = 400
-    if link.loss is not None:
-        packets = max(packets, min(2000, round(20 / link.loss)))
-    interval_s = 0.002 if link.loss is None else 0.001
-    if link.rate is not None:
-        interval_s = max(interval_s, _FRAME_BYTES * 8 / (_SHARE * link.rate))
+    packets, interval_s = pace(topology)
     wait_s = _WAIT_S + 3 * ((link.delay or 0.0) + (link.jitter or 0.0))
     lasts_s = min(packets * interval_s, _MOST_S)
     ask = [
@@ -49,18 +44,32 @@ def train_figures(ends: Ends, link: Link, bed: Bed, stage: Stage) -> list[Figure
     after = [_emulator(*at, bed) for at in ends.emulators]
     stage.stop(server)
     with understood(bed.hosts[ends.client]):
-        found = read_train(said)
+        found = read_train(said, interval_s)
     there, back = f"{ends.client} to {ends.server}", f"{ends.server} to {ends.client}"
     figures = []
     if link.delay is not None:
-        figures.append(measured.judge_delay(f"{ends.client} and {ends.server}", found, link))
+        figures.append(round_trips.judge_delay(f"{ends.client} and {ends.server}", found, link))
     if link.jitter is not None:
-        figures += [measured.judge_jitter(there, found.there_s, link), measured.judge_jitter(back, found.back_s, link)]
+        shortest_s = min(found.round_trips_s, default=None)
+        for path, delays_s in ((there, found.there_s), (back, found.back_s)):
+            figures.append(round_trips.judge_jitter(path, delays_s, link, shortest_s))
     if link.loss is not None:
         for path, counts, one, two in zip((there, back), (found.there, found.back), before, after, strict=True):
             dropped = None if one is None or two is None else (two[0] - one[0], sum(two) - sum(one))
-            figures.append(measured.judge_loss(path, counts, dropped, link))
+            figures.append(round_trips.judge_loss(path, counts, dropped, link))
     return figures
+
+
+def pace(topology: Topology) -> tuple[int, float]:
+    """How many packets, and seconds from one to the next: what the slowest on their way carries easily."""
+    link, packets = topology.link, 150
+    if link.jitter is not None:
+        packets = 400
+    if link.loss is not None:
+        packets = max(packets, min(2000, round(20 / link.loss)))
+    interval_s = 0.002 if link.loss is None else 0.001
+    slowest = min((rate for rate in (link.rate, topology.uplink) if rate is not None), default=math.inf)
+    return packets, max(interval_s, _FRAME_BYTES * 8 / (_SHARE * slowest))
 
 
 def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
@@ -69,7 +78,7 @@ def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
     return (int(found[0]["packets"]), int(found[0]["drops"])) if found else None
 
 
-def read_train(said: bytes) -> Train:
+def read_train(said: bytes, interval_s: float) -> Train:
     """From irtt's JSON; empty where no packet came back. Raises ValueError, KeyError or TypeError where it is none."""
     data = json.loads(said)
     trips = data["round_trips"]
@@ -82,4 +91,5 @@ def read_train(said: bytes) -> Train:
         [trip["delay"]["receive"] / 1e9 for trip in answered],
         (arrived, sent),
         (min(len(answered), arrived), arrived),
+        interval_s,
     )
