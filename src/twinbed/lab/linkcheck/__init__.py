@@ -24,8 +24,8 @@ from twinbed.model.run import Run
 from twinbed.model.topology import Link
 
 LIMIT_S = 60.0
-OTHERS_S = 10.0
-"""How long after the first pair another is still begun with: ten pairs or so; more on fast machines, fewer on slow ones."""
+OTHERS_S = 5.0
+"""How long after the first pair another is still begun with: five pairs or so; more on fast machines, fewer on slow ones."""
 
 
 def asks(link: Link) -> bool:
