@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.remote.machines import Machines, _key
+from tests.remote.machines import Machines, Space, _key
 from twinbed.hosts import session
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
@@ -91,6 +93,43 @@ def test_preflight_tries_every_host(two: Machines, tmp_path: Path) -> None:
     assert "no sshd listens there" in rows["host client"]["found"]
     assert rows["host server"]["works"]
     assert rows["host server: NIC"]["found"] == "mgmt carries the SSH connection"
+
+
+@contextlib.contextmanager
+def without(space: Space, *programs: str) -> Iterator[None]:
+    """Programs that cannot be run any more on a machine."""
+    paths = [space.run("sh", "-c", f"command -v {program}").strip() for program in programs]
+    for path in paths:
+        space.run("mount", "--bind", "/dev/null", path)
+    try:
+        yield
+    finally:
+        for path in paths:
+            space.run("umount", path)
+
+
+def test_a_host_without_the_programs_that_it_would_run(two: Machines, tmp_path: Path) -> None:
+    """Those of its own part in the study, found before a run."""
+    file = tmp_path / "study.yaml"
+    load = {"kind": "traffic", "http": 1, "udp": "1mbit"}
+    text = {"study": "s", "workload": {"kind": "http"}, "background": load, "topology": {"link": {"rate": "100mbit"}}}
+
+    def rows(**settings: Any) -> dict[str, dict[str, Any]]:
+        testbed = {"driver": "remote", **two.settings(**settings)}
+        file.write_text(json.dumps({**text, "testbeds": {"bed": testbed}}))
+        argv = [sys.executable, "-m", "twinbed.cli.main", "check", str(file), "--format", "json"]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=100)
+        return {row["what"]: row for row in json.loads(done.stdout)}
+
+    with without(two.hosts["server"], "nginx", "iperf3"), without(two.hosts["client"], "wrk"):
+        found = rows()
+        server, client = (found[f"host {name}: programs"] for name in ("server", "client"))
+        assert (server["works"], server["required"], server["found"]) == (False, True, "without iperf3, nginx")
+        assert server["mend"] == "apt-get install iperf3 nginx-light there, or image: archive"
+        assert client["found"] == "without wrk"
+        assert "host server: programs" not in rows(image="archive")
+    client = rows()["host client: programs"]
+    assert (client["works"], client["found"]) == (True, "ab, iperf3, stdbuf, wrk")
 
 
 def test_nics_that_cannot_be_used(two: Machines, place: Site) -> None:

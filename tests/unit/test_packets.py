@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,19 @@ def test_every_packet_is_found_on_the_other_link_and_its_time_on_the_way():
         read = numbers(found, "", direction)
         assert read["path_lost_packets"] == read["path_split_packets"] == read["path_merged_packets"] == 0
         assert read["path_delay_median"] == pytest.approx(median, rel=0.05)
+
+
+def test_what_a_switch_says_to_one_host_alone_is_not_lost(case):
+    """A router solicitation from an address that is neither host's, amid the packets on the client's link."""
+    ethernet = bytes.fromhex("333300000002 5ec1a4ae3198 86dd")
+    ip = bytes.fromhex("60000000 0010 3aff fe80000000000000 5cc1a4fffeae3198 ff020000000000000000000000000002")
+    frame = ethernet + ip + bytes.fromhex("8500 0000 00000000 0101 5ec1a4ae3198")
+    path = case / "machine/client.pcap"
+    content, at = path.read_bytes(), 24
+    for _ in range(20):
+        before = struct.unpack_from("<IIII", content, at)
+        at += 16 + before[2]
+    path.write_bytes(content[:at] + struct.pack("<IIII", *before[:2], len(frame), len(frame)) + frame + content[at:])
+    found = extracted(case)
+    assert numbers(found, "", C2S)["path_lost_packets"] == numbers(found, "", S2C)["path_lost_packets"] == 0
+    assert numbers(found, "client")["connections"] == numbers(extracted(GOLDEN / "small"), "client")["connections"] + 1

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from twinbed.hosts.agent import Exit
-from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
 from twinbed.image import Image
 from twinbed.lab import stage
@@ -25,13 +25,26 @@ class Program:
     """Says and does what it is told; notes what is done to it in ``log``."""
 
     def __init__(
-        self, host: PlayedHost, argv: Any, *, out: bytes = b"", err: bytes = b"", code: int = 0, ended: bool = False
+        self,
+        host: PlayedHost,
+        argv: Any,
+        *,
+        out: bytes = b"",
+        err: bytes = b"",
+        code: int = 0,
+        ended: bool = False,
+        missing: bool = False,
     ) -> None:
         self.host, self.argv = host, tuple(argv)
         self.stdout, self.stderr = bytearray(out), bytearray(err)
-        self.code, self.ended = code, ended
+        self.code, self.ended, self.missing = code, ended, missing
         self.changed = threading.Condition()
         self.answers: list[bytes] = []
+
+    def started(self) -> int:
+        if self.missing:
+            raise HostError(f"{self.argv[0]}: no such file")
+        return 1
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
         self.host.log.append((self.argv[0], "says", limit_s))
@@ -58,7 +71,7 @@ class PlayedHost:
         self.name, self.log = name, log
         self.plays: dict[str, dict[str, Any]] = {}
         self.started: list[Program] = []
-        self.refuses = 0
+        self.refuses, self.lost = 0, False
         self.env: Any = None
         self.start_times: list[float | None] = []
 
@@ -75,6 +88,8 @@ class PlayedHost:
 
     def listening(self, port: int, limit_s: float) -> float:
         self.log.append((str(port), "listening", None))
+        if self.lost:
+            raise HostLost("gone")
         if self.refuses:
             self.refuses -= 1
             raise HostError("nothing listens")
@@ -140,7 +155,7 @@ def test_a_port_is_asked_for_until_it_is_listened_on(host: PlayedHost, bed: Bed,
 
 def test_a_port_that_nobody_listens_on_in_time(host: PlayedHost, bed: Bed, site: Site) -> None:
     host.refuses = 1_000_000
-    with pytest.raises(HostError, match="nothing listens"):
+    with pytest.raises(LimitExceeded, match=r"^client: nginx: it does not listen on TCP port 80 after 0\.01 s$"):
         Stage(bed, site).start([command("nginx", ready=Ready(listening=80), limit_s=0.01)])
 
 
@@ -150,6 +165,19 @@ def test_a_server_that_ends_instead_of_listening(host: PlayedHost, bed: Bed, sit
     with pytest.raises(
         ProgramFailed, match=r"client: nginx: exit code 1 before it was ready\n    bind: Address already in use"
     ):
+        Stage(bed, site).start([command("nginx", ready=Ready(listening=80))])
+
+
+def test_a_server_that_cannot_be_started(host: PlayedHost, bed: Bed, site: Site) -> None:
+    host.refuses = 1_000_000
+    host.plays = {"nginx": {"missing": True}}
+    with pytest.raises(HostError, match=r"^nginx: no such file$"):
+        Stage(bed, site).start([command("nginx", ready=Ready(listening=80))])
+
+
+def test_a_host_that_is_lost_is_not_waited_for(host: PlayedHost, bed: Bed, site: Site) -> None:
+    host.lost = True
+    with pytest.raises(HostLost, match="gone"):
         Stage(bed, site).start([command("nginx", ready=Ready(listening=80))])
 
 

@@ -18,7 +18,7 @@ from twinbed.design.time import expense
 from twinbed.hosts.room import allow_descriptors, room
 from twinbed.hosts.site import Installed
 from twinbed.image import build, find, probe_path
-from twinbed.lab import fits, preflight
+from twinbed.lab import fits, own_programs, preflight
 from twinbed.lab.folder import Folder
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
@@ -98,6 +98,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         ),
         preflight.room(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
         *fits.checks(to_do, registry.PLUGINS, room()),
+        *own_programs.checks(to_do, registry.PLUGINS),
     ]
     problems = [check for check in checks if check.required and not check.works]
     if problems:

@@ -63,7 +63,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
     from twinbed.hosts.room import room
-    from twinbed.lab import fits, matrix, preflight
+    from twinbed.lab import fits, matrix, own_programs, preflight
 
     if study_file:
         study = read_study(study_file, (), profile)
@@ -79,13 +79,15 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             for cell in study.cells
             for choice in cell.backgrounds.values()
         ]
+        runs = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
         checks = [
             *preflight.machine(),
             *preflight.study(testbeds),
             *preflight.network(beds),
             *preflight.programs(list(beside)),
             *preflight.backgrounds(loads),
-            *fits.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room()),
+            *fits.checks(runs, registry.PLUGINS, room()),
+            *own_programs.checks(runs, registry.PLUGINS),
         ]
     elif profile is not None:
         raise click.UsageError("--profile is of a study: give STUDY too")

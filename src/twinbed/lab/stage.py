@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.hosts.agent import Running
-from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
 from twinbed.model.plugin import Bed, Command
 
@@ -107,13 +107,18 @@ def _until_listening(item: Started, host: Any, port: int) -> None:
         try:
             host.listening(port, _LISTEN_STEP_S)
             return
+        except HostLost:
+            raise
         except HostError:
+            item.program.started()  # raises where it could not be
             if item.program.ended:
                 done = item.program.wait(1.0)
                 why = f"{done.why} before it was ready"
                 raise ProgramFailed(item.command.host, item.program.argv, why, done.stderr) from None
             if time.monotonic() > deadline:
-                raise
+                which = f"{item.command.host}: {item.command.argv[0]}"
+                limit_s = item.command.limit_s
+                raise LimitExceeded(f"{which}: it does not listen on TCP port {port} after {limit_s:g} s") from None
 
 
 def _drain(item: Started) -> None:

@@ -6,7 +6,7 @@ class: its fields are the settings a study file may give, its field descriptions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -200,6 +200,15 @@ class Able(Testbed, Protocol):
 
     def abilities(self, installed: Any, *, boot: bool) -> Sequence[Check]:
         """What of it works here, each tried. ``boot``: also what takes long to try."""
+        ...
+
+
+@runtime_checkable
+class OwnPrograms(Testbed, Protocol):
+    """A driver whose hosts may use programs of their own in place of the image's."""
+
+    def check_programs(self, params: Any, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
+        """Whether they are there. ``wanted``: host -> what is started on it, by name or by path."""
         ...
 
 

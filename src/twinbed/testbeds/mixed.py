@@ -8,7 +8,7 @@ Also for two kinds of guests against each other, or the same kind with settings 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
@@ -65,6 +65,14 @@ class Mixed:
         found: list[Check] = []
         for kind in params.kinds().values():
             found += [check for check in self._drivers[kind.driver].check(kind) if check not in found]
+        return found
+
+    def check_programs(self, params: Any, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
+        found: list[Check] = []
+        for kind in params.kinds().values():
+            driver = self._drivers[kind.driver]
+            if hasattr(driver, "check_programs"):
+                found += [check for check in driver.check_programs(kind, wanted) if check not in found]
         return found
 
     def up(self, params: Any, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:

@@ -33,6 +33,11 @@ def asks(link: Link) -> bool:
     return link.rate is not None or link.emulates
 
 
+def programs(link: Link) -> list[str]:
+    """What hosts need for it, beside what every run needs."""
+    return ["iperf3"] * (link.rate is not None) + ["irtt"] * link.emulates
+
+
 def depends_on(run: Run) -> dict[str, Any]:
     """The settings of a run that a check of its links depends on."""
     settings = run.settings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,13 @@ from twinbed.hosts import ssh
 from twinbed.hosts.error import HostError
 from twinbed.links import device
 from twinbed.model.plugin import Check
+from twinbed.testbeds.remote import nic
 from twinbed.testbeds.remote.settings import RemoteHost, RemoteSettings
 
 _LIMIT_S = 30.0
 _NEEDED_TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump"}
+_PACKAGES = {"ab": "apache2-utils", "nginx": "nginx-light", "owping": "owamp-client", "owampd": "owamp-server"}
+"""Debian's, where they are named otherwise than the program."""
 _IMAGE_BYTES = 600_000_000
 """Of the packed and the unpacked image together, with room to spare."""
 _LOOK = """
@@ -27,6 +30,13 @@ grep -q overlay /proc/filesystems && echo "overlay yes"
 for tool in "$@"; do command -v "$tool" >/dev/null && echo "tool $tool"; done
 echo "from $TWINBED_FROM"
 echo "nics $(ip -j -d addr show 2>/dev/null)"
+"""
+
+
+# With the path that programs of a run are looked for in.
+_LOOK_FOR = """
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+for program in "$@"; do command -v "$program" >/dev/null || echo "$program"; done
 """
 
 
@@ -46,6 +56,27 @@ def checks(params: RemoteSettings) -> Sequence[Check]:
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
         found = list(pool.map(lambda host: _try(host, params), hosts))
     return [first, *(check for checks_of_host in found for check in checks_of_host)]
+
+
+def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
+    """Whether hosts that use their own tools have what is to be started on them; those that are not reached are passed over,
+    as ``checks`` says so."""
+    if params.image == "archive":
+        return []
+    hosts = [_Host(name, settings) for name, settings in params.hosts.items() if wanted.get(name)]
+    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
+        return [check for check in pool.map(lambda host: _programs(host, sorted(wanted[host.name])), hosts) if check]
+
+
+def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
+    try:
+        said = ssh.run(host.settings.reached(host.name), _LOOK_FOR, wanted, limit_s=_LIMIT_S)
+    except HostError:
+        return None
+    missing = said.splitlines()
+    found = f"without {', '.join(missing)}" if missing else ", ".join(wanted)
+    packages = " ".join(_PACKAGES.get(program, program) for program in missing)
+    return Check(f"host {host.name}: programs", not missing, found, f"apt-get install {packages} there, or image: archive")
 
 
 def _try(host: _Host, params: RemoteSettings) -> list[Check]:
@@ -115,17 +146,15 @@ def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check
     if not devices:
         return Check(what, True, "looked for with the image's tools when it is used", required=False)
     words = facts.get("from", "").split()
-    ours = words[2] if len(words) == 4 else ""
-    carries = {each.name for each in devices if ours in {address.partition("/")[0] for address in each.addresses}}
+    carries = nic.with_address(devices, words[2]) if len(words) == 4 else None
     shown = ", ".join(each.name for each in devices if each.name != "lo")
     named = host.settings.nic
     if named is None:
-        able = [each for each in devices if each.kind in (None, "veth") and each.carrier and each.name not in carries | {"lo"}]
-        works = len(able) == 1 and bool(carries)
+        able = nic.candidates(devices, carries)
+        works = len(able) == 1 and carries is not None
         return Check(what, works, able[0].name if works else f"{len(able)} could be it, of {shown}", "name it: nic: NAME")
-    there = named in {each.name for each in devices}
-    if not there:
+    if named not in {each.name for each in devices}:
         return Check(what, False, f"no {named}; there are {shown}", "name another: nic: NAME")
-    return Check(
-        what, named not in carries, f"{named}" + (" carries the SSH connection" if named in carries else ""), "another NIC"
-    )
+    if named == carries:
+        return Check(what, False, f"{named} carries the SSH connection", "name another: nic: NAME")
+    return Check(what, True, named)

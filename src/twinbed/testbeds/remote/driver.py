@@ -7,7 +7,7 @@ NIC's, a shaper at each end.  What lies between the NICs is not twinbed's to set
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from twinbed.hosts.agent import PROBE, AgentHost
@@ -20,7 +20,7 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.plugin import Applied, Bed, Check, Target
 from twinbed.model.topology import Topology
 from twinbed.testbeds.remote import facts
-from twinbed.testbeds.remote.check import checks
+from twinbed.testbeds.remote.check import checks, programs
 from twinbed.testbeds.remote.nic import Experiment, applied, chosen, configure, prepare, way
 from twinbed.testbeds.remote.settings import RemoteSettings
 from twinbed.testbeds.remote.threads import set_threads
@@ -37,6 +37,9 @@ class Remote:
 
     def check(self, params: RemoteSettings) -> Sequence[Check]:
         return checks(params)
+
+    def check_programs(self, params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
+        return programs(params, wanted)
 
     @contextlib.contextmanager
     def up(self, params: RemoteSettings, topology: Topology, site: Site) -> Iterator[Bed]:

@@ -54,7 +54,7 @@ def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
                 f" the experiment; there are {_listed(devices)}"
             )
         return named
-    able = [each for each in devices if each.kind in _KINDS and each.carrier and each.name not in ("lo", carries)]
+    able = candidates(devices, carries)
     if len(able) != 1 or carries is None:
         raise HostError(
             f"{host.name}: {len(able)} NICs could be the experiment link's"
@@ -64,13 +64,22 @@ def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
     return able[0].name
 
 
+def candidates(devices: Sequence[Device], carries: str | None) -> list[Device]:
+    """The devices that could be the experiment link's NIC where none is named; ``carries`` is the SSH connection's."""
+    return [each for each in devices if each.kind in _KINDS and each.carrier and each.name not in ("lo", carries)]
+
+
+def with_address(devices: Sequence[Device], address: str) -> str | None:
+    """The device that has the address (without prefix length); None where none has it."""
+    return next((each.name for each in devices if address in {own.partition("/")[0] for own in each.addresses}), None)
+
+
 def _management(lease: Lease, devices: Sequence[Device]) -> str | None:
     """The device that carries the SSH connection, by its address or else by the way to the controller."""
     if lease.management is None:
         return None
     controller, ours = lease.management
-    found = [each.name for each in devices if ours in {address.partition("/")[0] for address in each.addresses}]
-    return found[0] if found else way(lease.host, controller)
+    return with_address(devices, ours) or way(lease.host, controller)
 
 
 def way(host: AgentHost, address: str) -> str | None:

@@ -8,7 +8,7 @@ own hosts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from pydantic import Field
@@ -25,7 +25,7 @@ from twinbed.model.hostsettings import HostSettings
 from twinbed.model.plugin import Applied, Check
 from twinbed.model.topology import Link
 from twinbed.testbeds.remote import facts
-from twinbed.testbeds.remote.check import checks
+from twinbed.testbeds.remote.check import checks, programs
 from twinbed.testbeds.remote.driver import watched
 from twinbed.testbeds.remote.nic import applied, chosen, configure, prepare
 from twinbed.testbeds.remote.settings import RemoteSettings
@@ -47,6 +47,9 @@ class Uplinked:
 
     def check(self, params: UplinkedSettings) -> Sequence[Check]:
         return checks(params)
+
+    def check_programs(self, params: UplinkedSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
+        return programs(params, wanted)
 
     def maker(self, params: UplinkedSettings, site: Site) -> RemoteMaker:
         return RemoteMaker(params)

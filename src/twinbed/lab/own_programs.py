@@ -1,0 +1,63 @@
+"""Whether hosts that use programs of their own in place of the image's have those that a study starts on them.
+
+What is started is what the plug-ins plan, and the link check's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from twinbed.hosts.agent import PROBE
+from twinbed.lab import linkcheck
+from twinbed.model.plugin import MACHINE, Check, OwnPrograms, Places, Target
+from twinbed.model.run import Run
+
+_WRAPPER = "stdbuf"
+_ANY = "10.77.0.2"
+
+
+def checks(runs: Iterable[Run], plugins: Any) -> list[Check]:
+    """Each testbed's hosts are asked once."""
+    wanted: list[tuple[OwnPrograms, Any, dict[str, set[str]]]] = []
+    for run in {tuple(run.levels.items()): run for run in runs}.values():
+        driver, params = plugins.drivers[run.testbed.kind], run.testbed.params
+        if not isinstance(driver, OwnPrograms):
+            continue
+        hosts = next((hosts for of, given, hosts in wanted if of is driver and given == params), None)
+        if hosts is None:
+            hosts = {}
+            wanted.append((driver, params, hosts))
+        for host, program in _started(run, plugins):
+            hosts.setdefault(host, set()).add(program)
+    found = [check for driver, params, hosts in wanted for check in driver.check_programs(params, hosts)]
+    return list(dict.fromkeys(found))
+
+
+def _started(run: Run, plugins: Any) -> Iterable[tuple[str, str]]:
+    """Host, program."""
+    topology = run.topology
+    pairs, beside = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
+    plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
+    commands = [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
+    for client, server, _ in pairs:
+        for name, asked, asking in ((client, {server: _ANY}, {}), (server, {}, {client: _ANY})):
+            target = Target(name, {"nic": name}, own_kernel=True, servers=asked, clients=asking, captures=True)
+            for choice in run.instruments.values():
+                commands += plugins.instruments[choice.kind].plan(choice.params, target)
+        for program in linkcheck.programs(topology.link):
+            yield from ((client, program), (server, program))
+    places = Places([MACHINE], pairs, beside)
+    loads = (plugins.backgrounds[choice.kind].plan(choice.params, places).commands for choice in run.backgrounds.values())
+    for command in chain(commands, *loads):
+        yield from ((command.host, program) for program in _programs(command.argv))
+
+
+def _programs(argv: Sequence[str]) -> Iterable[str]:
+    """The first, and the one that it becomes with its options set; but for what a host is given by twinbed."""
+    program, *rest = argv
+    if program != PROBE and not program.startswith("{bin}/"):
+        yield program
+    if program == _WRAPPER:
+        yield from _programs([each for each in rest if not each.startswith("-")][:1])
