@@ -61,12 +61,13 @@ def iperf3(bed: Bed, *options: str) -> dict[str, Any]:
 
 
 def payloads(bed: Bed, place: str, interface: str, *options: str) -> list[int]:
-    """TCP payload of each packet that tcpdump sees while iperf3 sends 1 MB to the server, which may leave the end unread."""
+    """TCP payload of each packet that tcpdump sees while iperf3 sends 1 MB to the server, which leaves unread what the sockets
+    still hold when the client has written all: grown as the kernel likes, that may be most of it."""
     watch = ["tcpdump", "-i", interface, "-nn", "-q", "-l", "--immediate-mode", "-s", "96", "-Z", "root"]
     tcpdump = bed.hosts[place].start([*watch, "tcp", "and", "dst", "host", bed.addresses["server"]])
     tcpdump.says(b"listening on", 30.0)
     with serving(bed):
-        iperf3(bed, "-n", "1M", *options)
+        iperf3(bed, "-n", "1M", "-w", "128K", *options)
         tcpdump.says(lambda said: sum(map(int, re.findall(rb"tcp (\d+)", said))) >= 300_000, 30.0)
     tcpdump.signal(2)
     return [int(size) for size in re.findall(r"tcp (\d+)", tcpdump.wait(30.0).text)]

@@ -117,7 +117,7 @@ def test_hosts_keep_the_addresses_that_they_are_given(two: Machines, place: Site
         assert bed.addresses == {"client": "172.31.9.4", "server": "172.31.9.5"}
         server = bed.hosts["server"].start(["iperf3", "-s", "-1", "-p", "5000"])
         bed.hosts["server"].listening(5000, 30.0)
-        sent = bed.hosts["client"].run(["iperf3", "-c", "172.31.9.5", "-p", "5000", "-n", "1M", "-J"])
+        sent = bed.hosts["client"].run(["iperf3", "-c", "172.31.9.5", "-p", "5000", "-n", "1M", "-w", "128K", "-J"])
         assert json.loads(sent.stdout)["end"]["sum_received"]["bytes"] >= 150_000
         assert server.wait(30.0).code == 0
 
