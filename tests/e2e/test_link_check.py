@@ -85,11 +85,12 @@ def wrong(check: LinkCheck) -> set[str]:
 @pytest.mark.parametrize(
     ("link", "old", "new", "quantities"),
     [
-        # A flow that a busy machine halts in its second half is beyond the rate for a while only: that is a burst.
+        # A flow that a busy machine halts in its second half is beyond the rate for a while only: that is a burst. A bucket
+        # that is too large fills while it halts, and what then passes at once makes the rest of the flow too fast as well.
         ("{rate: 100mbit}", "100000000bit", "200000000bit", {"rate", "burst"}),
         ("{rate: 100mbit, shaper: tbf}", "100000000bit", "200000000bit", {"rate", "burst"}),
         ("{rate: 100mbit}", "100000000bit", "50000000bit", {"rate"}),
-        ("{rate: 100mbit}", "66560b", "1000000b", {"burst"}),
+        ("{rate: 100mbit}", "66560b", "1000000b", {"rate", "burst"}),
         ("{rate: 512kbit}", "512000bit", "1024000bit", {"rate", "burst"}),
     ],
     ids=["twice-htb", "twice-tbf", "half", "burst", "twice-slow"],
