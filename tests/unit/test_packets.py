@@ -233,17 +233,40 @@ def test_every_packet_is_found_on_the_other_link_and_its_time_on_the_way():
         assert read["path_delay_median"] == pytest.approx(median, rel=0.05)
 
 
+def with_packet(content: bytes, frame: bytes, at: int) -> bytes:
+    """A capture with another packet before its ``at``-th, at the time of the one before."""
+    offset = 24
+    for _ in range(at):
+        before = struct.unpack_from("<IIII", content, offset)
+        offset += 16 + before[2]
+    return content[:offset] + struct.pack("<IIII", *before[:2], len(frame), len(frame)) + frame + content[offset:]
+
+
 def test_what_a_switch_says_to_one_host_alone_is_not_lost(case):
     """A router solicitation from an address that is neither host's, amid the packets on the client's link."""
     ethernet = bytes.fromhex("333300000002 5ec1a4ae3198 86dd")
     ip = bytes.fromhex("60000000 0010 3aff fe80000000000000 5cc1a4fffeae3198 ff020000000000000000000000000002")
     frame = ethernet + ip + bytes.fromhex("8500 0000 00000000 0101 5ec1a4ae3198")
     path = case / "machine/client.pcap"
-    content, at = path.read_bytes(), 24
-    for _ in range(20):
-        before = struct.unpack_from("<IIII", content, at)
-        at += 16 + before[2]
-    path.write_bytes(content[:at] + struct.pack("<IIII", *before[:2], len(frame), len(frame)) + frame + content[at:])
+    path.write_bytes(with_packet(path.read_bytes(), frame, 20))
     found = extracted(case)
     assert numbers(found, "", C2S)["path_lost_packets"] == numbers(found, "", S2C)["path_lost_packets"] == 0
     assert numbers(found, "client")["connections"] == numbers(extracted(GOLDEN / "small"), "client")["connections"] + 1
+
+
+def test_what_is_lost_of_one_way_traffic_counts(case):
+    """Datagrams that nobody answers, between addresses of their own: three sent, of which the second does not arrive."""
+    for name, sent in (("client", (1, 2, 3)), ("server", (1, 3))):
+        path = case / f"machine/{name}.pcap"
+        content = path.read_bytes()
+        for number in reversed(sent):
+            ip = bytes.fromhex(f"45000024 {number:04x}0000 40110000 c0000201 c0000202")
+            frame = (
+                bytes.fromhex("5ec1a4ae0002 5ec1a4ae0001 0800")
+                + ip
+                + bytes.fromhex("0fa0 1388 0010 0000")
+                + bytes([number] * 8)
+            )
+            content = with_packet(content, frame, 10 + number)
+        path.write_bytes(content)
+    assert numbers(extracted(case), "", C2S)["path_lost_packets"] == 1

@@ -45,7 +45,10 @@ EXCHANGES: Mapping[str, tuple[str, str]] = {
 """Seen in the packets, at the point of capture, unlike what the load generator says of itself."""
 
 PATHS: Mapping[str, tuple[str, str]] = {
-    "path_lost_packets": ("1", "packets captured on the sender's link and not on the receiver's"),
+    "path_lost_packets": (
+        "1",
+        "packets captured on the sender's link and not on the receiver's, but for flows unanswered and on one link only",
+    ),
     "path_delay_median": (
         "s",
         "time from the sender's link to the receiver's, at the machine's side of both; median of the connections' medians",

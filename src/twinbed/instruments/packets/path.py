@@ -37,14 +37,14 @@ def match(client: Path, server: Path) -> pa.Table:
 def path_values(tables: Sequence[pa.Table], host: str) -> Iterator[Value]:
     """What the paths come to, one way. Delays are of the connections' own quantiles, by their samples.
 
-    Not of packets whose direction is unknown, as neither end's host answered any: a switch's own, which only one link carries.
+    Not of what nobody answers and only one link carries, such as a switch's own packets to one host.
     """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     joined = pa.concat_tables(tables)
-    joined = joined.filter(pc.not_equal(joined["passes_by"], "assumed"))
+    joined = joined.filter(pc.or_(pc.not_equal(joined["passes_by"], "assumed"), pc.greater(joined["arrived_packets"], 0)))
     for direction, way in WAYS.items():
         rows = joined.filter(pc.equal(joined["passes"], way))
         if not rows.num_rows:
