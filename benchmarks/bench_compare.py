@@ -13,8 +13,8 @@ from tests.synthetic_results import planted_response, write_study
 
 from benchmarks import Figure
 from twinbed.analyses.compare import compare
-from twinbed.extract import extract
-from twinbed.store import Store
+from twinbed.results.extract import extract
+from twinbed.results.store import Store
 from twinbed.workloads.planted import planted
 
 TESTBEDS = {"physical": 1.0, "container": 1.0, "virtio": 1.05, "e1000": 1.2}

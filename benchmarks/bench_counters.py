@@ -25,8 +25,8 @@ from twinbed.hosts.site import Site
 from twinbed.image import build, find, probe_path
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.run import Run
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 
 PAIRS = 20
 CONFIDENCE = 0.95

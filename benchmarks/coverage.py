@@ -20,8 +20,8 @@ from benchmarks.simulated.looks import ends
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
 from twinbed.analyses.compare import FEW
-from twinbed.analyses.compare.judged import doubtful_shape
-from twinbed.model.looks import UntilDecided
+from twinbed.analyses.compare.decision import doubtful_shape
+from twinbed.model.interim import UntilDecided
 from twinbed.statistics.order import neighbours
 
 SIZES = (3, 5, 10, 30)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from synthetic_results import write_study
-from twinbed.store import Store
+from twinbed.results.store import Store
 
 LOSS = Path(__file__).parent / "golden" / "anova" / "loss.csv"
 PAIRS = (1, 2, 4, 8, 16, 24, 32, 40)

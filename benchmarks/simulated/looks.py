@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.simulated.arrays import ratio_p_values
 from twinbed.design import look_blocks
-from twinbed.model.looks import UntilDecided
+from twinbed.model.interim import UntilDecided
 from twinbed.statistics.sequential import information, look_levels
 
 ALPHA, MARGIN = 0.05, 0.10

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
-    from twinbed.results import Results
+    from twinbed.api import Results
 
 __all__ = ["TwinbedError", "__version__", "open"]
 __version__ = "0.1.0"
@@ -22,5 +22,5 @@ __version__ = "0.1.0"
 def open(path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> Results:
     """A results folder, for notebooks and scripts. Raises TwinbedError where it is none."""
     # By name: the package's own module is imported with every other, and so imports none of them.
-    found: Results = importlib.import_module("twinbed.results").Results(path, on_progress)
+    found: Results = importlib.import_module("twinbed.api").Results(path, on_progress)
     return found

@@ -9,14 +9,14 @@ from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
-from twinbed.extract.derived import FAIRNESS, declared
+from twinbed.contracts.format import Format
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
-from twinbed.model.format import Format
-from twinbed.model.study import Catalogue
 from twinbed.published.printed import table_names
+from twinbed.results.extract.derived import FAIRNESS, declared
+from twinbed.study.study import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
@@ -76,41 +76,41 @@ PLUGINS = Plugins(
 @cache
 def formats() -> Mapping[str, Format]:
     """Every format by its name. Imported only when asked for: few results were made elsewhere."""
-    from twinbed.formats.ab import ab_csv, ab_text, ab_tsv
-    from twinbed.formats.capture import capture
-    from twinbed.formats.dmesg import dmesg
-    from twinbed.formats.ethtool_features import ethtool_features
-    from twinbed.formats.ethtool_statistics import ethtool_statistics
-    from twinbed.formats.flent import flent
-    from twinbed.formats.generic_csv import generic_csv
-    from twinbed.formats.generic_json import generic_json
-    from twinbed.formats.h2load import h2load
-    from twinbed.formats.hey import hey
-    from twinbed.formats.iperf3 import iperf3_json, iperf3_text
-    from twinbed.formats.irtt_json import irtt_json
-    from twinbed.formats.mpstat_json import mpstat_json
-    from twinbed.formats.netperf import netperf
-    from twinbed.formats.nstat import nstat
-    from twinbed.formats.owping import owping
-    from twinbed.formats.perf_data import perf_data
-    from twinbed.formats.perf_script import perf_script
-    from twinbed.formats.ping import ping
-    from twinbed.formats.powstream import powstream
-    from twinbed.formats.proc_snapshot import proc_snapshot
-    from twinbed.formats.siege import siege
-    from twinbed.formats.sockperf import sockperf
-    from twinbed.formats.strace import strace
-    from twinbed.formats.strace_summary import strace_summary
-    from twinbed.formats.sysdig import sysdig
-    from twinbed.formats.tc_statistics import tc_statistics
-    from twinbed.formats.tcptrace_csv import tcptrace_csv
-    from twinbed.formats.tcptrace_text import tcptrace_text
-    from twinbed.formats.trace_cmd import trace_cmd
-    from twinbed.formats.twinbed_metrics import twinbed_metrics
-    from twinbed.formats.vmstat import vmstat
-    from twinbed.formats.wrk import wrk, wrk2
-    from twinbed.formats.zeek_conn_json import zeek_conn_json
-    from twinbed.formats.zeek_conn_tsv import zeek_conn_tsv
+    from twinbed.imports.formats.ab import ab_csv, ab_text, ab_tsv
+    from twinbed.imports.formats.capture import capture
+    from twinbed.imports.formats.dmesg import dmesg
+    from twinbed.imports.formats.ethtool_features import ethtool_features
+    from twinbed.imports.formats.ethtool_statistics import ethtool_statistics
+    from twinbed.imports.formats.flent import flent
+    from twinbed.imports.formats.generic_csv import generic_csv
+    from twinbed.imports.formats.generic_json import generic_json
+    from twinbed.imports.formats.h2load import h2load
+    from twinbed.imports.formats.hey import hey
+    from twinbed.imports.formats.iperf3 import iperf3_json, iperf3_text
+    from twinbed.imports.formats.irtt_json import irtt_json
+    from twinbed.imports.formats.mpstat_json import mpstat_json
+    from twinbed.imports.formats.netperf import netperf
+    from twinbed.imports.formats.nstat import nstat
+    from twinbed.imports.formats.owping import owping
+    from twinbed.imports.formats.perf_data import perf_data
+    from twinbed.imports.formats.perf_script import perf_script
+    from twinbed.imports.formats.ping import ping
+    from twinbed.imports.formats.powstream import powstream
+    from twinbed.imports.formats.proc_snapshot import proc_snapshot
+    from twinbed.imports.formats.siege import siege
+    from twinbed.imports.formats.sockperf import sockperf
+    from twinbed.imports.formats.strace import strace
+    from twinbed.imports.formats.strace_summary import strace_summary
+    from twinbed.imports.formats.sysdig import sysdig
+    from twinbed.imports.formats.tc_statistics import tc_statistics
+    from twinbed.imports.formats.tcptrace_csv import tcptrace_csv
+    from twinbed.imports.formats.tcptrace_text import tcptrace_text
+    from twinbed.imports.formats.trace_cmd import trace_cmd
+    from twinbed.imports.formats.twinbed_metrics import twinbed_metrics
+    from twinbed.imports.formats.vmstat import vmstat
+    from twinbed.imports.formats.wrk import wrk, wrk2
+    from twinbed.imports.formats.zeek_conn_json import zeek_conn_json
+    from twinbed.imports.formats.zeek_conn_tsv import zeek_conn_tsv
 
     found: Sequence[Format] = (
         iperf3_json,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.remote.machines import Machines, machines
 
+from twinbed.contracts.plugin import MACHINE, Bed
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
-from twinbed.model.plugin import MACHINE, Bed
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 

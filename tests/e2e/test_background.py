@@ -15,13 +15,13 @@ from twinbed import design
 from twinbed.backgrounds.stress import ARTIFACT, Stress
 from twinbed.cli.extraction import extracted
 from twinbed.cli.run import command as run_command
+from twinbed.contracts.plugin import MACHINE, BackgroundPlan, Places
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.caution import Kind
-from twinbed.model.plugin import MACHINE, BackgroundPlan, Places
 from twinbed.model.run import Phase, Run
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 
 CPUS = os.cpu_count()
 

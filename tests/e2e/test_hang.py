@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.faults import Harm, carry, processes
 
+from twinbed.contracts.plugin import Bed
 from twinbed.hosts.lab import PREFIX
 from twinbed.image import Image
 from twinbed.lab import clock
-from twinbed.model.plugin import Bed
 from twinbed.model.run import Phase
 
 STUDY = """

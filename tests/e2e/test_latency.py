@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from twinbed import design
+from twinbed.contracts.plugin import Command, Extracted, WorkloadPlan
 from twinbed.hosts.site import Site
 from twinbed.instruments.latency import latency
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.caution import Kind
-from twinbed.model.plugin import Command, Extracted, WorkloadPlan
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 from twinbed.workloads.http import http
 
 pytestmark = [pytest.mark.privileged, pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces")]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.store import Store
+from twinbed.results.store import Store
 
 # An uplink of 10 Mbit/s holds one pair of 8, and of four loses more than its queue of 1000 packets can bear in two seconds.
 STUDY = """

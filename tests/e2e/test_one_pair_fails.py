@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.faults import carry
 
+from twinbed.contracts.plugin import Bed
 from twinbed.image import Image
-from twinbed.model.plugin import Bed
 
 STUDY = """
 study: four

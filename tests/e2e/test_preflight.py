@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from tests.conftest import lab_remains, stays
 
 from twinbed.cli.check import command
+from twinbed.contracts.plugin import Check
 from twinbed.hosts.error import HostError
 from twinbed.image import Image
 from twinbed.image.failure import ImageFailed
 from twinbed.instruments.latency import LatencyParams
 from twinbed.instruments.packets import PacketsParams
 from twinbed.lab import matrix, preflight
-from twinbed.model.plugin import Check
 from twinbed.registry import PLUGINS
 from twinbed.testbeds import container as container_module
 

@@ -16,8 +16,8 @@ from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.links import bridge, network, shaping
 from twinbed.model.run import Phase, Run
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 from twinbed.testbeds.qemu import guest, monitor
 
 Sabotage = Callable[[pytest.MonkeyPatch], None]

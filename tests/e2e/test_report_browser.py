@@ -12,9 +12,9 @@ from browser import Page, browser
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare import compare
 from twinbed.cli.extraction import explained
-from twinbed.extract import extract
 from twinbed.model.caution import Caution, Kind
-from twinbed.report import write_html
+from twinbed.render import write_html
+from twinbed.results.extract import extract
 from twinbed.workloads.planted import planted
 
 LONG = "a-testbed-with-a-name-that-nobody-would-want-to-type-twice"

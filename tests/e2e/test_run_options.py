@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.browser import browser
 
-from twinbed.store import Store
+from twinbed.results.store import Store
 
 FAKE = """
 study: options

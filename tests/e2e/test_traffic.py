@@ -15,8 +15,8 @@ from twinbed.cli.run import command as run_command
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.run import Run
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 
 Values = dict[tuple[str, str], float | None]
 """(metric, host) -> value, of what has no direction."""

@@ -15,8 +15,8 @@ import pytest
 
 from synthetic_results import planted_response, write_study
 from twinbed.analyses.compare import compare
-from twinbed.extract import extract
 from twinbed.model.result import Verdict
+from twinbed.results.extract import extract
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.nominal import nominal_test
 from twinbed.statistics.order import block_effect, neighbours

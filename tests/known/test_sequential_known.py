@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtri, stdtr
 
 from twinbed.design import look_blocks
-from twinbed.model.looks import UntilDecided
+from twinbed.model.interim import UntilDecided
 from twinbed.statistics.sequential import information, look_levels, overall_level, spent
 
 GOLDEN = Path(__file__).parents[1] / "golden/sequential/pocock.tsv"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from minimega import recording
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 from twinbed.testbeds.minimega import launch
 from twinbed.testbeds.minimega.socket import CommandSocket
 

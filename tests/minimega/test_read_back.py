@@ -13,8 +13,8 @@ from twinbed import design
 from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.run import Phase
-from twinbed.model.study import load
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.study import load
 
 
 def data(**changed: Any) -> Callable[[Vm], None]:

@@ -10,9 +10,9 @@ import pytest
 
 from twinbed.hosts.error import HostError
 from twinbed.model.caution import Kind
-from twinbed.model.study import StudyError, load
 from twinbed.model.topology import Topology
 from twinbed.registry import catalogue
+from twinbed.study.study import StudyError, load
 from twinbed.testbeds.remote.driver import _addresses, _as_found
 from twinbed.testbeds.remote.settings import RemoteSettings
 

@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from twinbed.model.study import Catalogue
 from twinbed.model.units import Duration, Rate, Size
+from twinbed.study.study import Catalogue
 
 
 class _Params(BaseModel):

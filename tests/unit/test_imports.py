@@ -17,7 +17,7 @@ PLANTED = [
     ("model/planted.py", "from twinbed.hosts import process", "model imports nothing of ours"),
     (
         "workloads/planted.py",
-        "from twinbed import store",
+        "import twinbed.results",
         "workloads, backgrounds, instruments, formats and analyses import model only",
     ),
     (
@@ -30,13 +30,13 @@ PLANTED = [
     ("workloads/planted.py", "from twinbed.workloads import planted_sibling", "workloads do not import each other"),
     ("backgrounds/planted.py", "from twinbed.backgrounds import planted_sibling", "backgrounds do not import each other"),
     ("instruments/planted.py", "from twinbed.instruments import planted_sibling", "instruments do not import each other"),
-    ("formats/planted.py", "from twinbed.formats import planted_sibling", "formats do not import each other"),
+    ("imports/formats/planted.py", "from twinbed.imports.formats import planted_sibling", "formats do not import each other"),
     ("analyses/planted.py", "from twinbed.analyses import planted_sibling", "analyses do not import each other"),
-    ("report/planted.py", "from twinbed import workloads", "only the registry knows the plugins"),
-    ("report/planted.py", "import twinbed.lab", "analyses and report never import lab"),
+    ("render/planted.py", "from twinbed import workloads", "only the registry knows the plugins"),
+    ("render/planted.py", "import twinbed.lab", "analyses and report never import lab"),
     ("published/planted.py", "from twinbed import analyses", "published imports model and statistics only"),
     ("statistics/planted.py", "from twinbed.model import metric", "statistics imports nothing of ours"),
-    ("extract/planted.py", "from twinbed.cli import image", "nothing imports cli"),
+    ("results/planted.py", "from twinbed.cli import image", "nothing imports cli"),
     ("workloads/planted.py", "import subprocess", "only hosts start processes"),
     ("lab/planted.py", "def f():\n    from subprocess import run", "only hosts start processes"),
 ]

@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.model.metric import Layer, Metric, Value
-from twinbed.model.plugin import BackgroundPlan, Command, Extracted, Places, Ready
-from twinbed.model.room import PROGRAM_BYTES, ProgramNeed
+from twinbed.contracts.plugin import BackgroundPlan, Command, Extracted, Places, Ready
+from twinbed.contracts.resources import PROGRAM_BYTES, ProgramNeed
+from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"

@@ -35,11 +35,11 @@ def command(
     """
     import twinbed
     from twinbed import registry
-    from twinbed.archive.crate import About
-    from twinbed.archive.pack import pack
     from twinbed.cli.extraction import extracted
     from twinbed.cli.report import rendered
     from twinbed.model.error import TwinbedError
+    from twinbed.results.archive.crate import About
+    from twinbed.results.archive.pack import pack
 
     if licence and not re.fullmatch(r"[A-Za-z0-9.+-]+|https?://\S+", licence):
         raise TwinbedError(

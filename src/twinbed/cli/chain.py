@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.model.error import TwinbedError
+from twinbed.results.archive.unpack import is_results
 
 if TYPE_CHECKING:
     from twinbed._core import TraceSummary, Transitions, Walk
@@ -137,7 +137,7 @@ def _graph(found: Traces, other: Traces | None, name: str | None, order: int, th
 
 
 def _picture(found: Traces, other: Traces | None, name: str | None, order: int, threshold: float, style: str) -> str:
-    from twinbed.report import chain_drawing, chain_formats
+    from twinbed.render import chain_drawing, chain_formats
 
     drawn = _graph(found, other, name, order, threshold)
     title = name or "chain"

@@ -130,7 +130,7 @@ def _apart(row: Mapping[str, Any]) -> tuple[float, str, str]:
 
 def results(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
     """The analysis of a results folder."""
-    from twinbed.report.words import cell_title
+    from twinbed.render.words import cell_title
 
     def where(row: Mapping[str, Any]) -> dict[str, Any]:
         return {"cell": cell_title(row["cell"]), "host": row["host"], "program": row["program"], "testbed": row["testbed"]}

@@ -15,7 +15,7 @@ import click
 from twinbed.cli import exit as codes
 
 if TYPE_CHECKING:
-    from twinbed.model.plugin import Check
+    from twinbed.contracts.plugin import Check
 
 _HEADINGS = {
     "machine": "This machine",
@@ -62,8 +62,8 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.hosts.room import room
-    from twinbed.lab import fits, matrix, own_programs, preflight
+    from twinbed.hosts.resources import room
+    from twinbed.lab import matrix, own_programs, preflight, resources
 
     if study_file:
         study = read_study(study_file, (), profile)
@@ -86,7 +86,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *preflight.network(beds),
             *preflight.programs(list(beside)),
             *preflight.backgrounds(loads),
-            *fits.checks(runs, registry.PLUGINS, room()),
+            *resources.checks(runs, registry.PLUGINS, room()),
             *own_programs.checks(runs, registry.PLUGINS),
         ]
     elif profile is not None:

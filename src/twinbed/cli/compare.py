@@ -31,10 +31,10 @@ def command(
     are shown to be within it.  Read docs/statistics.md for what the numbers mean.
     """
     from twinbed import registry
+    from twinbed.api import with_reference
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
-    from twinbed.results import with_reference
 
     compare = registry.analysis("compare")
     try:
@@ -48,7 +48,7 @@ def command(
     elif style == "json":
         _print_json(result, shown)
     else:
-        from twinbed.report.table import as_csv
+        from twinbed.render.table import as_csv
 
         click.echo(as_csv(shown), nl=False)
     return exit_code(result)
@@ -70,7 +70,7 @@ def chosen(result: Result, metrics: tuple[str, ...], everything: bool) -> list[C
 def exit_code(result: Result) -> int:
     """By the headline verdicts."""
     from twinbed.model.result import Verdict
-    from twinbed.report.words import overall
+    from twinbed.render.words import overall
 
     verdict = overall(result)
     if verdict is Verdict.EQUIVALENT:
@@ -83,7 +83,7 @@ def _print_text(result: Result, shown: list[Comparison], asked: bool) -> None:
 
     from rich.console import Console
 
-    from twinbed.report.terminal import verdict_table
+    from twinbed.render.terminal import verdict_table
 
     console = Console() if sys.stdout.isatty() else Console(width=100)
     verdict_table(result, console, shown if asked else None)
@@ -93,8 +93,8 @@ def _print_json(result: Result, shown: list[Comparison]) -> None:
     import json
     from dataclasses import asdict
 
-    from twinbed.report.table import order_rows, rows
-    from twinbed.report.words import summaries
+    from twinbed.render.table import order_rows, rows
+    from twinbed.render.words import summaries
 
     data = {
         "summary": [

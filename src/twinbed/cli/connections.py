@@ -87,7 +87,7 @@ def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, Any]:
 
 
 def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
-    from twinbed import zeek
+    from twinbed.exporting import zeek
 
     with captures.opened(output) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=True)

@@ -15,9 +15,9 @@ from twinbed.cli import exit as codes
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
+    from twinbed.api import Results
     from twinbed.model.result import Result
-    from twinbed.results import Results
-    from twinbed.store import Store
+    from twinbed.results.store import Store
 
 STYLES: Mapping[str, tuple[str, ...]] = {"csv": ("csv",), "parquet": ("parquet",), "both": ("csv", "parquet")}
 
@@ -84,7 +84,7 @@ class _Asked:
 
     @cached_property
     def opened(self) -> Results:
-        from twinbed.results import Results
+        from twinbed.api import Results
 
         return Results(self.store.shown)
 
@@ -119,7 +119,7 @@ class _Asked:
         from twinbed.cli.report import rendered
         from twinbed.exporting import figures
         from twinbed.exporting.folder import part
-        from twinbed.report.collected import collected
+        from twinbed.render.collected import collected
 
         with collected() as found:
             rendered("html", self.store, self.compared)
@@ -153,17 +153,17 @@ class _Asked:
         self._said("flent", f"{count} runs")
 
     def metrics(self) -> None:
-        from twinbed.exporting import again
+        from twinbed.exporting import reimport
         from twinbed.exporting.folder import part
 
         if not self.store.table("metrics").num_rows:
             self._without("metrics", "no run has any value", "the report says why runs failed")
             return
         with part(self.output, "metrics") as made:
-            count = again.write(self.opened, made)
+            count = reimport.write(self.opened, made)
         rest = len(self.store.records) - count
         left_out = f"; {rest} without values left out" if rest else ""
-        self._said("metrics", f"{count} runs, and {again.MANIFEST}{left_out}")
+        self._said("metrics", f"{count} runs, and {reimport.MANIFEST}{left_out}")
 
     def _said(self, name: str, what: str) -> None:
         click.echo(f"{self.output / name}: {what}")

@@ -11,11 +11,11 @@ import click
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
 from twinbed.model.tables import Tables
-from twinbed.store import Store
+from twinbed.results.store import Store
 
 if TYPE_CHECKING:
     from twinbed.model.variance import Anova, Unexplained
-    from twinbed.report.pivots import Levels, Table
+    from twinbed.render.pivots import Levels, Table
 
 MOST_EXPLAINED = 3
 """Metrics of which a page shows what explains them."""
@@ -24,8 +24,8 @@ MOST_EXPLAINED = 3
 def extracted(results: Path) -> Store:
     """The opened results folder, or archive of one. Progress goes to standard error, if that is a terminal."""
     from twinbed import registry
-    from twinbed.archive.unpack import folder_of
-    from twinbed.extract import extract
+    from twinbed.results.archive.unpack import folder_of
+    from twinbed.results.extract import extract
 
     def progress(done: int, total: int) -> None:
         if total > done and sys.stderr.isatty():
@@ -49,8 +49,8 @@ def chains(tables: Tables) -> Result | None:
 def explained(tables: Tables) -> tuple[Anova | Unexplained, ...]:
     """What the analysis ``anova`` finds of the application's first headline metrics; nothing where no factor varies."""
     from twinbed import registry
+    from twinbed.metrics.metric import Layer
     from twinbed.model.frame import headlines, of_tables
-    from twinbed.model.metric import Layer
     from twinbed.model.variance import Unexplained
 
     levels = [{"testbed": record.settings["testbed"]["name"], **record.levels} for record in tables.records]
@@ -73,7 +73,7 @@ def study_tables(tables: Tables, result: Result) -> tuple[Table, ...]:
     """The tables that the study file asks for, with the printed numbers beside them where it names some."""
     from twinbed.published.beside import printed_at
     from twinbed.published.printed import library
-    from twinbed.report import pivots
+    from twinbed.render import pivots
 
     def printed(name: str, levels: Levels, metric: str) -> str | None:
         return printed_at(library(), library().table(name), levels, metric)

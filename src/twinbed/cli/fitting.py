@@ -8,7 +8,6 @@ from dataclasses import replace
 from statistics import fmean
 
 from twinbed import registry
-from twinbed.extract.rows import described
 from twinbed.model.error import TwinbedError
 from twinbed.model.fitting import AtN, Fits, Group, Statement
 from twinbed.model.frame import Frame, of_tables
@@ -16,8 +15,9 @@ from twinbed.model.numbered import Numbered, measured, numbered, of_pairs, varie
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
-from twinbed.report.quantities import scaling
-from twinbed.report.words import metric_name
+from twinbed.render.quantities import scaling
+from twinbed.render.words import metric_name
+from twinbed.results.extract.rows import described
 
 LEAST_RATE = 0.9
 """Of the single pair's."""

@@ -13,9 +13,9 @@ import click
 from twinbed.cli import exit as codes
 
 if TYPE_CHECKING:
-    from twinbed.importing.manifest import Manifest
-    from twinbed.importing.study import About
-    from twinbed.importing.survey import Request
+    from twinbed.imports.layout.manifest import Manifest
+    from twinbed.imports.study import About
+    from twinbed.imports.survey import Request
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -64,9 +64,9 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     from twinbed import registry
     from twinbed.cli.import_tables import as_data, print_csv, print_text
     from twinbed.cli.output import print_json
-    from twinbed.importing.assigned import ImportRefused
-    from twinbed.importing.build import before, build
-    from twinbed.importing.survey import survey
+    from twinbed.imports.build import before, build
+    from twinbed.imports.layout.run_key import ImportRefused
+    from twinbed.imports.survey import survey
 
     study, records = before(output) if output is not None else ({}, [])
     request, about = _asked(folder, output, options, study)
@@ -99,10 +99,10 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
 
 def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: dict[str, Any]) -> tuple[Request, About]:
     """What the options and the files that they name ask for. Raises ImportRefused."""
-    from twinbed.importing.assigned import ImportRefused
-    from twinbed.importing.manifest import LinkFacts, read_passport
-    from twinbed.importing.study import About
-    from twinbed.importing.survey import Request
+    from twinbed.imports.layout.manifest import LinkFacts, read_passport
+    from twinbed.imports.layout.run_key import ImportRefused
+    from twinbed.imports.study import About
+    from twinbed.imports.survey import Request
     from twinbed.model.units import parse_rate, parse_share
 
     manifest = options["manifest"]
@@ -141,7 +141,7 @@ def _asked(folder: Path, output: Path | None, options: dict[str, Any], study: di
 
 
 def _quantity(option: str, text: str, parsed: Callable[[object], Any]) -> Any:
-    from twinbed.importing.assigned import ImportRefused
+    from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.model.units import QuantityError
 
     try:
@@ -152,10 +152,10 @@ def _quantity(option: str, text: str, parsed: Callable[[object], Any]) -> Any:
 
 def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequence[str]], Any] | None, bool, Manifest | None]:
     """What tells files apart, whether it needs a time limit, and a manifest in YAML, where there is one."""
-    from twinbed.importing.assigned import Assigned, FirstOf, ImportRefused
-    from twinbed.importing.manifest import read_csv, read_yaml
-    from twinbed.importing.pattern import compile_pattern, compile_regex
-    from twinbed.importing.que import Que
+    from twinbed.imports.layout.manifest import read_csv, read_yaml
+    from twinbed.imports.layout.pattern import compile_pattern, compile_regex
+    from twinbed.imports.layout.run_key import Assigned, FirstOf, ImportRefused
+    from twinbed.imports.layout.sandia_layout import Que
 
     path = options["manifest"]
     if path is not None and path.suffix.lower() in (".yaml", ".yml"):
@@ -178,9 +178,9 @@ def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequenc
 
 
 def _text(path: Path, option: str) -> str:
-    from twinbed.importing.assigned import ImportRefused
-    from twinbed.importing.look import opened
-    from twinbed.importing.manifest import MOST_BYTES
+    from twinbed.imports.layout.manifest import MOST_BYTES
+    from twinbed.imports.layout.run_key import ImportRefused
+    from twinbed.imports.scan import opened
 
     try:
         with opened(str(path)) as (descriptor, about):
@@ -217,8 +217,8 @@ def _with(request: Request, have: dict[str, int]) -> Request:
 
 def _known_testbeds(about: About, found: Sequence[str], study: dict[str, Any]) -> None:
     """Names that no file is of are misspelt."""
-    from twinbed.importing.assigned import ImportRefused
-    from twinbed.model.problem import listed, nearest
+    from twinbed.imports.layout.run_key import ImportRefused
+    from twinbed.study.problem import listed, nearest
 
     known = list(dict.fromkeys([*found, *study.get("testbeds", {})]))
     for option, names in (("--reference", [about.reference]), ("--testbeds", about.testbeds), ("--passport", about.described)):
@@ -230,8 +230,8 @@ def _known_testbeds(about: About, found: Sequence[str], study: dict[str, Any]) -
 
 
 def _conflicts(conflicts: Sequence[str]) -> Exception:
-    from twinbed.importing.assigned import ImportRefused
-    from twinbed.importing.names import shown
+    from twinbed.imports.layout.names import shown
+    from twinbed.imports.layout.run_key import ImportRefused
 
     said = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
     more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""

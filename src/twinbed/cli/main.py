@@ -11,7 +11,7 @@ import twinbed
 from twinbed.cli import exit as codes
 from twinbed.cli.lazy import Lazy, LazyGroup
 from twinbed.model.error import TwinbedError
-from twinbed.model.problem import StudyError
+from twinbed.study.problem import StudyError
 
 COMMANDS: Mapping[str, Lazy] = {
     "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),

@@ -12,7 +12,7 @@ from twinbed.cli import exit as codes
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
-    from twinbed.merging import Plan
+    from twinbed.results.merge import Plan
 
 
 @click.command(name="merge")
@@ -55,9 +55,9 @@ def command(
       twinbed merge old new -o both --rename old:e1000=before --rename new:e1000=after
       twinbed merge imported run -o both --level imported:payload=500B
     """
-    from twinbed import merging
-    from twinbed.archive.unpack import folder_of
-    from twinbed.store import Store
+    from twinbed.results import merge
+    from twinbed.results.archive.unpack import folder_of
+    from twinbed.results.store import Store
 
     if len(results) < 2:
         raise click.UsageError("give two or more RESULTS to put together")
@@ -73,11 +73,11 @@ def command(
     options = [f"--rename={each}" for each in renames] + [f"--level={each}" for each in given]
     options += [f"--reference={reference}"] if reference else []
     said = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
-    made = merging.plan(merging.sources(stores, renamed, levels), output.resolve().name, reference, said)
+    made = merge.plan(merge.sources(stores, renamed, levels), output.resolve().name, reference, said)
     _print(made)
     if dry_run:
         return codes.DONE
-    merging.write(made, output)
+    merge.write(made, output)
     click.echo(f"{output}: {len(made.runs)} runs; next: twinbed compare {shlex.quote(str(output))}")
     return codes.DONE
 

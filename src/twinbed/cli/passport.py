@@ -14,7 +14,7 @@ from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
     from twinbed.model.result import Result
-    from twinbed.store import Store
+    from twinbed.results.store import Store
 
 _LONGEST, _MOST = 44, 3
 """Characters of a value and values that a line shows; JSON and CSV have all."""

@@ -16,9 +16,9 @@ from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, 
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Comparison
-from twinbed.model.study import Study
-from twinbed.report.words import cell_title, metric_title
+from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, look_levels
+from twinbed.study.study import Study
 
 
 class Pilot:

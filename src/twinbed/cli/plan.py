@@ -11,9 +11,9 @@ import click
 from twinbed.cli.output import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
-    from twinbed.model.plugin import Check
+    from twinbed.contracts.plugin import Check
     from twinbed.model.run import Run
-    from twinbed.model.study import Study
+    from twinbed.study.study import Study
 
 _BLOCKS_SHOWN = 3
 _RUNS_SHOWN = 20
@@ -77,10 +77,10 @@ def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], p
 def _refused(study: Study) -> Sequence[Check]:
     """What does not fit on this machine."""
     from twinbed import registry
-    from twinbed.hosts.room import room
-    from twinbed.lab import fits
+    from twinbed.hosts.resources import room
+    from twinbed.lab import resources
 
-    return fits.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room())
+    return resources.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room())
 
 
 def _refusal(check: Check) -> dict[str, str]:

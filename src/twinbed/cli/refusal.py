@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.cli import exit as codes
+from twinbed.contracts.plugin import Check
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import Check
 
 
 class PreflightFailed(TwinbedError):

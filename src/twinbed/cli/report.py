@@ -37,7 +37,7 @@ def command(results: Path, output: Path | None, style: str) -> int:
     from twinbed import registry
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
-    from twinbed.report import write
+    from twinbed.render import write
 
     tables = extracted(results)
     text = rendered(style, tables, registry.analysis("compare").run(tables))
@@ -57,7 +57,7 @@ def command(results: Path, output: Path | None, style: str) -> int:
 def rendered(style: str, tables: Tables, result: Result) -> str:
     """The report in a style of SUFFIXES."""
     if style == "csv":
-        from twinbed.report.table import as_csv
+        from twinbed.render.table import as_csv
 
         return as_csv(result.comparisons)
     from twinbed.cli.extraction import chains, explained, study_tables
@@ -65,17 +65,17 @@ def rendered(style: str, tables: Tables, result: Result) -> str:
 
     own = study_tables(tables, result)
     if style == "tables-csv":
-        from twinbed.report import pivots
+        from twinbed.render import pivots
 
         return pivots.as_csv(own)
     if style == "markdown":
-        from twinbed.report.markdown import markdown
+        from twinbed.render.markdown import markdown
 
         return markdown(tables, result, explained(tables), own, fits(tables))
     if style == "latex":
-        from twinbed.report.latex import latex
+        from twinbed.render.latex import latex
 
         return latex(tables, result, explained(tables), own)
-    from twinbed.report.page import page
+    from twinbed.render.page import page
 
     return page(tables, result, chains(tables), explained(tables), own, fits(tables))

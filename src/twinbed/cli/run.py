@@ -51,7 +51,7 @@ def command(
     Interrupt it at any time, even with SIGKILL: at most the run in flight is lost, nothing stays behind on the machine, and
     the same command goes on.  Exit code 0: all planned runs complete; 1: some failed; 3: this machine cannot do it.
     """
-    from twinbed.cli.carry import carry
+    from twinbed.cli.run_study import carry
 
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:

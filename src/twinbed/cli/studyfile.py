@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twinbed import registry
 from twinbed.model.error import TwinbedError
-from twinbed.model.study import Study, load
+from twinbed.study.study import Study, load
 
 
 def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = None) -> Study:

@@ -1,6 +1,6 @@
 """From a study to its runs: which, in what order, and what they will take."""
 
-from twinbed.design.looks import look_blocks
+from twinbed.design.interim import look_blocks
 from twinbed.design.order import runs
 from twinbed.design.time import Expense, expense, run_expense
 

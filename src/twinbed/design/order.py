@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-from twinbed.model.cell import Cell
 from twinbed.model.run import Run
-from twinbed.model.study import Order, Study
+from twinbed.study.cell import Cell
+from twinbed.study.study import Order, Study
 
 
 def runs(study: Study) -> tuple[Run, ...]:

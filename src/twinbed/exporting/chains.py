@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from twinbed.exporting.folder import Names
 from twinbed.model.graph import Graph
 from twinbed.model.run import Level, level_text
-from twinbed.report.chain_formats import dot, graphml
-from twinbed.report.words import cell_title
+from twinbed.render.chain_formats import dot, graphml
+from twinbed.render.words import cell_title
 
 INDEX = "chains.csv"
 

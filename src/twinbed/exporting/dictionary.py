@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinbed.results import Results
+from twinbed.api import Results
 
 if TYPE_CHECKING:
     import pyarrow as pa

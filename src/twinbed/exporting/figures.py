@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.exporting.folder import Names
-from twinbed.report.collected import Figure
-from twinbed.report.colours import light
-from twinbed.report.plots import COLOURS, labelled
+from twinbed.render.collected import Figure
+from twinbed.render.colours import light
+from twinbed.render.plots import COLOURS, labelled
 
 SCALE = 2
 INDEX = "figures.csv"

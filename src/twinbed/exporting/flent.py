@@ -23,10 +23,10 @@ from statistics import fmean
 from typing import Any
 
 import twinbed
+from twinbed.api import Results
 from twinbed.exporting.folder import Names
 from twinbed.model.run import level_text
-from twinbed.report.words import cell_title
-from twinbed.results import Results
+from twinbed.render.words import cell_title
 
 VERSION = 4
 INDEX = "runs.csv"

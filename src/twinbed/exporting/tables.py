@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from twinbed.api import Results
 from twinbed.exporting.dictionary import described, dictionary, readme
-from twinbed.results import Results
 
 if TYPE_CHECKING:
     import pyarrow as pa

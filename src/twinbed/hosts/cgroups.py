@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from twinbed.contracts.plugin import Applied, Check
 from twinbed.hosts.agent import parse_cpus
 from twinbed.hosts.error import HostError
-from twinbed.model.plugin import Applied, Check
 
 CONTROLLERS = ("cpu", "memory", "cpuset")
 PERIOD_US = 100_000

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from twinbed.contracts.plugin import MACHINE
 from twinbed.hosts import cgroups, process
 from twinbed.hosts.agent import PROBE, AgentHost, accept, listen
 from twinbed.hosts.cgroups import LabGroups
 from twinbed.hosts.connection import Connection
 from twinbed.hosts.error import HostError
-from twinbed.model.plugin import MACHINE
 
 PREFIX = "twinbed-"
 _START_LIMIT_S = 10.0

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.error import HostError
-from twinbed.model.plugin import Applied
 
 RATE = 0.01
 """Relative. Oscillators are within 1e-4 of each other, what NTP's daemons slew within 1e-3; a guest that was told how fast its

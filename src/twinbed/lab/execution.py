@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from twinbed import linkcheck
+from twinbed.contracts.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
-from twinbed.lab import linkcheck
 from twinbed.lab.clock import Clock
 from twinbed.lab.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
 from twinbed.model.run import Phase, Run
 
 START_SKEW_LIMIT_S = 0.05

@@ -18,6 +18,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from twinbed.contracts.plugin import MACHINE, Able, Bed, Check, Places
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.hosts.site import Installed, Site
@@ -27,7 +28,6 @@ from twinbed.lab.execution import asked_by
 from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import MACHINE, Able, Bed, Check, Places
 from twinbed.model.topology import Topology
 
 GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload", "background")

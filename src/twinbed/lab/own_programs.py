@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from twinbed import linkcheck
+from twinbed.contracts.plugin import MACHINE, Check, OwnPrograms, Places, Target
 from twinbed.hosts.agent import PROBE
-from twinbed.lab import linkcheck
-from twinbed.model.plugin import MACHINE, Check, OwnPrograms, Places, Target
 from twinbed.model.run import Run
 
 _WRAPPER = "stdbuf"

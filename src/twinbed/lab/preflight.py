@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from twinbed.contracts.plugin import Check
 from twinbed.design.time import UNSHAPED_RATE
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
@@ -24,7 +25,6 @@ from twinbed.image.cache import root as cache_root
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import Check
 from twinbed.model.topology import Link, Topology
 
 _TOOLS = {

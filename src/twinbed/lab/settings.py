@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from twinbed.contracts.host_settings import OFFLOADS, HostSettings
+from twinbed.contracts.plugin import Applied, Check
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
 from twinbed.links import network
-from twinbed.model.hostsettings import OFFLOADS, HostSettings
-from twinbed.model.plugin import Applied, Check
 
 _NIC = "trial0"
 _PEER = "trial1"

@@ -9,10 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from twinbed.contracts.plugin import Bed, Command
 from twinbed.hosts.agent import Running
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
-from twinbed.model.plugin import Bed, Command
 
 _STOP_LIMIT_S = 10.0
 _DRAIN_LIMIT_S = 5.0

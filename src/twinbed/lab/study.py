@@ -16,11 +16,11 @@ from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.lab.folder import Folder, disk_full_is_clear
-from twinbed.lab.linkcheck import depends_on
+from twinbed.linkcheck import depends_on
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Phase, Run, Status
+from twinbed.results.folder import Folder, disk_full_is_clear
 
 
 @dataclass(frozen=True, slots=True)

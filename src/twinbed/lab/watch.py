@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
+from twinbed.contracts.plugin import MACHINE, Applied, Bed
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
 from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.kernel_log import nic_trouble
-from twinbed.model.plugin import MACHINE, Applied, Bed
+from twinbed.readers.kernel_log import nic_trouble
 
 KERNEL_LOG = "kernel.log"
 """The artifact: the host's kernel log from the mark on."""

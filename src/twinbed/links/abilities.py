@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from twinbed.contracts.plugin import MACHINE, Applied, Check
 from twinbed.hosts.lab import open_lab
 from twinbed.links.fabric import open_fabric
 from twinbed.links.layout import layout
 from twinbed.links.openvswitch import PROGRAMS
 from twinbed.model.error import TwinbedError
-from twinbed.model.plugin import MACHINE, Applied, Check
 from twinbed.model.topology import Link, Place, Topology
 
 _VLAN = 77

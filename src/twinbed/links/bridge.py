@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twinbed.contracts.plugin import Applied
 from twinbed.links.device import Device
 from twinbed.links.layout import Nic
 from twinbed.links.ports import Port
-from twinbed.model.plugin import Applied
 
 QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.plugin import MACHINE, Applied, Target
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, another_machine
@@ -21,8 +23,6 @@ from twinbed.links.ports import Port
 from twinbed.links.switches import Switches
 from twinbed.links.uplink import KIND, lend
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.hostsettings import HostSettings
-from twinbed.model.plugin import MACHINE, Applied, Target
 from twinbed.model.topology import Topology
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from twinbed.contracts.host_settings import HostSettings, share_cpus
+from twinbed.contracts.plugin import MACHINE, Applied, Bed, Target
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
@@ -16,8 +18,6 @@ from twinbed.links import network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.hostsettings import HostSettings, share_cpus
-from twinbed.model.plugin import MACHINE, Applied, Bed, Target
 from twinbed.model.topology import BYSTANDER, Link, Topology
 
 

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
+from twinbed.contracts.host_settings import OFFLOADS, HostSettings
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.hosts.passport import offloads
 from twinbed.links import bridge, device, shaping
 from twinbed.links.layout import Nic
-from twinbed.model.hostsettings import OFFLOADS, HostSettings
-from twinbed.model.plugin import Applied
 from twinbed.model.topology import Link
 
 H = TypeVar("H")

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
 from twinbed.links.ports import Port
-from twinbed.model.hostsettings import HostSettings
-from twinbed.model.plugin import Applied
 from twinbed.model.topology import Topology
 
 DATAPATHS = {"openvswitch": "system", "openvswitch-netdev": "netdev"}

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from twinbed.model.plugin import Applied
+from twinbed.contracts.plugin import Applied
 from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"

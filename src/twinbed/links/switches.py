@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network, openvswitch, trunk
@@ -16,7 +17,6 @@ from twinbed.links.layout import SWITCH
 from twinbed.links.openvswitch import OpenVSwitch
 from twinbed.links.ports import Port
 from twinbed.links.trunk import Tunnel
-from twinbed.model.plugin import Applied
 from twinbed.model.topology import Topology
 
 _ROUTE_LIMIT_S = 5.0

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.contracts.plugin import MACHINE2, Applied
 from twinbed.links.device import Device
 from twinbed.links.layout import SWITCH
 from twinbed.links.ports import Port
-from twinbed.model.plugin import MACHINE2, Applied
 from twinbed.model.topology import Topology
 
 KEY = 79

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from twinbed.metrics.metric import Layer, Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.metric import Layer, Scale
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables

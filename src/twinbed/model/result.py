@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from twinbed.model.caution import Caution
-from twinbed.model.looks import Look
+from twinbed.model.interim import Look
 from twinbed.model.run import Level
 
 

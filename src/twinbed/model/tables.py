@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from twinbed.model.caution import Caution
+from twinbed.model.interim import Looks
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.looks import Looks
 from twinbed.model.record import Record
 from twinbed.model.run import Level
 

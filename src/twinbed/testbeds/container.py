@@ -14,6 +14,9 @@ from typing import Any
 
 from pydantic import Field
 
+from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.plugin import Applied, Bed, Check
+from twinbed.contracts.resources import HostNeed
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
 from twinbed.hosts.cgroups import Limits
@@ -25,9 +28,6 @@ from twinbed.links.lab_bed import Ground, Made, lab_bed
 from twinbed.links.layout import Nic
 from twinbed.links.network import CONGESTION_CONTROLS
 from twinbed.model.caution import Caution
-from twinbed.model.hostsettings import HostSettings
-from twinbed.model.plugin import Applied, Bed, Check
-from twinbed.model.room import HostNeed
 from twinbed.model.topology import Topology
 from twinbed.model.units import Size, format_size
 

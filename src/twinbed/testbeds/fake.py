@@ -22,10 +22,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.contracts.plugin import MACHINE, Applied, Bed, Check
 from twinbed.hosts.agent import Exit
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
-from twinbed.model.plugin import MACHINE, Applied, Bed, Check
 from twinbed.model.topology import Topology
 
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from twinbed.contracts.plugin import Bed, Check
 from twinbed.hosts.site import Site
 from twinbed.links.lab_bed import lab_bed
-from twinbed.model.plugin import Bed, Check
 from twinbed.model.topology import Topology
 
 

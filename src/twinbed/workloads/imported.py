@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.contracts.format import Format, Reading
+from twinbed.contracts.plugin import Described, Extracted
+from twinbed.imports.text.repeated import Repeated
+from twinbed.imports.text.source import File
+from twinbed.metrics.metric import Layer, Metric, Scale, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.format import Format, Reading
-from twinbed.model.metric import Layer, Metric, Scale, Value
-from twinbed.model.plugin import Described, Extracted
-from twinbed.reading.repeated import Repeated
-from twinbed.reading.source import File
 
 ALIKE = 1e-4
 """Share by which two files of a run may differ: both ends of a stream time it, a little apart."""

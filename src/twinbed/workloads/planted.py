@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.model.clients import Numbers, total, values
-from twinbed.model.metric import Layer, Metric
-from twinbed.model.plugin import Command, Extracted, WorkloadPlan
+from twinbed.contracts.plugin import Command, Extracted, WorkloadPlan
+from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.units import Duration
+from twinbed.readers.clients import Numbers, total, values
 
 ARTIFACT = "planted.json"
 

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.anova import assumptions, differences, model, said, table
+from twinbed.analyses.anova import assumptions, differences, model, table
+from twinbed.analyses.anova import notes as remarks
 from twinbed.analyses.anova.estimates import estimates
 from twinbed.analyses.anova.model import Data
 from twinbed.analyses.anova.terms import Formula, parse
@@ -179,9 +180,9 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         residuals=_residuals(of, fitted, residuals),
         notes=(
             *notes,
-            *said.of_model(of, terms, errors, lines, params.type),
-            *said.of_differences(found_differences, errors),
-            *said.of_variances(of, errors, checks, unequal, confidence),
+            *remarks.of_model(of, terms, errors, lines, params.type),
+            *remarks.of_differences(found_differences, errors),
+            *remarks.of_variances(of, errors, checks, unequal, confidence),
             *(answer for answer in answers if isinstance(answer, str)),
         ),
         cautions=of.frame.cautions,

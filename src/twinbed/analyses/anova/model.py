@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinbed.analyses.anova.terms import factorial
+from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame
-from twinbed.model.metric import Scale
 from twinbed.model.run import level_text
 from twinbed.model.variance import Term, term_text
 from twinbed.statistics import anova

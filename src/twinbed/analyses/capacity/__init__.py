@@ -11,11 +11,11 @@ from itertools import chain
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.metrics.metric import computable
 from twinbed.model.capacity import Capacities, Group, Tested, tables
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables
-from twinbed.model.metric import computable
 from twinbed.model.numbered import ALONE, Numbered, each_by_itself, numbered
 from twinbed.model.result import Interval, Result
 from twinbed.model.tables import Tables

@@ -14,16 +14,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.compare.doubts import Carried, Residue, carried, of_group, of_study, residue
+from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
+from twinbed.analyses.compare.decision import Rules, doubtful_shape, judge
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
-from twinbed.analyses.compare.judged import Rules, doubtful_shape, judge
-from twinbed.analyses.compare.looks import at_look
+from twinbed.analyses.compare.interim import at_look
 from twinbed.analyses.compare.ordering import order_cautions, orderings
 from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
+from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.looks import AsOf
-from twinbed.model.metric import Scale
+from twinbed.model.interim import AsOf
 from twinbed.model.result import Comparison, Result, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from twinbed.model.metric import Scale
+from twinbed.metrics.metric import Scale
 from twinbed.model.result import Estimate, Interval, Quantile
 from twinbed.statistics.moments import mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from twinbed.analyses.compare.samples import Key, Samples
+from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.metric import Scale
 from twinbed.model.record import Record
 from twinbed.model.result import Drift, Ordering, Residual
 from twinbed.statistics.moments import logarithms, variance, varies

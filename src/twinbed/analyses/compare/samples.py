@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinbed.model.metric import Layer
+from twinbed.metrics.metric import Layer
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
 

@@ -16,15 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.regression.checks import checks
 from twinbed.analyses.regression.data import columns_of, data_of, response_of
-from twinbed.analyses.regression.fits import (
-    Asked,
-    Change,
-    Fitted,
-    fitted,
-    least_squares,
-    mixed_column,
-    robust_column,
-)
+from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
 from twinbed.analyses.regression.points import points
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Frame, of_tables

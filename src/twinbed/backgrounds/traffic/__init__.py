@@ -23,7 +23,7 @@ from typing import Any
 from twinbed.backgrounds.traffic.params import TrafficParams
 from twinbed.backgrounds.traffic.parse import METRICS, read
 from twinbed.backgrounds.traffic.plan import traffic_plan
-from twinbed.model.plugin import BackgroundPlan, Extracted, Places
+from twinbed.contracts.plugin import BackgroundPlan, Extracted, Places
 
 
 class Traffic:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.model.room import PROGRAM_TASKS, ProgramNeed
+from twinbed.contracts.resources import PROGRAM_TASKS, ProgramNeed
 from twinbed.model.units import Rate, Size
 
 

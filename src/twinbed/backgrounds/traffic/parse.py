@@ -11,9 +11,9 @@ from pathlib import Path
 from twinbed import _core
 from twinbed.backgrounds.traffic.params import TrafficParams
 from twinbed.backgrounds.traffic.plan import HTTP_REPORT, TCP_REPORT, UDP_REPORT
-from twinbed.model.clients import total
-from twinbed.model.metric import Layer, Metric, Value
-from twinbed.model.plugin import Extracted
+from twinbed.contracts.plugin import Extracted
+from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.readers.clients import total
 
 HTTP = Metric("background_http_rate", "1/s", Layer.APPLICATION, "HTTP requests a second of the background traffic")
 TCP = Metric("background_tcp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background TCP that arrived")

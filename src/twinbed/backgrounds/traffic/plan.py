@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from twinbed.backgrounds.traffic.params import TrafficParams
-from twinbed.model.plugin import BACKGROUND_PORTS, BackgroundPlan, Command, Places, Ready
+from twinbed.contracts.plugin import BACKGROUND_PORTS, BackgroundPlan, Command, Places, Ready
 
 HTTP_PORT, TCP_PORT, UDP_PORT = BACKGROUND_PORTS
 HTTP_REPORT = "background-http.txt"

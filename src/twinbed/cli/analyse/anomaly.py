@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import factor_of_n, options, table_text, write
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
+from twinbed.results.archive.unpack import is_results
 
 MOST = 20
 """Counters shown in text."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinbed.archive.unpack import is_results
 from twinbed.model.error import TwinbedError
+from twinbed.results.archive.unpack import is_results
 
 if TYPE_CHECKING:
     from twinbed.model.frame import Frame
@@ -105,11 +105,11 @@ def command(
 def rendered(found: Anova, style: str, table: str) -> str:
     """The analysis in a style of STYLES; ``table`` is the one that CSV has."""
     if style == "html":
-        from twinbed.report.variance_page import page
+        from twinbed.render.variance_page import page
 
         return page(found)
     if style == "latex":
-        from twinbed.report.variance_page import latex
+        from twinbed.render.variance_page import latex
 
         return latex(found)
     if style == "text":
@@ -141,7 +141,7 @@ def rendered(found: Anova, style: str, table: str) -> str:
 
 
 def _text(found: Anova) -> list[str]:
-    from twinbed.report.variance import MOST_PAIRS, about, cautions, lede, tables
+    from twinbed.render.variance import MOST_PAIRS, about, cautions, lede, tables
 
     parts = [f"{lede(found)}\n{about(found)}\n"]
     said = {""}

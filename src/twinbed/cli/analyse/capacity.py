@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import factor_of_n, options, table_text, write
 from twinbed.model.capacity import Capacities, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
 from twinbed.model.run import level_text
+from twinbed.results.archive.unpack import is_results
 
 
 @click.command(name="capacity", epilog="docs/capacity.md says what is tested, and why nothing is said of N not tested.")
@@ -80,7 +80,7 @@ def command(
 
 
 def _page(found: Capacities) -> str:
-    from twinbed.report.capacity_page import page
+    from twinbed.render.capacity_page import page
 
     return page(found)
 

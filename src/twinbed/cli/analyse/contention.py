@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from twinbed.archive.unpack import is_results
 from twinbed.cli import exit as codes
 from twinbed.cli.analyse.numbered import factor_of_n, options, table_text, write
 from twinbed.model.contention import Contention, tables
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Result
+from twinbed.results.archive.unpack import is_results
 
 
 @click.command(name="contention", epilog="docs/capacity.md says how the detector is trained and what its threshold promises.")
@@ -79,13 +79,13 @@ def command(
 
 
 def _page(found: Contention) -> str:
-    from twinbed.report.contention_page import page
+    from twinbed.render.contention_page import page
 
     return page(found)
 
 
 def _text(found: Contention, result: Result) -> Iterator[str]:
-    from twinbed.report.contention import sentences
+    from twinbed.render.contention import sentences
 
     yield "Where the slope turns, in the order of N"
     yield table_text(result.tables["inflections"]) or "  nowhere"

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twinbed.archive.unpack import is_results
 from twinbed.model.error import TwinbedError
 from twinbed.model.frame import Column, Frame, arranged, of_tables
+from twinbed.results.archive.unpack import is_results
 
 if TYPE_CHECKING:
     import numpy as np

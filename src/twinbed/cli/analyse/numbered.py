@@ -49,9 +49,9 @@ def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Cal
 
 def factor_of_n(source: Path, over: str | None) -> str:
     """``over`` where given; of results else the number of pairs, however the study writes it. Raises TwinbedError."""
-    from twinbed.archive.unpack import is_results
     from twinbed.cli.extraction import extracted
     from twinbed.model.numbered import PAIRS, of_pairs, varied_numbers
+    from twinbed.results.archive.unpack import is_results
 
     if over is not None:
         return over
@@ -78,7 +78,7 @@ def write(
     """``text`` are the lines for people, without cautions; ``page`` makes HTML, where there is a page."""
     from twinbed.cli.captures import opened
     from twinbed.cli.output import as_csv
-    from twinbed.report.words import left_out
+    from twinbed.render.words import left_out
 
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     if style == "html" and page is None:

@@ -111,15 +111,15 @@ def _effects(given: Sequence[str]) -> Iterator[tuple[str, str | None, str | None
 
 def _reference(source: Path) -> str | None:
     """A study's reference testbed."""
-    from twinbed.archive.unpack import folder_of, is_results
-    from twinbed.store import Store
+    from twinbed.results.archive.unpack import folder_of, is_results
+    from twinbed.results.store import Store
 
     return Store.open(folder_of(source), source).outline.reference if is_results(source) else None
 
 
 def _shown(found: Regression, style: str, stars: bool) -> str:
     from twinbed.model.regression import tables
-    from twinbed.report import regression as report
+    from twinbed.render import regression as report
 
     if style == "json":
         import json
@@ -140,15 +140,15 @@ def _shown(found: Regression, style: str, stars: bool) -> str:
     if style == "latex":
         return report.latex(found, stars)
     if style == "html":
-        from twinbed.report.regression_page import page
+        from twinbed.render.regression_page import page
 
         return page(found, stars)
     return "".join(f"{line}\n" for line in _text(found, stars))
 
 
 def _text(found: Regression, stars: bool) -> Iterator[str]:
-    from twinbed.report import regression as report
-    from twinbed.report.variance import cautions
+    from twinbed.render import regression as report
+    from twinbed.render.variance import cautions
 
     yield f"{found.source}: {found.response}{f' in {found.unit}' if found.unit else ''}\n"
     yield report.text(found, stars)

@@ -23,11 +23,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
 from twinbed.instruments.counters import losses
 from twinbed.instruments.counters.doubts import doubts, log_doubts
 from twinbed.instruments.counters.metrics import METRICS
 from twinbed.instruments.counters.place import Place, read_place
-from twinbed.model.plugin import MACHINE, Command, Extracted, Ready, Target
 from twinbed.model.units import Duration
 
 ARTIFACT = "counters.snap"

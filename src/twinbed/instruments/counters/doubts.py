@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from twinbed import _core
+from twinbed.contracts.plugin import MACHINE
 from twinbed.instruments.counters.place import Place
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.kernel_log import nic_trouble
-from twinbed.model.plugin import MACHINE
+from twinbed.readers.kernel_log import nic_trouble
 
 IDLE_SHARE = 0.02
 """A CPU that is idle for less of its time is exhausted."""

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.instruments.counters.metrics import LOST, UNEXPLAINED
 from twinbed.instruments.counters.place import Place
-from twinbed.model.metric import Value
+from twinbed.metrics.metric import Value
 from twinbed.model.topology import BYSTANDER
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinbed.model.metric import Layer, Metric
+from twinbed.metrics.metric import Layer, Metric
 
 TICK_S = 0.01
 """USER_HZ is 100 on every Linux that twinbed runs on."""

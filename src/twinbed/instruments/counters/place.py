@@ -20,7 +20,7 @@ from twinbed.instruments.counters.metrics import (
     RATES,
     Counted,
 )
-from twinbed.model.metric import Value
+from twinbed.metrics.metric import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa

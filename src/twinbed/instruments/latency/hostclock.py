@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.model.plugin import Command, Ready
+from twinbed.contracts.plugin import Command, Ready
 
 ARTIFACT = "clock.json"
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from twinbed.contracts.plugin import PROBE_PORT, Command, Ready, Target
 from twinbed.instruments.latency.probes import (
     ABSENT,
     ARRIVED,
@@ -30,7 +31,6 @@ from twinbed.instruments.latency.probes import (
     Pair,
     Stamps,
 )
-from twinbed.model.plugin import PROBE_PORT, Command, Ready, Target
 
 SIGINT = 2
 MOST_PROBES = 1_000_000

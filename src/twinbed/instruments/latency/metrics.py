@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinbed.model.metric import Layer, Metric, Scale, Value
+from twinbed.metrics.metric import Layer, Metric, Scale, Value
 
 ROUND_TRIP: Mapping[str, tuple[str, str]] = {
     "probe_rtt_mean": ("s", "round-trip time of probes less the server's own time, mean"),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from twinbed.contracts.plugin import Command, Ready
 from twinbed.instruments.latency.probes import (
     ABSENT,
     ARRIVED,
@@ -27,7 +28,6 @@ from twinbed.instruments.latency.probes import (
     Pair,
     Stamps,
 )
-from twinbed.model.plugin import Command, Ready
 
 SIGINT = 2
 PORT = 861

@@ -12,7 +12,7 @@ from twinbed.instruments.latency.clocks import Clocks, absolute_s, unskewed_s
 from twinbed.instruments.latency.metrics import METRICS, value
 from twinbed.instruments.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
 from twinbed.instruments.latency.windows import Windows, windows
-from twinbed.model.metric import Value
+from twinbed.metrics.metric import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,14 +25,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed import _core
+from twinbed.contracts.plugin import BACKGROUND_PORTS, PROBE_PORT, Command, Extracted, Target
+from twinbed.contracts.resources import ProgramNeed
 from twinbed.instruments.packets import link, path
 from twinbed.instruments.packets.metrics import METRICS
-from twinbed.model import tcpdump
+from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.metric import Value
-from twinbed.model.plugin import BACKGROUND_PORTS, PROBE_PORT, Command, Extracted, Target
-from twinbed.model.room import ProgramNeed
 from twinbed.model.units import Size
+from twinbed.readers import tcpdump
 
 WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"

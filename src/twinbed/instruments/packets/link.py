@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
 from twinbed.instruments.packets.metrics import COUNTED, MEASURED, value
-from twinbed.model import tcpdump
+from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.metric import Value
+from twinbed.readers import tcpdump
 
 if TYPE_CHECKING:
     import numpy as np

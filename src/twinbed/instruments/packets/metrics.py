@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinbed.model.metric import Layer, Metric, Value
+from twinbed.metrics.metric import Layer, Metric, Value
 
 COUNTED: Mapping[str, tuple[str, str]] = {
     "packets": ("1", "IP packets of connections"),

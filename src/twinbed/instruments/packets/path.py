@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from twinbed import _core
 from twinbed.instruments.packets.link import CLIENT, Capture
 from twinbed.instruments.packets.metrics import value
-from twinbed.model.metric import Value
+from twinbed.metrics.metric import Value
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twinbed.model.metric import Layer, Metric
+from twinbed.metrics.metric import Layer, Metric
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "read": ("read", "pread64", "readv", "preadv", "preadv2", "recv", "recvfrom", "recvmsg", "recvmmsg", "recvmmsg_time64"),

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
+from twinbed.contracts.plugin import MACHINE
 from twinbed.instruments.syscalls.metrics import BYTES, KINDS, kind_of, unit
+from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.metric import Value
-from twinbed.model.plugin import MACHINE
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,13 +9,13 @@ import contextlib
 import re
 import time
 
+from twinbed.contracts.host_settings import OFFLOADS, HostSettings
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, offloads, said
 from twinbed.links.bridge import QUIET
 from twinbed.links.network import READ_BACK, set_sysctls
-from twinbed.model.hostsettings import OFFLOADS, HostSettings
-from twinbed.model.plugin import Applied
 
 _SYSCTLS = "/proc/sys/"
 _CARRIER_LIMIT_S = 10.0

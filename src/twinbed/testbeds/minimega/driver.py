@@ -7,13 +7,13 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from twinbed.contracts.plugin import MACHINE, Applied, Bed, Check, Target
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, describe
 from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.plugin import MACHINE, Applied, Bed, Check, Target
 from twinbed.model.topology import Topology
 from twinbed.testbeds.minimega import configure, launch, shaping, space
 from twinbed.testbeds.minimega.capture import captured

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.links.layout import layout
-from twinbed.model.plugin import Applied
 from twinbed.model.topology import Topology
 from twinbed.testbeds.minimega.control import Control
 from twinbed.testbeds.minimega.host import PORT

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from twinbed.model.hostsettings import HostSettings
+from twinbed.contracts.host_settings import HostSettings
 from twinbed.model.units import Size
 
 Name = r"^[A-Za-z][A-Za-z0-9_.-]*$"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.error import HostError
-from twinbed.model.plugin import Applied
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.minimega.machine import SOURCE, Machine
 

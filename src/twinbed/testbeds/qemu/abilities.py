@@ -8,8 +8,8 @@ import re
 import shutil
 from pathlib import Path
 
+from twinbed.contracts.plugin import Check
 from twinbed.hosts.process import ProcessFailed, run
-from twinbed.model.plugin import Check
 from twinbed.testbeds.qemu import vhost
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.settings import DRIVERS, QemuSettings

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 
+from twinbed.contracts.plugin import Bed, Check
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Installed, Site
 from twinbed.image import find, probe_path, with_kernel
@@ -16,7 +17,6 @@ from twinbed.image.modules import drives
 from twinbed.links.lab_bed import Ground, Made, lab_bed
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.plugin import Bed, Check
 from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
 from twinbed.testbeds.qemu.accelerator import prove

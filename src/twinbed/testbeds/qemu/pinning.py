@@ -6,9 +6,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
-from twinbed.model.plugin import Applied
 
 SOURCE = "/proc/PID/task/TID/status"
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.links.layout import Nic
 from twinbed.links.network import understood
-from twinbed.model.plugin import Applied
 from twinbed.testbeds.qemu import monitor, pinning, vhost
 from twinbed.testbeds.qemu.command_line import EMULATED_CPU
 from twinbed.testbeds.qemu.guest import Guest

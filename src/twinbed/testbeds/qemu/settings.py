@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from twinbed.model.hostsettings import HostSettings, OnOff
-from twinbed.model.room import HostNeed
+from twinbed.contracts.host_settings import HostSettings, OnOff
+from twinbed.contracts.resources import HostNeed
 from twinbed.model.units import Size, format_size
 
 VIRTIO = "virtio-net-pci"

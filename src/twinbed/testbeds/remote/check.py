@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from twinbed.contracts.plugin import Check
 from twinbed.hosts import ssh
 from twinbed.hosts.error import HostError
 from twinbed.links import device
-from twinbed.model.plugin import Check
 from twinbed.testbeds.remote import nic
 from twinbed.testbeds.remote.settings import RemoteHost, RemoteSettings
 

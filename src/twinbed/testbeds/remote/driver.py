@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
+from twinbed.contracts.plugin import Applied, Bed, Check, Target
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease, open_leases
@@ -17,7 +18,6 @@ from twinbed.hosts.session import Wanted
 from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.plugin import Applied, Bed, Check, Target
 from twinbed.model.topology import Topology
 from twinbed.testbeds.remote import facts
 from twinbed.testbeds.remote.check import checks, programs

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 
+from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content
 from twinbed.links import device, network, shaping
 from twinbed.links.device import Device
-from twinbed.model.hostsettings import HostSettings
-from twinbed.model.plugin import Applied
 from twinbed.model.topology import Link
 
 _KINDS = frozenset({None, "veth"})

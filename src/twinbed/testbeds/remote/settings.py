@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from twinbed.contracts.host_settings import HostSettings, OnOff
 from twinbed.hosts.session import FOLDER
 from twinbed.hosts.ssh import Address
-from twinbed.model.hostsettings import HostSettings, OnOff
 from twinbed.model.units import Duration
 
 

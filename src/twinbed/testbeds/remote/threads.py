@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twinbed.contracts.host_settings import OnOff
+from twinbed.contracts.plugin import Applied
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content
-from twinbed.model.hostsettings import OnOff
-from twinbed.model.plugin import Applied
 
 CONTROL = "/sys/devices/system/cpu/smt/control"
 

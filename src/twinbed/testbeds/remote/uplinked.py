@@ -13,6 +13,8 @@ from ipaddress import IPv4Interface
 
 from pydantic import Field
 
+from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.plugin import Applied, Check
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import open_leases
 from twinbed.hosts.session import Wanted
@@ -21,8 +23,6 @@ from twinbed.links import network
 from twinbed.links.lab_bed import Ground, Made
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution
-from twinbed.model.hostsettings import HostSettings
-from twinbed.model.plugin import Applied, Check
 from twinbed.model.topology import Link
 from twinbed.testbeds.remote import facts
 from twinbed.testbeds.remote.check import checks, programs

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from twinbed.model.plugin import Extracted, WorkloadPlan
+from twinbed.contracts.plugin import Extracted, WorkloadPlan
 from twinbed.workloads.http.metrics import METRICS
 from twinbed.workloads.http.params import HttpParams
 from twinbed.workloads.http.parse import read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinbed.model.metric import Layer, Metric
+from twinbed.metrics.metric import Layer, Metric
 
 STAGES = {
     "connect": "from the start of the request until connected",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from twinbed.model.room import PROGRAM_BYTES, PROGRAM_TASKS, ProgramNeed
+from twinbed.contracts.resources import PROGRAM_BYTES, PROGRAM_TASKS, ProgramNeed
 from twinbed.model.units import Duration, Size
 
 AB_TSV_BYTES = 48

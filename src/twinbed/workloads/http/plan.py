@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from twinbed.model.plugin import Command, Ready, WorkloadPlan
+from twinbed.contracts.plugin import Command, Ready, WorkloadPlan
 from twinbed.workloads.http.params import HttpParams
 
 ROOT = "/run/www"

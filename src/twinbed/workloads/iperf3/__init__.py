@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from twinbed.model.plugin import Extracted, WorkloadPlan
+from twinbed.contracts.plugin import Extracted, WorkloadPlan
 from twinbed.workloads.iperf3.metrics import METRICS
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.parse import read

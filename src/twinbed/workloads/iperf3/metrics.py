@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinbed.model.metric import Layer, Metric
+from twinbed.metrics.metric import Layer, Metric
 
 
 def _metric(name: str, unit: str, description: str, *, extensive: bool = False, headline: bool = False) -> Metric:

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from twinbed.contracts.plugin import Extracted
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.clients import Numbers, total, values
-from twinbed.model.plugin import Extracted
+from twinbed.readers.clients import Numbers, total, values
 from twinbed.workloads.iperf3.metrics import SUMMED, UNITS
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.plan import REPORT

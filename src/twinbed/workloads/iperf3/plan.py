@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.model.plugin import Command, Ready, WorkloadPlan
+from twinbed.contracts.plugin import Command, Ready, WorkloadPlan
 from twinbed.workloads.iperf3.params import Iperf3Params
 
 PORT = 5201

@@ -1,0 +1,154 @@
+"""One metric of one cell on two testbeds: what is compared on its scale, by which test, and the verdict that follows.
+
+Ratio: the ratio of means.  Interval: the difference of means, with a verdict only at a margin in the metric's own unit.
+Ordinal: Cliff's delta against the margin.  Nominal: total variation against the margin.  P-values are not yet corrected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from twinbed.analyses.compare.spreads import spread
+from twinbed.metrics.metric import Scale
+from twinbed.model.result import Comparison, Effect, Interval, Verdict
+from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.difference import difference_test
+from twinbed.statistics.moments import holds_outlier, variance
+from twinbed.statistics.nominal import SMALLEST_EXPECTED, nominal_test
+from twinbed.statistics.ordinal import ordinal_test
+from twinbed.statistics.quantile import median_ratio_interval
+from twinbed.statistics.ratio import ratio_test, replicates_needed
+
+Values = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    margin: float
+    alpha: float
+    confidence: float
+    information: tuple[float, ...] | None = None
+    """At each look that was taken, of a study that goes on until it is decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A comparison, and what is doubtful about the test that it rests on."""
+
+    comparison: Comparison
+    few_counts: str = ""
+
+
+def judge(bare: Comparison, margin: float | None, rules: Rules, skewed: bool) -> Judged:
+    """The comparison with all that its two samples say. ``margin`` is the metric's own; ``skewed`` asks for the bootstrap."""
+    one, two = bare.estimate.values, bare.reference_estimate.values
+    if min(len(one), len(two)) < 2:
+        return Judged(_ratio_of_single_runs(bare))
+    if bare.scale == Scale.RATIO:
+        return Judged(_ratio(bare, one, two, rules, skewed))
+    if bare.scale == Scale.INTERVAL:
+        return Judged(_difference(bare, one, two, margin, rules))
+    if bare.scale == Scale.ORDINAL:
+        return Judged(_ordinal(bare, one, two, rules))
+    return _nominal(bare, one, two, rules)
+
+
+def _ratio_of_single_runs(bare: Comparison) -> Comparison:
+    """The one number worth having of single runs."""
+    one, two = bare.estimate.mean, bare.reference_estimate.mean
+    sound = bare.scale == Scale.RATIO and one is not None and one >= 0 and two is not None and two > 0
+    return replace(bare, ratio=one / two) if sound and one is not None and two else bare
+
+
+def _ratio(bare: Comparison, one: Values, two: Values, rules: Rules, skewed: bool) -> Comparison:
+    found = ratio_test(one, two, rules.margin, rules.alpha)
+    spreads = spread(one, two, rules.confidence)
+    if found is None:
+        return replace(bare, spread=spreads)
+    equivalent = found.p_equivalent <= rules.alpha
+    needed = None if equivalent else replicates_needed(one, two, rules.margin, rules.alpha)
+    middle = median(two)
+    return replace(
+        bare,
+        ratio=found.ratio,
+        ratio_interval=_interval(found.interval),
+        wide_interval=_interval(found.wide),
+        verdict=_verdict(equivalent),
+        method=found.method,
+        p_equivalent=found.p_equivalent,
+        p_different=found.p_different,
+        replicates_needed=needed,
+        bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha)) if skewed else None,
+        median_ratio=median(one) / middle if middle else None,
+        median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
+        spread=spreads,
+    )
+
+
+def _difference(bare: Comparison, one: Values, two: Values, margin: float | None, rules: Rules) -> Comparison:
+    found = difference_test(one, two, margin, rules.alpha)
+    return replace(
+        bare,
+        effect=Effect("difference", found.difference, _interval(found.interval), margin),
+        wide_interval=_interval(found.wide),
+        verdict=_verdict(found.p_equivalent is not None and found.p_equivalent <= rules.alpha),
+        method="welch",
+        p_equivalent=found.p_equivalent,
+        p_different=found.p_different,
+        spread=spread(one, two, rules.confidence, relative=False),
+    )
+
+
+def _ordinal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Comparison:
+    found = ordinal_test(one, two, rules.margin, rules.alpha)
+    return replace(
+        bare,
+        effect=Effect("cliffs_delta", found.delta, _interval(found.interval), rules.margin, found.p_mann_whitney),
+        wide_interval=_interval(found.wide),
+        verdict=_verdict(found.p_equivalent <= rules.alpha),
+        method="newcombe",
+        p_equivalent=found.p_equivalent,
+        p_different=found.p_different,
+    )
+
+
+def _nominal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Judged:
+    found = nominal_test(one, two, rules.margin)
+    decided = replace(
+        bare,
+        effect=Effect("total_variation", found.total_variation, None, rules.margin, found.p_same),
+        verdict=_verdict(found.p_equivalent is not None and found.p_equivalent <= rules.alpha),
+        method=found.method,
+        p_equivalent=found.p_equivalent,
+        p_different=found.p_different,
+    )
+    few = found.smallest_expected < SMALLEST_EXPECTED
+    return Judged(decided, f"{found.smallest_expected:.2g} expected of the rarest" if few else "")
+
+
+def _verdict(equivalent: bool) -> Verdict:
+    return Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE
+
+
+def _interval(found: Bounds | None) -> Interval | None:
+    return None if found is None else Interval(*found)
+
+
+def doubtful_shape(values: Values, scale: str, margin: float) -> str:
+    """What makes Student's t doubtful for a sample: an outlier, or a shape far from normal; empty where it is none."""
+    if len(values) < 2 or scale not in (Scale.RATIO, Scale.INTERVAL):
+        return ""
+    mean = math.fsum(values) / len(values)
+    # What is far inside the margin moves no verdict.
+    if not mean or math.sqrt(variance(values)) <= margin / 10 * abs(mean):
+        return ""
+    if holds_outlier(values):
+        return "one value lies far from the others (Grubbs's test)"
+    logarithms = scale == Scale.RATIO and min(values) > 0
+    if far_from_normal([math.log(value) for value in values] if logarithms else values):
+        return f"{'logarithms' if logarithms else 'values'} are far from normal (Shapiro and Wilk's test)"
+    return ""

@@ -1,0 +1,88 @@
+"""A comparison at one of several looks: the same tests, with error rates that hold over all looks together.
+
+P-values become those of the whole procedure (``statistics.sequential``), so that they are held against alpha, and corrected
+for a family, as any other.  Intervals are Jennison and Turnbull's repeated ones: those of all looks hold together.  Those of
+means and quantiles of one testbed, which no verdict rests on, are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from twinbed.analyses.compare.decision import Judged, Rules
+from twinbed.model.result import Comparison, Effect, Interval, Spread, Verdict
+from twinbed.statistics.sequential import look_levels, overall_level
+
+UNLOOKED = "unlooked"
+"""The method of what no look has been taken at: there is no verdict yet."""
+
+
+def at_look(judged: Judged, judge: Callable[[Rules], Judged], rules: Rules) -> Judged:
+    """``judged``, which ``judge`` makes, as of the last of the looks that the rules have the information of."""
+    found, looks = judged.comparison, rules.information
+    if not looks:
+        return replace(judged, comparison=_unlooked(found))
+    level, half = (look_levels(alpha, looks)[-1] for alpha in (rules.alpha, rules.alpha / 2))
+    narrow = judge(replace(rules, alpha=level)).comparison
+    wide = judge(replace(rules, alpha=2 * half, confidence=1 - 2 * half)).comparison
+    p_equivalent = None if found.p_equivalent is None else overall_level(found.p_equivalent, looks)
+    p_different = None if found.p_different is None else min(1.0, 2 * overall_level(found.p_different / 2, looks))
+    equivalent = p_equivalent is not None and p_equivalent <= rules.alpha
+    inner, outer = 1 - 2 * rules.alpha, 1 - rules.alpha
+    comparison = replace(
+        found,
+        verdict=Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE,
+        p_equivalent=p_equivalent,
+        p_different=p_different,
+        replicates_needed=None,
+        ratio_interval=_at(narrow.ratio_interval, inner),
+        bootstrap_interval=_at(narrow.bootstrap_interval, inner),
+        effect=_effect(narrow.effect, inner, found.effect, looks),
+        wide_interval=_at(wide.wide_interval, outer),
+        median_ratio_interval=_at(wide.median_ratio_interval, outer),
+        spread=_spread(wide.spread, outer, looks),
+    )
+    return replace(judged, comparison=comparison)
+
+
+def _at(found: Interval | None, level: float) -> Interval | None:
+    return None if found is None else replace(found, level=level)
+
+
+def _effect(narrow: Effect | None, level: float, found: Effect | None, looks: tuple[float, ...]) -> Effect | None:
+    if narrow is None or found is None:
+        return None
+    p_same = None if found.p_same is None else overall_level(found.p_same, looks)
+    return replace(narrow, interval=_at(narrow.interval, level), p_same=p_same)
+
+
+def _spread(wide: Spread | None, level: float, looks: tuple[float, ...]) -> Spread | None:
+    if wide is None:
+        return None
+    p_values = (None if each is None else overall_level(each, looks) for each in (wide.p_value, wide.p_brown_forsythe))
+    bonett, brown_forsythe = p_values
+    return replace(
+        wide,
+        interval=_at(wide.interval, level),
+        deviation_interval=_at(wide.deviation_interval, level),
+        p_value=bonett,
+        p_brown_forsythe=brown_forsythe,
+    )
+
+
+def _unlooked(found: Comparison) -> Comparison:
+    return replace(
+        found,
+        verdict=Verdict.INCONCLUSIVE,
+        method=UNLOOKED if found.method else "",
+        p_equivalent=None if found.p_equivalent is None else 1.0,
+        p_different=None if found.p_different is None else 1.0,
+        replicates_needed=None,
+        ratio_interval=None,
+        bootstrap_interval=None,
+        wide_interval=None,
+        median_ratio_interval=None,
+        effect=None if found.effect is None else replace(found.effect, interval=None, p_same=None),
+        spread=None,
+    )

@@ -1,0 +1,177 @@
+"""Results in Python: what ``twinbed.open`` returns.
+
+Tables are Arrow's (``pyarrow.Table``), with the testbed and the level of every factor in columns of their own, in base units,
+null where something is missing.  ``.to_pandas()`` of any of them gives a data frame where pandas is installed; so does
+``polars.from_arrow``, and DuckDB reads them by their variables' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed.model.error import TwinbedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from twinbed.model.caution import Caution
+    from twinbed.results.store import Store
+
+
+class Results:
+    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, or an archive of one."""
+
+    def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
+        """Raises ``twinbed.TwinbedError`` where ``path`` is no results folder. ``on_progress`` is called with runs read and
+        runs to read, when artifacts have to be: the first time, and after runs were added."""
+        from twinbed.results.archive.unpack import folder_of
+        from twinbed.results.store import Store
+
+        self._shown = Path(path)
+        self.path = folder_of(self._shown)
+        self._on_progress = on_progress
+        Store.open(self.path, self._shown)
+
+    @cached_property
+    def _store(self) -> Store:
+        from twinbed import registry
+        from twinbed.results.extract import extract
+
+        return extract(self.path, registry.PLUGINS.read, registry.PLUGINS.beside, self._on_progress, self._shown)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self._store.records)} runs of {', '.join(self.testbeds)}>"
+
+    @property
+    def name(self) -> str:
+        """The study's."""
+        return self._store.outline.name
+
+    @property
+    def testbeds(self) -> tuple[str, ...]:
+        """Their names, in the order of the study."""
+        return self._store.outline.testbeds
+
+    @property
+    def reference(self) -> str | None:
+        """The testbed that the others are held against."""
+        return self._store.outline.reference
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Names of what varies, in the order of the study, the testbed left out."""
+        there = dict.fromkeys(name for record in self._store.records for name in record.levels)
+        names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
+        return tuple(name for name in names if name in there and name != "testbed")
+
+    def cautions(self) -> tuple[Caution, ...]:
+        """About the folder itself; those of runs are the table ``cautions``, those of verdicts come with ``compare``."""
+        return self._store.cautions
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that there are, for ``table``."""
+        return self._store.names()
+
+    def table(self, name: str) -> pa.Table:
+        """One table, with the columns ``testbed`` and the factors after ``run``. Raises TwinbedError where there is none."""
+        if name not in self.tables():
+            raise TwinbedError(f"{self._shown} has no table {name}", advice=f"there are: {', '.join(self.tables())}")
+        return self._with_levels(self._store.table(name))
+
+    def runs(self) -> pa.Table:
+        """A row a run: its levels, replicate, block, place in the order, status; the phase and reason of a failure;
+        ``started_s`` since the epoch."""
+        return self.table("runs").drop_columns(["levels", "key"])
+
+    def metrics(self, *names: str) -> pa.Table:
+        """A row a measured value: run, levels, host, direction, metric, unit, layer, scale, headline, description, value.
+        ``names``: those metrics alone. Raises TwinbedError for a metric that there is not."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = self.table("metrics")
+        known = set(found["metric"].unique().to_pylist())
+        if unknown := [name for name in names if name not in known]:
+            raise TwinbedError(f"there is no metric {unknown[0]!r}", advice=f"there are: {', '.join(sorted(known))}")
+        return found.filter(pc.is_in(found["metric"], pa.array(names, pa.string()))) if names else found
+
+    def flows(self) -> pa.Table:
+        """A row a TCP connection of the captures, with tcptrace's statistics (docs/flows.md)."""
+        return self.table("flows")
+
+    def connections(self) -> pa.Table:
+        """A row a connection of the captures, as in Zeek's conn.log (docs/connections.md)."""
+        return self.table("connections")
+
+    def compare(
+        self,
+        reference: str | None = None,
+        *,
+        margin: float | None = None,
+        confidence: float | None = None,
+        headlines: bool = False,
+    ) -> pa.Table:
+        """A row a metric, cell and testbed against the reference: means, ratio, intervals, verdict, and why
+        (docs/statistics.md). ``margin`` is a share; what is not given is the study's. Raises TwinbedError for a testbed that
+        there is not."""
+        import pyarrow as pa
+
+        from twinbed import registry
+        from twinbed.render.table import rows
+
+        store = with_reference(self._store, reference)
+        analysis = registry.analysis("compare")
+        result = analysis.run(store, analysis.params(margin=margin, confidence=confidence))
+        shown = [each for each in result.comparisons if each.headline or not headlines]
+        return pa.Table.from_pylist(rows(shown))
+
+    def _with_levels(self, table: pa.Table) -> pa.Table:
+        if "run" not in table.column_names:
+            return table
+        records = {record.id: record for record in self._store.records}
+        of_rows = [records.get(run) for run in table["run"].to_pylist()]
+        at = table.column_names.index("run") + 1
+        taken = set(table.column_names)
+        for name in reversed(self.factors):
+            column = f"factor:{name}" if name in taken else name
+            levels = [None if record is None else record.levels.get(name) for record in of_rows]
+            table = table.add_column(at, column, _column(levels))
+        if "testbed" not in taken:
+            names = [None if record is None else str(record.settings["testbed"]["name"]) for record in of_rows]
+            table = table.add_column(at, "testbed", _strings(names))
+        return table
+
+
+def with_reference(store: Store, reference: str | None) -> Store:
+    """The same results held against another testbed; against the study's own for None."""
+    if reference is None:
+        return store
+    if reference not in store.outline.testbeds:
+        raise TwinbedError(
+            f"{store.shown} has no testbed {reference!r}", advice=f"it has: {', '.join(store.outline.testbeds) or 'none'}"
+        )
+    return replace(store, outline=replace(store.outline, reference=reference))
+
+
+def _strings(values: Iterable[str | None]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values, pa.string())
+
+
+def _column(levels: Sequence[Any]) -> Any:
+    """Levels of one kind as they are; of several kinds (1, ``auto``) as text."""
+    import pyarrow as pa
+
+    from twinbed.model.run import level_text
+
+    kinds = {type(level) for level in levels if level is not None}
+    if kinds == {int, float}:
+        return pa.array(levels, pa.float64())
+    if len(kinds) < 2:
+        return pa.array(levels)
+    return _strings(None if level is None else level_text(level) for level in levels)

@@ -1,0 +1,147 @@
+"""Whether a study needs another block: the looks of `twinbed run`.
+
+A look's verdicts follow from the blocks that are complete, and from nothing else, so that a study that was killed decides as
+one that was not.  The time spent is that of the recorded runs, for the same reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from twinbed import design, registry
+from twinbed.cli.extraction import extracted
+from twinbed.model.error import TwinbedError
+from twinbed.model.interim import FILE, AsOf, Look, Looks
+from twinbed.model.result import Verdict
+from twinbed.model.run import Run
+from twinbed.render.words import look_sentence
+from twinbed.results.folder import Folder
+from twinbed.results.store import Store
+from twinbed.statistics.sequential import FEWEST, information, look_levels, spent
+from twinbed.study.study import Study
+
+
+class Deciding:
+    """The looks of one study in one results folder, which the caller has locked."""
+
+    def __init__(self, study: Study, runs: Sequence[Run], folder: Folder, say: Callable[[str], None]) -> None:
+        self._study, self._folder, self._say = study, folder, say
+        self._blocks: dict[int, list[str]] = {}
+        for run in runs:
+            self._blocks.setdefault(run.block, []).append(run.id)
+        self._until = study.until
+        self._earlier_blocks = self._told = 0
+        self._scheduled: tuple[int, ...] = ()
+        if self._until is None:
+            return
+        self._looks = Looks(self._until.least, self._until.most)
+        self._scheduled = design.look_blocks(self._until)
+        earlier = self._earlier()
+        # A look that the budget's end brought about has spent its alpha, even where the budget is now larger.
+        self._scheduled = tuple(sorted({*self._scheduled, *(look.blocks for look in earlier.taken)}))
+        self._earlier_blocks = self._told = earlier.blocks
+
+    def _earlier(self) -> Looks:
+        file = self._folder.path / FILE
+        if not file.is_file():
+            return self._looks
+        try:
+            earlier = Looks.from_json(json.loads(file.read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TwinbedError(
+                f"{file} cannot be read: {error}", advice="delete it; the looks are taken again from the runs"
+            ) from error
+        if (earlier.least, earlier.most) != (self._looks.least, self._looks.most) and earlier.taken:
+            raise TwinbedError(
+                f"{self._folder.path}: {len(earlier.taken)} looks were taken with replicates from {earlier.least} to "
+                f"{earlier.most}, not from {self._looks.least} to {self._looks.most}",
+                advice="a plan that changes after a look errs more often than it says: keep the old one, or start new "
+                "results with --output",
+            )
+        return earlier
+
+    def reach(self) -> int:
+        """How many blocks the study is known to need: all where it has not ended, by what is on disk."""
+        for block in range(self._study.replicates):
+            if self._missing(block):
+                break
+            if not self.goes_on(block):
+                return block + 1
+        return self._study.replicates
+
+    def goes_on(self, block: int) -> bool:
+        """Whether another block is needed after this one; takes the look that is due."""
+        blocks = block + 1
+        over = blocks < self._study.replicates and self._over_budget(blocks)
+        if blocks not in self._scheduled and not over:
+            return True
+        if blocks < FEWEST:
+            self._say(f"The budget is spent after {blocks} blocks: too few for a look, so there is no verdict.")
+            return False
+        if any(self._missing(each) for each in range(blocks)):
+            self._say(f"A look is due after {blocks} blocks, but --only left out some of their runs: there is none.")
+            return False
+        look = self._look(blocks, over)
+        # While the looks of an earlier time are taken again, the file that has them all stays.
+        if look.ended or blocks >= self._earlier_blocks:
+            self._folder.write(FILE, json.dumps(self._looks.to_json(), indent=1) + "\n")
+        if blocks > self._told:
+            self._told = blocks
+            self._say(look_sentence(look))
+        return not look.ended
+
+    def _missing(self, block: int) -> bool:
+        return any(self._folder.status(run) is None for run in self._blocks[block])
+
+    def _over_budget(self, blocks: int) -> bool:
+        """Whether another block as long as these would end after the budget."""
+        if self._until is None or self._until.budget is None:
+            return False
+        records = Store.open(self._folder.path).records
+        seconds = sum(sum(record.phases.values()) for record in records if record.block < blocks)
+        return seconds * (blocks + 1) / blocks > self._until.budget
+
+    def _look(self, blocks: int, over: bool) -> Look:
+        """Takes it: the last of ``self._looks`` from now on."""
+        alpha = round(1 - self._study.confidence, 12)
+        taken = tuple(look for look in self._looks.taken if look.blocks < blocks)
+        times = (*(look.information for look in taken), information(blocks, self._looks.most))
+        look = Look(
+            number=len(taken) + 1,
+            planned=len({*self._scheduled, blocks}),
+            blocks=blocks,
+            information=times[-1],
+            spent=spent(alpha, times[-1]),
+            level=look_levels(alpha, times)[-1],
+            alpha=alpha,
+            decided=0,
+            open=0,
+        )
+        decided, undecided = self._verdicts(Looks(self._looks.least, self._looks.most, (*taken, look)))
+        if decided and not undecided:
+            ended = "decided"
+        elif blocks == self._study.replicates:
+            ended = "most"
+        else:
+            ended = "budget" if over else ""
+        look = replace(look, decided=decided, open=undecided, ended=ended)
+        self._looks = replace(self._looks, taken=(*taken, look))
+        return look
+
+    def _verdicts(self, looks: Looks) -> tuple[int, int]:
+        """Headline comparisons with and without a verdict; those that can have none are not counted."""
+        store = extracted(self._folder.path)
+        outline = replace(
+            store.outline,
+            reference=self._study.reference,
+            margin=self._study.margin,
+            confidence=self._study.confidence,
+            looks=looks,
+        )
+        compare = registry.analysis("compare")
+        result = compare.run(AsOf(replace(store, outline=outline), looks.blocks), compare.params())
+        told = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
+        decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in told)
+        return decided, len(told) - decided

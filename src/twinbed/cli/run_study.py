@@ -1,0 +1,137 @@
+"""What `twinbed run` does, in order: read, plan, preflight, run, extract, compare, report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from twinbed import design, registry
+from twinbed.cli import exit as codes
+from twinbed.cli.interim import Deciding
+from twinbed.cli.progress import watcher
+from twinbed.cli.refusal import PreflightFailed
+from twinbed.cli.studyfile import read_study
+from twinbed.design.time import expense
+from twinbed.hosts.resources import allow_descriptors, room
+from twinbed.hosts.site import Installed
+from twinbed.image import build, find, probe_path
+from twinbed.lab import own_programs, preflight, resources
+from twinbed.lab.study import Ending, carry_out, chosen, due
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Run
+from twinbed.results.folder import Folder
+from twinbed.study.study import Study
+
+
+def carry(
+    study_file: Path,
+    output: Path | None,
+    profile: str | None,
+    overrides: Sequence[str],
+    only: Sequence[str],
+    keep_going: bool,
+    retry_failed: bool,
+    report: bool,
+) -> int:
+    """Returns the exit code."""
+    console = Console(stderr=True)
+    study = read_study(study_file, overrides, profile)
+    runs = design.runs(study)
+    results = output or Path("results") / study.name
+    folder = Folder(results)
+    with folder.locked():
+        wanted = chosen(runs, only)
+        if not wanted:
+            raise TwinbedError(
+                f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
+            )
+        deciding = Deciding(study, runs, folder, lambda text: console.print(text, highlight=False, soft_wrap=True))
+        reach = deciding.reach() if study.until else len(runs)
+        within = [run for run in wanted if run.block < reach]
+        to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
+        installed = _ready(study, to_do, results) if to_do else None
+        # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
+        allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
+        with watcher(console, to_do, at_most=study.until is not None) as listener:
+            ending = carry_out(
+                study,
+                runs,
+                registry.PLUGINS,
+                folder,
+                installed,
+                listener,
+                only=only,
+                keep_going=keep_going,
+                retry_failed=retry_failed,
+                goes_on=deciding.goes_on if study.until else None,
+            )
+    _tell_failures(ending, console)
+    if ending.complete:
+        _conclude(results, console, report)
+    return codes.SOME_FAILED if ending.failed or ending.left else codes.DONE
+
+
+def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
+    """Preflight, then the image, built where it is not there yet. Raises PreflightFailed with every problem."""
+    used = {run.testbed.kind for run in to_do}
+    instruments = {choice.kind for run in to_do for choice in run.instruments.values()}
+    drivers = [(run.testbed_name, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]
+    checks = [
+        *preflight.machine(
+            needs_lab=bool(used - {"fake", "remote", "minimega"}),
+            captures="packets" in instruments,
+            system_calls="syscalls" in instruments and "container" in used,
+            builds=True,
+        ),
+        *preflight.study(drivers),
+        *preflight.network([(run.topology, registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params) for run in to_do]),
+        *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
+        *preflight.backgrounds(
+            [
+                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, choice.params)
+                for run in to_do
+                for choice in run.backgrounds.values()
+            ]
+        ),
+        preflight.room(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
+        *resources.checks(to_do, registry.PLUGINS, room()),
+        *own_programs.checks(to_do, registry.PLUGINS),
+    ]
+    problems = [check for check in checks if check.required and not check.works]
+    if problems:
+        raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
+    return Installed(probe_path(), find() or build())
+
+
+def _tell_failures(ending: Ending, console: Console) -> None:
+    if ending.failed:
+        console.print(
+            f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.",
+            style="red",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _conclude(results: Path, console: Console, report: bool) -> None:
+    """Tables, the verdict on standard output, the page."""
+    from twinbed.cli.extraction import chains, explained, extracted, study_tables
+    from twinbed.cli.fitting import fits
+    from twinbed.render import write_html
+    from twinbed.render.terminal import fitting, verdict_table
+
+    store = extracted(results)
+    compare = registry.analysis("compare")
+    result = compare.run(store, compare.params())
+    terminal = Console(width=None if sys.stdout.isatty() else 100)
+    verdict_table(result, terminal)
+    found = fits(store)
+    if found:
+        fitting(found, terminal)
+    if report:
+        page = results / "report.html"
+        write_html(store, result, page, chains(store), explained(store), study_tables(store, result), found)
+        console.print(f"Report: {page}", highlight=False, soft_wrap=True)

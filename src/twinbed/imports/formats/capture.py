@@ -1,0 +1,115 @@
+"""Format ``capture``: a capture of packets, pcap or pcapng, plain or compressed by gzip or Zstandard.
+
+Read as a stream, by the readers of the instrument ``packets``: the same metrics and tables, for one capture.  The side that
+opened a connection is its client.  ``link`` of the tables is the file's name.  A capture that ends early gives what there is.
+
+Limits: where the capture was made is not in it.  Loss and jitter of iperf3's datagrams are to be judged where these arrive, so
+they are values only where the manifest says ``captured_at: client`` or ``server``; the table ``streams`` is there all the same.
+What happened between two points of capture (``paths``) needs both captures: ``twinbed match``.
+Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from twinbed import _core
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.uncompressed import read_by_path
+from twinbed.instruments.packets import link
+from twinbed.instruments.packets.metrics import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
+from twinbed.instruments.packets.path import stream_values
+from twinbed.metrics.metric import Metric, Value
+from twinbed.model.caution import Caution, Kind
+
+_PCAP = tuple(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"))
+_PCAPNG = bytes.fromhex("0a0d0d0a")
+_BYTE_ORDERS = (bytes.fromhex("1a2b3c4d"), bytes.fromhex("4d3c2b1a"))
+_GIVEN = {*COUNTED, *MEASURED, *EXCHANGES, *STREAMS}
+_GIVEN |= {"connections", "incomplete_connections", "other_packets", "captured_packets", "capture_drops"}
+_ARRIVES = {"client": "server_to_client", "server": "client_to_server"}
+
+
+class Capture:
+    """The format."""
+
+    name = "capture"
+    summary = "packets: pcap or pcapng of tcpdump, dumpcap and their like"
+    metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric.name in _GIVEN)
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return head.startswith(_PCAP) or (head.startswith(_PCAPNG) and head[8:12] in _BYTE_ORDERS)
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        at = options.get("captured_at")
+        if at is not None and at not in _ARRIVES:
+            raise FormatError(f"captured_at is {at!r}, expected client or server")
+        (tables, about), damaged = read_by_path(source, "a capture", _tables)
+        if about["truncated"] and not about["packets"]:
+            raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
+        named = {name: _of_link(source.name, table) for name, table in tables.items()}
+        return [
+            Reading(
+                list(_values(source, tables, about, at)),
+                named,
+                _cautions(about),
+                [*damaged, *_flaws(about)],
+                {},
+                about["first_s"],
+            )
+        ]
+
+
+def _tables(path: Path) -> tuple[dict[str, Any], _core.LogSummary]:
+    tables, about = link.tables_of(path)
+    tables["streams"], _ = _core.udp_streams(str(path))
+    return tables, about
+
+
+def _values(source: Source, tables: Mapping[str, Any], about: _core.LogSummary, captured_at: str | None) -> Iterator[Value]:
+    read = link.Capture(source.path, tables, about["packets"], (), None)
+    yield from link.values([read], "")
+    yield from (_of_the_file(value, about) for value in link.of_the_file(read))
+    if captured_at is not None:
+        streams = tables["streams"]
+        direction = _ARRIVES[captured_at]
+        yield from stream_values(streams.filter(_from_client(read, streams, direction)), "", direction)
+
+
+def _of_the_file(value: Value, about: _core.LogSummary) -> Value:
+    number = about["dropped_packets"] if value.metric == "capture_drops" else value.value
+    return Value(value.metric, number, value.unit)
+
+
+def _from_client(read: link.Capture, streams: Any, direction: str) -> Any:
+    """Which streams go that way: a flow's first packet is the client's."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from_client = pc.is_in(streams["source_address"], pa.array(sorted(read.originators), pa.string()))
+    return from_client if direction == "client_to_server" else pc.invert(from_client)
+
+
+def _of_link(name: str, table: Any) -> Any:
+    import pyarrow as pa
+
+    return table.add_column(0, "link", pa.array([name] * table.num_rows, pa.string()))
+
+
+def _cautions(about: _core.LogSummary) -> list[Caution]:
+    found = list(link.checksums("in the capture", about["checksums"]))
+    if dropped := about["dropped_packets"]:
+        found.append(Caution(Kind.CAPTURE_DROPS, f"{dropped} packets, as the file says; it holds {about['packets']}"))
+    return found
+
+
+def _flaws(about: _core.LogSummary) -> list[Flaw]:
+    ends = [Flaw(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in about["truncated"]]
+    return ends + [Flaw(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
+
+
+capture = Capture()

@@ -1,0 +1,156 @@
+"""Format ``dmesg``: the kernel's log, as ``dmesg`` prints it (also ``-T``, ``-H``, ``-x``, ``-r``, ``-d``, ``-J``,
+``--time-format iso``), or ``journalctl -k`` and kern.log have it.
+
+Gives the table ``kernel_log``, and cautions where a NIC was reset or stopped sending, or memory ran out.  A log goes back to
+boot, so what it is about may have been before the run: the first such line is in the caution, with its time.  The kernel that
+booted is a fact.  Lines that begin otherwise belong to the record before them.
+
+Source: dmesg(1), and the messages of Linux.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.documents import documents, elements, line_of
+from twinbed.imports.text.figures import of_json
+from twinbed.metrics.metric import Metric
+from twinbed.readers.kernel_log import nic_trouble, out_of_memory
+
+_LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
+_SHORT = {"warn": "warning"}
+_FACILITIES = ("kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp")
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
+_ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d"
+_HUMAN = r"[A-Z][a-z]{2} ?[ \d]\d \d\d:\d\d| *<? *\+\d{1,9}\.\d{6}>?"
+_STAMP = (
+    r"(?:(?:<(?P<pri>\d{1,4})>|(?P<facility>[a-z]{2,8}) *:(?P<level>[a-z]{3,6}) *: ?)?"
+    rf"(?:\[ *(?P<seconds>\d{{1,9}}\.\d{{6}})(?: <[ \d.]+>)?\](?:\[ *[TC]\d{{1,9}}\])?"
+    rf"|\[(?P<day>{_DAY}|{_HUMAN})\]|(?P<iso>{_ISO}))"
+    r"|(?P<date>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?|\d{4}-\d\d-\d\dT[\d:.,+-]+Z?) \S+ kernel:"
+    r"(?: \[ *(?P<since>\d{1,9}\.\d{6})\])?) ?"
+)
+_OF_JOURNAL = re.compile(r"-- .* --")
+"""What journalctl says between records."""
+_LINE = re.compile(_STAMP + r"(?P<text>.*)")
+_STARTS = re.compile(_STAMP.encode())
+_JSON = re.compile(rb'\s*\{\s*"dmesg"\s*:\s*\[')
+_KERNEL = re.compile(r"Linux version (\S{1,120}) ")
+_LINES = 50
+
+
+@dataclass(slots=True)
+class _Record:
+    seconds: float | None
+    """Since boot."""
+    stamp: str
+    """Its time as it is printed, where that is no time since boot."""
+    level: str | None
+    facility: int | None
+    text: str
+
+
+class Dmesg:
+    """The format."""
+
+    name = "dmesg"
+    summary = "the kernel's log: NICs that were reset, memory that ran out"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        if _JSON.match(head):
+            return True
+        lines = [
+            line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip() and not line.startswith((b" ", b"\t", b"-- "))
+        ]
+        return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        text = source.text()
+        flaws: list[Flaw] = []
+        is_json = _JSON.match(text[:1000].encode(errors="replace")) is not None
+        records = list(_of_json(text, flaws) if is_json else _of_text(text, flaws))
+        if not records:
+            raise FormatError("has no record of a kernel's log")
+        shown = [_shown(record) for record in records]
+        where = f"since boot, {source.name}"
+        cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
+        booted = [found[1] for record in records if (found := _KERNEL.match(record.text))]
+        return [Reading((), {"kernel_log": _table(records)}, cautions, flaws, {"kernel": booted[-1]} if booted else {})]
+
+
+def _shown(record: _Record) -> str:
+    line = record.text.partition("\n")[0]
+    at = f"{record.seconds:.6f} s" if record.seconds is not None else record.stamp
+    return f"{line} (at {at})" if at else line
+
+
+def _of_text(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
+    record: _Record | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        found = _LINE.fullmatch(line)
+        if found:
+            if record:
+                yield record
+            record = _record(found)
+        elif _OF_JOURNAL.fullmatch(line):
+            continue
+        elif record:
+            record.text += f"\n{line}" if line.strip() else ""
+        elif line.strip():
+            flaws.append(Flaw(f"is no record of a kernel's log: {line.strip()[:80]!r}", number))
+    if record:
+        yield record
+
+
+def _record(found: re.Match[str]) -> _Record:
+    seconds = found["seconds"] or found["since"]
+    level, facility = None, None
+    if found["pri"]:
+        level, facility = _LEVELS[int(found["pri"]) & 7], int(found["pri"]) >> 3
+    elif found["level"]:
+        named = _SHORT.get(found["level"], found["level"])
+        level = named if named in _LEVELS else None
+        facility = _FACILITIES.index(found["facility"]) if found["facility"] in _FACILITIES else None
+    stamp = (found["day"] or found["iso"] or found["date"] or "").strip()
+    return _Record(float(seconds) if seconds else None, stamp, level, facility, found["text"])
+
+
+def _of_json(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
+    begins = text.index("[") + 1
+    end = begins
+    for each, end in elements(text, begins):
+        said = each.get("msg") if isinstance(each, dict) else None
+        if not isinstance(said, str):
+            flaws.append(Flaw(f"is no record of a kernel's log: {json.dumps(each)[:80]}", line_of(text, end)))
+            continue
+        pri, seconds = of_json(each.get("pri")), of_json(each.get("time"))
+        known = pri is not None and 0 <= pri < 8192
+        level, facility = (_LEVELS[int(pri or 0) & 7], int(pri or 0) >> 3) if known else (None, None)
+        yield _Record(seconds, "", level, facility, said)
+    if next(documents(text), None) is None:
+        flaws.append(Flaw("ends early, or is damaged", line_of(text, end)))
+
+
+def _table(records: Sequence[_Record]) -> Any:
+    import pyarrow as pa
+
+    columns: dict[str, tuple[Sequence[Any], Any]] = {
+        "host": ([""] * len(records), pa.string()),
+        "sequence": (range(len(records)), pa.int64()),
+        "seconds": ([record.seconds for record in records], pa.float64()),
+        "level": ([record.level for record in records], pa.string()),
+        "facility": ([record.facility for record in records], pa.int64()),
+        "text": ([record.text for record in records], pa.string()),
+    }
+    return pa.table({name: pa.array(list(column), kind) for name, (column, kind) in columns.items()})
+
+
+dmesg = Dmesg()

@@ -1,0 +1,258 @@
+"""flent's ``.flent.gz``: JSON with metadata, series of values over time, and the tools' own samples.
+
+``goodput`` is of each direction (uploads go from client to server) the sum over its streams of their means, and
+``probe_rtt_*`` of all probes of all ping series.  Where several series make up one of them, each has a value too, with its
+name as the host.  Means are over flent's raw samples, weighted by how long they last where that is said; of files without raw
+samples over the series, which flent interpolates.  Averages and sums that flent computed are in the table alone.  What a tool's
+own mean says otherwise by more than a tenth is a caution: samples leave out a stream's first and last moments.
+
+Table ``series``: ``series``, ``at_s`` (from the start), ``value``, ``unit``; in base units, missing values null.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.documents import document
+from twinbed.imports.text.figures import count_of_json, of_json
+from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
+from twinbed.metrics.metric import Metric, Value
+from twinbed.model.caution import Caution, Kind
+from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_START = re.compile(rb'"(?:FLENT_VERSION|NETPERF_WRAPPER_VERSION)"\s*:')
+_UNITS = {
+    "s": (1.0, "s"),
+    "ms": (1e-3, "s"),
+    "us": (1e-6, "s"),
+    "bits/s": (1.0, "bit/s"),
+    "Kbits/s": (1e3, "bit/s"),
+    "Mbits/s": (1e6, "bit/s"),
+    "Gbits/s": (1e9, "bit/s"),
+    "bytes": (1.0, "bytes"),
+    "packets": (1.0, "1"),
+    "%": (0.01, "1"),
+}
+_COMPUTED = re.compile(r"(?:Average|Sum|Computing|Diff|Percentile|Fairness|Max|Smooth)\w*Runner")
+_COMPUTED_NAME = re.compile(r".* (?:avg|sum|totals?)|TCP totals")
+_WAYS = {"upload": "client_to_server", "download": "server_to_client"}
+_STREAM = re.compile(r".*\b(upload|download)\b.*")
+_APART = 0.1
+GOODPUT = next(metric for metric in IPERF3 if metric.name == "goodput")
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """``samples`` are (value, seconds that it lasts or None), in base units."""
+
+    name: str
+    about: Mapping[str, Any]
+    factor: float | None
+    unit: str
+    points: Sequence[float | None]
+    samples: Sequence[tuple[float, float | None]]
+
+    @property
+    def computed(self) -> bool:
+        runner = self.about.get("RUNNER")
+        return bool(_COMPUTED.fullmatch(runner) if isinstance(runner, str) else _COMPUTED_NAME.fullmatch(self.name))
+
+    @property
+    def way(self) -> str:
+        """Of a stream."""
+        found = _STREAM.fullmatch(self.name.lower())
+        return _WAYS[found[1]] if found and self.unit == "bit/s" else ""
+
+    @property
+    def pings(self) -> bool:
+        return self.name.startswith("Ping") and self.unit == "s"
+
+    @property
+    def mean(self) -> float | None:
+        lasting = [(value, seconds) for value, seconds in self.samples if seconds is not None and seconds > 0]
+        if lasting and len(lasting) == len(self.samples):
+            return sum(value * seconds for value, seconds in lasting) / sum(seconds for _, seconds in lasting)
+        return sum(value for value, _ in self.samples) / len(self.samples) if self.samples else None
+
+
+class Flent:
+    """The format."""
+
+    name = "flent"
+    summary = "flent's data files (.flent.gz)"
+    metrics: Sequence[Metric] = (
+        GOODPUT,
+        *ROUND_TRIP,
+        *(metric for metric in COUNTS if metric.name in ("probes_sent", "probes_received", "probe_loss")),
+    )
+    work = ""
+    rate = "goodput"
+
+    def recognises(self, head: bytes) -> bool:
+        return head.lstrip()[:1] == b"{" and _START.search(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        said = document(source.content())
+        metadata, results = (said.get(name) if isinstance(said, dict) else None for name in ("metadata", "results"))
+        if not isinstance(metadata, dict) or not isinstance(results, dict) or not results:
+            raise FormatError("is not what flent writes: metadata and results are missing")
+        flaws: list[Flaw] = []
+        series = _series(said, metadata, results, flaws)
+        failed = count_of_json(metadata.get("FAILED_RUNNERS"))
+        if failed:
+            flaws.append(Flaw(f"{failed} of flent's runners failed"))
+        cautions: list[Caution] = []
+        found = [*_goodput(series), *_round_trips(series)]
+        cautions += _apart(series)
+        return [Reading(found, {"series": _table(said, series, flaws)}, cautions, flaws, _facts(metadata), _started(metadata))]
+
+
+def _series(
+    said: Mapping[str, Any], metadata: Mapping[str, Any], results: Mapping[str, Any], flaws: list[Flaw]
+) -> list[_Series]:
+    abouts, raws = metadata.get("SERIES_META"), said.get("raw_values")
+    found = []
+    for name, points in results.items():
+        if not isinstance(points, list):
+            flaws.append(Flaw(f"series {name[:60]} is no list"))
+            continue
+        about = abouts.get(name) if isinstance(abouts, dict) else None
+        about = about if isinstance(about, dict) else {}
+        unit = about.get("UNITS")
+        if unit is None and "(ms)" in name:
+            unit = "ms"
+        if not isinstance(unit, str) or unit not in _UNITS:
+            flaws.append(Flaw(f"series {name[:60]} has a unit that is not known: {str(unit)[:40]}"))
+            factor, base = None, ""
+        else:
+            factor, base = _UNITS[unit]
+        raw = raws.get(name) if isinstance(raws, dict) else None
+        scaled = [_scaled(point, factor, name, flaws) for point in points]
+        samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
+        found.append(_Series(name[:200], about, factor, base, scaled, samples))
+    return found
+
+
+def _scaled(point: object, factor: float | None, name: str, flaws: list[Flaw]) -> float | None:
+    number = of_json(point)
+    if number is None and point is not None:
+        flaws.append(Flaw(f"series {name[:60]} holds what is no number: {str(point)[:40]}"))
+    return None if number is None or factor is None else number * factor
+
+
+def _samples(raw: object, factor: float | None) -> list[tuple[float, float | None]]:
+    if not isinstance(raw, list) or factor is None:
+        return []
+    each = [(of_json(item.get("val")), of_json(item.get("dur"))) for item in raw if isinstance(item, dict)]
+    return [(value * factor, seconds) for value, seconds in each if value is not None]
+
+
+def _goodput(series: Sequence[_Series]) -> Iterator[Value]:
+    for way in _WAYS.values():
+        streams = [each for each in series if each.way == way and not each.computed]
+        if not streams:
+            continue
+        means = [each.mean for each in streams]
+        known = [mean for mean in means if mean is not None]
+        whole = sum(known) if len(known) == len(means) else None
+        yield Value(GOODPUT.name, whole, GOODPUT.unit, direction=way)
+        if len(streams) > 1:
+            yield from (Value(GOODPUT.name, each.mean, GOODPUT.unit, each.name, way) for each in streams)
+
+
+def _round_trips(series: Sequence[_Series]) -> Iterator[Value]:
+    probing = [each for each in series if each.pings and not each.computed]
+    if not probing:
+        return
+    yield from values(_probed(probing), Flent.metrics)
+    if len(probing) > 1:
+        for each in probing:
+            yield from values(_probed([each]), Flent.metrics, each.name)
+
+
+def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
+    """Counts only where every tool tells."""
+    numbers = round_trips([value for each in series for value, _ in each.samples])
+    sent, came = ([count_of_json(each.about.get(name)) for each in series] for name in ("PACKETS_SENT", "PACKETS_RECEIVED"))
+    if None in sent or None in came:
+        return numbers
+    went, back = (sum(number or 0 for number in numbers_) for numbers_ in (sent, came))
+    return numbers | {"probes_sent": went, "probes_received": back, "probe_loss": loss(went - back, went)}
+
+
+def _apart(series: Sequence[_Series]) -> Iterator[Caution]:
+    for each in series:
+        said, mean = of_json(each.about.get("MEAN_VALUE")), each.mean
+        if each.computed or said is None or mean is None or each.factor is None:
+            continue
+        said *= each.factor
+        if abs(mean - said) > _APART * abs(said):
+            detail = f"{each.name}: mean {mean:.6g} {each.unit} of its samples, {said:.6g} by its tool"
+            yield Caution(Kind.CONTRADICTED, detail)
+
+
+def _table(said: Mapping[str, Any], series: Sequence[_Series], flaws: list[Flaw]) -> pa.Table:
+    import pyarrow as pa
+
+    moments = said.get("x_values")
+    at = [of_json(moment) for moment in moments] if isinstance(moments, list) else []
+    names: list[str] = []
+    units: list[str] = []
+    points: list[float | None] = []
+    times: list[float | None] = []
+    for each in series:
+        if len(each.points) != len(at):
+            flaws.append(Flaw(f"series {each.name[:60]} has {len(each.points)} values at {len(at)} moments"))
+        names += [each.name] * len(each.points)
+        units += [each.unit] * len(each.points)
+        points += each.points
+        times += [at[index] if index < len(at) else None for index in range(len(each.points))]
+    return pa.table(
+        {
+            "series": pa.array(_printable(names), pa.string()),
+            "at_s": pa.array(times, pa.float64()),
+            "value": pa.array(points, pa.float64()),
+            "unit": pa.array(units, pa.string()),
+        }
+    )
+
+
+def _printable(names: Sequence[str]) -> list[str]:
+    """JSON may hold halves of surrogates, which no table does."""
+    return [name.encode(errors="replace").decode() for name in names]
+
+
+def _facts(metadata: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
+    names = {"version": "FLENT_VERSION", "test": "NAME", "kernel": "KERNEL_RELEASE"}
+    facts: dict[str, str | int | float | bool] = {}
+    for fact, key in names.items():
+        text = metadata.get(key)
+        if isinstance(text, str) and text:
+            facts[fact] = text[:200]
+    seconds = of_json(metadata.get("LENGTH"))
+    if seconds is not None:
+        facts["duration_s"] = seconds
+    return facts
+
+
+def _started(metadata: Mapping[str, Any]) -> float | None:
+    """T0 is in UTC where it says so; older files do not say."""
+    text = metadata.get("T0")
+    if not isinstance(text, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.timestamp() if moment.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+flent = Flent()

@@ -1,0 +1,130 @@
+"""Tables of anybody's own making: CSV whose columns a manifest names. Never recognised by content.
+
+Options: ``columns`` (column -> metric), ``units``, ``facts``, ``testbed``, ``levels``, ``replicate``, ``rows`` (each, mean),
+``delimiter``, ``decimal``, ``header``, ``comment``; docs/formats.md, "Your own tables", has examples.  Without a header columns
+are numbered from 1.  An empty cell, NA, nan, null or - is missing; any other that is no number is a flaw with its line; means
+are over what there is.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.column_mapping import Named, Row, checked, is_missing, readings
+from twinbed.imports.text.figures import real
+from twinbed.imports.text.levels import number_or_text
+from twinbed.metrics.metric import Metric
+
+
+class CsvOptions(Named):
+    """What a manifest says of a table."""
+
+    columns: dict[str, str] = Field(min_length=1, description="column -> metric")
+    delimiter: str = Field(
+        ",", min_length=1, max_length=1, description="between cells; a space is any number of spaces and tabs"
+    )
+    decimal: Literal[".", ","] = Field(".", description="between whole and fraction")
+    header: bool = Field(True, description="whether the first line names the columns; else they are 1, 2, ...")
+    comment: str = Field("", max_length=10, description="what lines that are left out begin with")
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> CsvOptions:
+        if self.delimiter in (self.decimal, '"', "\n", "\r"):
+            raise ValueError(f"cells and fractions cannot both be told by {self.delimiter!r}")
+        return self
+
+    def places(self) -> Mapping[str, str]:
+        return self.columns
+
+
+class GenericCsv:
+    """The format."""
+
+    name = "generic-csv"
+    summary = "a table whose columns the manifest names"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return False
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        said = checked(CsvOptions, options)
+        text = source.text()
+        lines = _lines(text, said)
+        unended = 0 if text.endswith("\n") else text.count("\n") + 1
+        header = next(lines, (0, list[str]()))[1] if said.header else []
+        rows: list[Row] = []
+        names = header
+        for number, cells in lines:
+            names = names or [str(at) for at in range(1, len(cells) + 1)]
+            found = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
+            flaws = [] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)]
+            numbers = {column: _number(said, column, found, number, flaws) for column in said.columns}
+            facts = {fact: found[column].strip() for column, fact in said.facts.items() if column in found}
+            of = said.of(_levels_with_points(said, found), number, flaws)
+            rows.append(Row(numbers, facts, flaws, of))
+        named = (*said.columns, *said.facts, *said.told())
+        if said.header and (absent := [column for column in named if column not in header]):
+            raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
+        if twice := [column for column in named if header.count(column) > 1]:
+            raise FormatError(f"column {twice[0]} is there {header.count(twice[0])} times")
+        if not rows:
+            raise FormatError("no row in it")
+        return readings(said, rows)
+
+
+def _sure(cells: Sequence[str], columns: int, may_be_cut: bool) -> Sequence[str]:
+    """Cells that are surely their columns': none where there are too many; of too few all but one that may be cut."""
+    if len(cells) > columns:
+        return []
+    return cells[:-1] if len(cells) < columns and may_be_cut else cells
+
+
+def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
+    """(line, cells) of those that count. Raises FormatError."""
+    lines = text.split("\n")
+    if said.delimiter == " ":
+        lines = [" ".join(line.split()) for line in lines]
+    reader = csv.reader(lines, delimiter=said.delimiter)
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FormatError(f"is no CSV: {error}", reader.line_num) from None
+        if not any(cell.strip() for cell in cells) or (said.comment and cells[0].startswith(said.comment)):
+            continue
+        yield reader.line_num, [cell.strip() for cell in cells]
+
+
+def _levels_with_points(said: CsvOptions, found: Mapping[str, str]) -> Mapping[str, str]:
+    """The cells, with numbers that are levels written as ``Told`` reads them."""
+    if said.decimal == ".":
+        return found
+    pointed = {column: found[column].replace(",", ".", 1) for column in said.levels if column in found}
+    return {**found, **{column: text for column, text in pointed.items() if not isinstance(number_or_text(text), str)}}
+
+
+def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, flaws: list[Flaw]) -> float | None:
+    text = found.get(column)
+    if text is None:  # the row's number of cells is a flaw already
+        return None
+    if is_missing(text):
+        return None
+    if said.decimal == ",":
+        text = "no number" if "." in text else text.replace(",", ".", 1)
+    number = real(text)
+    if number is None:
+        flaws.append(Flaw(f"{column} is no number: {found[column][:40]}", line))
+    return number
+
+
+generic_csv = GenericCsv()

@@ -1,0 +1,190 @@
+"""Format ``hey``: what this load generator prints; several runs in one text.
+
+The metrics are the workload's ``http``.  Times have four decimals of a second.  hey's rate counts requests that failed, so
+where some did it is taken by the share that did not.  Goodput is over the time taken, or that of the requests by their rate,
+whichever has more digits.  Data are documents by their Content-Length, without headers.  A percentile that was not reached is
+printed as ``0% in 0.0000 secs``.
+
+Not read: the histogram; the fastest and slowest of ``DNS+dialup``, which are those of whole requests; ``DNS-lookup``,
+``req write`` and ``resp read``.  hey keeps a million results at most, after which it counts no statuses: then the requests are
+null.
+Source: hey's print.go and report.go, and what hey 0.1.4 wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
+from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.metric import Layer, Metric
+from twinbed.workloads.http.metrics import METRICS as OF_HTTP
+from twinbed.workloads.http.parse import request_doubts
+
+PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
+METRICS = (
+    *OF_HTTP,
+    Metric("total_time_p10", "s", Layer.APPLICATION, "time within which 10 % of the requests were served"),
+    Metric("total_time_p25", "s", Layer.APPLICATION, "time within which 25 % of the requests were served"),
+)
+UNITS = {metric.name: metric.unit for metric in METRICS}
+MOST_RESULTS = 1_000_000
+_STEP_S = 0.00005
+_LAYOUT = Layout(
+    begins=re.compile(r"Summary:\s*$"),
+    result=re.compile(r"Requests/sec:\s"),
+    again=re.compile(r"(?:Total|Slowest|Fastest|Average):\s"),
+    line=re.compile(
+        rf"(?:Total data|Size/request):\s|{DECIMAL} \[[0-9]+\]\s*\||[0-9]+%+ in |[\w+-]+(?: \w+)?:\s+-?{DECIMAL} secs"
+        r"|\[[0-9]+\]\s"
+        r"|(?:Response time histogram|Latency distribution|Details \(average, fastest, slowest\)|Status code distribution"
+        r"|Error distribution):"
+    ),
+)
+_RECOGNISED = re.compile(r"^[ \t]*Summary:[ \t]*\n\s+Total:\s+.* secs[ \t]*\n\s+Slowest:\s", re.MULTILINE)
+_LABELLED = re.compile(
+    rf"\s+(Total|Slowest|Fastest|Average|Requests/sec|Total data|Size/request):\s+({DECIMAL}| *NaN)( secs| bytes)?\s*"
+)
+_UNIT = {"Requests/sec": None, "Total data": " bytes", "Size/request": " bytes"}
+_PERCENT = re.compile(rf"\s+([0-9]+)%+ in ({DECIMAL}) secs\s*")
+_DETAIL = re.compile(rf"\s+([\w+ -]+):\s+((?:-?{DECIMAL}| *NaN) secs(?:, -?{DECIMAL} secs){{2}})\s*")
+_COUNT = re.compile(r"\s+\[([0-9]+)\]\s+(?:([0-9]+) responses\s*|(.*))")
+_BAR = re.compile(rf"\s+{DECIMAL} \[[0-9]+\]\s*\|.*")
+_HEADINGS = (
+    "Summary:",
+    "Response time histogram:",
+    "Latency distribution:",
+    "Details (average, fastest, slowest):",
+    "Status code distribution:",
+    "Error distribution:",
+)
+
+
+class Hey:
+    name = "hey"
+    summary = "what hey prints"
+    metrics: Sequence[Metric] = METRICS
+    work = "requests"
+    rate = "requests_per_second"
+
+    def recognises(self, head: bytes) -> bool:
+        text = head_of(head)
+        return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        lines, cut = whole_lines(source.text())
+        return each_read(reports(lines, _LAYOUT), _reading, cut)
+
+
+class _Report:
+    """What the lines of a run say, by their labels."""
+
+    def __init__(self) -> None:
+        self.summary: dict[str, float | None] = {}
+        self.percentiles: dict[str, float | None] = {}
+        self.details: dict[str, list[float | None]] = {}
+        self.statuses: dict[str, int] = {}
+        self.errors: dict[str, int] = {}
+        self.flaws: list[Flaw] = []
+        self._section = ""
+
+    def take(self, line: str, at: int) -> None:
+        plain = line.strip()
+        if plain in _HEADINGS:
+            self._section = plain
+        elif not plain or _BAR.fullmatch(line):
+            return
+        elif not self._known(line):
+            self.flaws.append(Flaw(f"cannot be read: {plain[:SHOWN]!r}", at))
+
+    def _known(self, line: str) -> bool:
+        if (found := _LABELLED.fullmatch(line)) is not None and self._section == "Summary:":
+            label, unit = found[1], found[3]
+            if unit != _UNIT.get(label, " secs"):
+                return False
+            self.summary[label] = number(found[2])
+        elif (found := _PERCENT.fullmatch(line)) is not None:
+            if found[1] != "0":
+                self.percentiles[found[1]] = number(found[2])
+        elif (found := _DETAIL.fullmatch(line)) is not None:
+            self.details[found[1].strip()] = [number(part.removesuffix(" secs")) for part in found[2].split(", ")]
+        elif (found := _COUNT.fullmatch(line)) is not None:
+            counts, key, count = (
+                (self.statuses, found[1], found[2]) if found[2] is not None else (self.errors, found[3], found[1])
+            )
+            one = number(count)
+            if one is None or (found[2] is None and self._section != "Error distribution:"):
+                return False
+            counts[key] = counts.get(key, 0) + int(one)
+        else:
+            return False
+        return True
+
+
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+    report = _Report()
+    for index, line in enumerate(lines):
+        report.take(line, first + index)
+    if "Requests/sec" not in report.summary:
+        raise FormatError("has no line Requests/sec of a summary", first)
+    report.flaws += cut
+    numbers = dict(_numbers(report))
+    answered, failed = numbers["requests"], numbers["failed_requests"]
+    cautions = list(request_doubts(numbers, None if answered is None or failed is None else answered + failed))
+    times = [name for name in numbers if "_time_" in name]
+    return Reading(
+        values=list(values(numbers, UNITS)),
+        cautions=cautions,
+        flaws=report.flaws,
+        resolution=dict.fromkeys([*times, "time_taken"], _STEP_S),
+    )
+
+
+def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
+    summary = report.summary
+    taken, rate = summary.get("Total"), summary.get("Requests/sec")
+    answered, failed = sum(report.statuses.values()), _failed(report)
+    counted = answered if answered < MOST_RESULTS and failed is not None else None
+    if answered >= MOST_RESULTS:
+        report.flaws.append(Flaw(f"hey counts the statuses of {MOST_RESULTS} requests at most"))
+    tried = counted + failed if counted is not None and failed is not None else None
+    yield "requests", counted
+    yield "requests_per_second", rate * counted / tried if rate is not None and counted and tried else None
+    data = summary.get("Total data")
+    seconds = finer_seconds(taken or 0.0, _STEP_S, tried or 0, rate or 0.0, _STEP_S)
+    yield "goodput", 8 * data / seconds if data is not None and seconds and counted else None
+    yield "time_taken", taken
+    yield "document_transferred_bytes", data
+    yield "failed_requests", failed
+    whole = failed is not None and not report.flaws
+    yield "non_2xx", sum(n for status, n in report.statuses.items() if not 200 <= int(status) < 300) if whole else None
+    for moment, label in (("min", "Fastest"), ("mean", "Average"), ("max", "Slowest")):
+        yield f"total_time_{moment}", summary.get(label) if answered else None
+    for percent in PERCENTILES:
+        yield f"total_time_p{percent}", report.percentiles.get(percent)
+    yield "total_time_median", report.percentiles.get("50")
+    yield "connect_time_mean", report.details.get("DNS+dialup", [None])[0] if answered else None
+    waits = report.details.get("resp wait", [None] * 3) if answered else [None] * 3
+    for moment, wait in zip(("mean", "min", "max"), waits, strict=True):
+        yield f"waiting_time_{moment}", wait
+
+
+def _failed(report: _Report) -> int | None:
+    """Errors; where none are printed, 0 if the statuses account for the rate over the time taken."""
+    if report.errors:
+        return sum(report.errors.values())
+    taken, rate = report.summary.get("Total"), report.summary.get("Requests/sec")
+    answered = sum(report.statuses.values())
+    if taken is None or rate is None:
+        return None
+    rounding = rate * _STEP_S + taken * _STEP_S + 0.5
+    if answered >= MOST_RESULTS or abs(rate * taken - answered) <= rounding:
+        return 0
+    report.flaws.append(Flaw(f"{rate * taken:.0f} requests by rate and time, but {answered} statuses, and no errors"))
+    return None
+
+
+hey = Hey()

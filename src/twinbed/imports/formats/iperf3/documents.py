@@ -1,0 +1,201 @@
+"""The JSON documents of a text: one or several, with other lines between them, streamed by events, or cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError
+from twinbed.imports.text.documents import line_of
+from twinbed.imports.text.load import SHOWN
+
+_START = re.compile(
+    r'\{\s*"(?:(?:start|end)"\s*:\s*\{|intervals"\s*:\s*\[|(?:event|title|extra_data|error)"\s*:\s*")',
+)
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
+_NOT_A_NUMBER = re.compile(r"(?<=[:\[,\s])-?(?:nan|inf(?:inity)?)(?=\s*[,\]}])", re.IGNORECASE)
+_CLOSED = ("{", "{[", "{{", "{{[")
+"""Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
+_OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
+_EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
+"""Of a stream, besides intervals: members of the document that they make."""
+MOST_DAMAGED = 1000
+"""Documents, after which a text is none of iperf3's."""
+
+
+@dataclass(slots=True)
+class Document:
+    """``cut``: it ends before its end."""
+
+    content: dict[str, Any]
+    line: int
+    flaws: list[Flaw] = field(default_factory=list)
+    cut: bool = False
+    unreal: bool = False
+    """Whether there are numbers such as nan."""
+
+
+def documents(text: str) -> Sequence[Document]:
+    """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
+    found: list[Document] = []
+    waiting: list[Flaw] = []
+    streamed: Document | None = None
+    for piece in _pieces(text):
+        if isinstance(piece, Flaw):
+            waiting.append(piece)
+            continue
+        event = piece.content.get("event")
+        if not isinstance(event, str):
+            if streamed is not None and _cookie(streamed) is not None and _cookie(streamed) == _cookie(piece):
+                # With --json-stream-full-output the same once more, as a whole.
+                piece.flaws = [*found.pop().flaws, *piece.flaws]
+            streamed = None
+            found.append(piece)
+        elif event == "start" or streamed is None:
+            streamed = Document({"intervals": [], "end": {}}, piece.line, piece.flaws, cut=True)
+            found.append(streamed)
+        if streamed is not None:
+            _take(streamed, str(event), piece)
+            streamed.flaws += waiting
+        else:
+            piece.flaws += waiting
+        waiting = []
+    if not found:
+        return list(_within(text))
+    found[-1].flaws += waiting
+    after = [each.line for each in found[1:]]
+    for each, end in zip(found, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
+        if each.cut:
+            each.flaws.append(Flaw("the document is cut: there is only what its whole parts say", max(each.line, end - 1)))
+    return found
+
+
+def _cookie(document: Document) -> object:
+    """What iperf3 names a test by."""
+    start = document.content.get("start")
+    return start.get("cookie") if isinstance(start, dict) else None
+
+
+def _take(streamed: Document, event: str, piece: Document) -> None:
+    data = piece.content.get("data")
+    if piece is not streamed and piece.flaws is not streamed.flaws:
+        streamed.flaws += piece.flaws
+    if event == "interval":
+        streamed.content["intervals"].append(data)
+    elif event in _EVENTS:
+        streamed.content[event] = data
+    else:
+        streamed.flaws.append(Flaw(f"is an event that is not read: {event[:SHOWN]!r}", piece.line))
+    if event == "end":
+        streamed.cut = False
+
+
+def _pieces(text: str) -> Iterator[Document | Flaw]:
+    """Documents and events; and flaws for all text that is neither."""
+    at = counted = damaged = 0
+    line = 1
+    while at < len(text):
+        start = _next(text, at)
+        line, counted = line + text.count("\n", counted, at), at
+        if start is None:
+            yield from _other(text[at:], line)
+            return
+        yield from _other(text[at:start], line)
+        line, counted = line + text.count("\n", counted, start), start
+        read = _decoded(text, start)
+        if read is None:
+            after = _next(text, start + 1)
+            part = text[start:after]
+            saved = _salvaged(part)
+            damaged += saved is None or saved[0].cut
+            if damaged > MOST_DAMAGED:
+                raise FormatError(f"holds more than {MOST_DAMAGED} documents that are cut or damaged", line)
+            if saved is None or (saved[0].cut and "event" in saved[0].content):
+                yield Flaw(f"is cut or damaged: {part[:SHOWN]!r}", line)
+                at = start + len(part)
+                continue
+            read = saved[0], start + saved[1]
+        document, at = read
+        document.line = line
+        if document.unreal and (number := _NOT_A_NUMBER.search(text, start, at)) is not None:
+            document.flaws.append(
+                Flaw(f"is not a number, and others may not be: {number[0]}", line + text.count("\n", start, number.start()))
+            )
+        yield document
+
+
+def _next(text: str, at: int) -> int | None:
+    """Where a document starts that is no part of another: no member's value."""
+    while (found := _START.search(text, at)) is not None:
+        before = text[max(0, found.start() - SHOWN) : found.start()].rstrip()
+        if not (before.endswith(":") and before[:-1].rstrip().endswith('"')):
+            return found.start()
+        at = found.start() + 1
+    return None
+
+
+def _decoded(text: str, at: int) -> tuple[Document, int] | None:
+    """The document at a place, and where it ends."""
+    unreal: list[str] = []
+    try:
+        content, end = json.JSONDecoder(parse_constant=unreal.append).raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    return (Document(content, 0, unreal=bool(unreal)), end) if isinstance(content, dict) else None
+
+
+def _salvaged(part: str) -> tuple[Document, int] | None:
+    """What is whole of a damaged document: numbers that old versions print as nan are missing, and a cut one ends with its last
+    whole part."""
+    part = _NOT_A_NUMBER.sub(lambda found: "NaN".ljust(len(found[0])), part)
+    read = _decoded(part, 0)
+    if read is not None:
+        return read
+    stack: list[str] = []
+    end, closers = 0, ""
+    for token in _TOKEN.finditer(part):
+        mark = token[0]
+        if mark in "{[":
+            stack.append(mark)
+        elif mark in "}]":
+            if not stack or stack.pop() != _OPENS[mark]:
+                break
+            if len(stack) <= len(_CLOSED[-1]) and "".join(stack) in _CLOSED:
+                end, closers = token.end(), "".join(_CLOSES[each] for each in reversed(stack))
+    read = _decoded(part[:end] + closers, 0) if end else None
+    if read is None:
+        return None
+    read[0].cut = True
+    return read[0], len(part)
+
+
+def _within(text: str) -> Iterator[Document]:
+    """The documents in objects that a harness put around them, such as ``{"node": "7", "Results": {"start": ...}}``."""
+    start = re.search(r"[{\[]", text)
+    try:
+        whole = json.JSONDecoder().raw_decode(text, start.start())[0] if start is not None else []
+    except (ValueError, RecursionError):
+        return
+    waiting: list[tuple[str, Any]] = [("", whole)]
+    while waiting:
+        name, part = waiting.pop()
+        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in part]
+        if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
+            flaw = Flaw(f"the document is a member of another: {name[:SHOWN]!r}", 1, beside=True)
+            yield Document(part, 1, [flaw])
+        else:
+            waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
+
+
+def _other(part: str, line: int) -> Iterator[Flaw]:
+    """Text that is no document, but for what joins the elements of a list. ``line``: its first."""
+    lines = part.split("\n")
+    said = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
+    if said:
+        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+        # What begins as JSON does may be what is left of a document.
+        beside = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
+        yield Flaw(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], beside)

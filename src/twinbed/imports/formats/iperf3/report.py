@@ -1,0 +1,236 @@
+"""Format ``iperf3-json``: the documents of ``iperf3 -J`` and ``--json-stream``, of a client or a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.formats.iperf3.documents import Document, documents
+from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
+from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, reading
+from twinbed.imports.text.load import head_text, number, plain
+from twinbed.metrics.metric import Metric
+
+_MARKS = (
+    re.compile(r'"version"\s*:\s*"iperf 3'),
+    re.compile(r'\{\s*"event"\s*:\s*"(?:start|interval|end)"\s*,\s*"data"\s*:\s*\{'),
+)
+_MEMBERS = ('"intervals"', '"streams"', '"bits_per_second"')
+"""Where an order of its own puts the version last."""
+_KERNEL = re.compile(r"(\S+) \S+ (\S+)")
+
+
+class Iperf3Json:
+    name = "iperf3-json"
+    summary = "iperf3's JSON (-J, --json-stream), of a client or a server"
+    metrics: Sequence[Metric] = METRICS
+    work = "received_bytes"
+    rate = "goodput"
+
+    def recognises(self, head: bytes) -> bool:
+        text = head_text(head)
+        return any(mark.search(text) for mark in _MARKS) or all(name in text for name in _MEMBERS)
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        found: list[Reading] = []
+        idle: list[Flaw] = []
+        for document in documents(source.text()):
+            one, empty = _read(document)
+            if empty and (found or not document.content.get("error")):
+                idle += _nothing(document)
+            else:
+                found.append(one)
+        if not found:
+            raise FormatError("holds no measurement of iperf3: " + ("; ".join(map(str, idle)) or "there is no document of its"))
+        if idle:
+            found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *idle])
+        return found
+
+
+def _nothing(document: Document) -> Iterator[Flaw]:
+    said = document.content.get("error")
+    yield Flaw("a document without a measurement" + (f": {said}" if said else ""), document.line)
+    yield from document.flaws
+
+
+def _read(document: Document) -> tuple[Reading, bool]:
+    """A document's measurement, and whether there is none in it."""
+    content, flaws = document.content, document.flaws
+    start, end, test = _part(content, "start"), _part(content, "end"), _part(_part(content, "start"), "test_start")
+    error = content.get("error")
+    server = "accepted_connection" in start
+    reverse = bool(number(test.get("reverse")))
+    protocol = test.get("protocol")
+    own = _Records(content.get("intervals"), server == reverse, flaws, "intervals")
+    fetched = _part(content, "server_output_json")
+    # Of a document that is cut they may be some of them; its summary is whole or not there.
+    far = (
+        _Records(fetched.get("intervals"), reverse, flaws, "server_output_json.intervals")
+        if fetched and not document.cut
+        else None
+    )
+    if isinstance(content.get("server_output_text"), str):
+        flaws.append(Flaw("the server's output is text, which is not read: what it knew alone is missing", document.line))
+    udp = protocol == "UDP" if isinstance(protocol, str) else own.udp
+    both = {True, False} if number(test.get("bidir")) or own.both else {own.sends}
+    known = not (server or error)
+    omit = bool(number(test.get("omit")))
+    cpu = _part(end, "cpu_utilization_percent")
+    ways = []
+    for sends in sorted(both, reverse=True):
+        to_server = sends != server
+        suffix = "" if to_server or len(both) == 1 else "_bidir_reverse"
+        direction = "" if len(both) == 1 else C_TO_S if to_server else S_TO_C
+        way = Way(udp, direction=direction, near="server" if server else "client", near_sends=sends)
+        near, other = (way.sender, way.receiver) if sends else (way.receiver, way.sender)
+        near.intervals = own.of(sends)
+        if far is not None:
+            other.intervals = far.of(not sends)
+        near.cpu_share, other.cpu_share = _share(cpu.get("host_total")), _share(cpu.get("remote_total")) if known else None
+        _summaries(way, end, suffix, near, known, omit)
+        ways.append(way)
+    circumstances = Circumstances(
+        facts=dict(_facts(start, end, test, own, len(both) > 1, server)),
+        started_s=number(_part(start, "timestamp").get("timesecs")),
+        duration_s=number(test.get("duration")) or None,
+        error=error if isinstance(error, str) else None,
+        flaws=flaws,
+    )
+    sides = [side for way in ways for side in (way.sender, way.receiver)]
+    empty = not own.found and not any(side.summary and side.summary.size_bytes for side in sides)
+    return reading(ways, circumstances), empty
+
+
+def _summaries(way: Way, end: Mapping[str, Any], suffix: str, near: Side, known: bool, omit: bool) -> None:
+    """Of the end that wrote the file always; of the other where it is known there."""
+    for side, name in ((way.sender, "sum_sent"), (way.receiver, "sum_received")):
+        if side is near or known:
+            side.summary = _summary(_part(end, name + suffix))
+            side.counts = (side is near and bool(side.intervals)) or not omit
+    both = _summary(_part(end, "sum" + suffix))
+    if way.udp and both is not None and (way.receiver is near or known) and way.receiver.summary is None:
+        # Versions before 3.7 have one summary: sizes and counts of the end that wrote it, losses and jitter of the receiver.
+        mine = way.receiver is near
+        way.receiver.summary = both if mine else Summary(lost=both.lost, jitter_s=both.jitter_s)
+        way.receiver.counts = mine or not omit
+
+
+class _Records:
+    """An end's interval records by whether it sent."""
+
+    def __init__(self, records: Any, usually_sends: bool, flaws: list[Flaw], where: str) -> None:
+        self._of: dict[bool, list[Interval]] = {True: [], False: []}
+        self.udp: bool | None = None
+        self.mtu: float | None = None
+        self.found = 0
+        for index, record in enumerate(records if isinstance(records, list) else ()):
+            wholly = 0
+            for name in ("sum", "sum_bidir_reverse"):
+                total = _part(record, name)
+                sends = total.get("sender")
+                sends = sends if isinstance(sends, bool) else usually_sends
+                one = self._interval(total, sends, _part(record, "streams", list)) if total else None
+                if one is not None:
+                    self._of[sends].append(one)
+                    wholly += 1
+                elif total:
+                    wholly = -2
+            if wholly <= 0:
+                flaws.append(Flaw(f"{where}[{index}] has no sum of bytes and seconds that can be read"))
+            self.found += max(wholly, 0)
+        self.sends = usually_sends if (self._of[True] and self._of[False]) or not self.found else bool(self._of[True])
+        self.both = bool(self._of[True] and self._of[False])
+
+    def of(self, sends: bool) -> Sequence[Interval]:
+        return [each for each in self._of[sends] if not each.omitted and each.seconds > 0]
+
+    def _interval(self, total: Mapping[str, Any], sends: bool, streams: Sequence[Any]) -> Interval | None:
+        start, seconds, size = (number(total.get(name)) for name in ("start", "seconds", "bytes"))
+        if start is None or seconds is None or size is None:
+            return None
+        mine = [each for each in streams if isinstance(each, dict) and each.get("sender", sends) == sends]
+        if self.udp is None:
+            self.udp = "packets" in total
+        if self.mtu is None and mine:
+            self.mtu = number(mine[0].get("pmtu"))
+        orders = [number(each.get("out_of_order")) for each in mine]
+        return Interval(
+            start,
+            seconds,
+            size,
+            total.get("omitted") is True,
+            number(total.get("retransmits")),
+            number(total.get("packets")),
+            number(total.get("lost_packets")),
+            sum(each for each in orders if each is not None) if orders and None not in orders else None,
+            () if sends else _present([each.get("jitter_ms") for each in mine if number(each.get("packets"))], 1e-3),
+            _present([each.get("rtt") for each in mine], 1e-6) if sends else (),
+            _present([each.get("snd_cwnd") for each in mine], 1.0) if sends else (),
+        )
+
+
+def _present(numbers: Sequence[object], unit: float) -> Sequence[float]:
+    """All of them in base units, or none."""
+    found = [number(each) for each in numbers]
+    return [each * unit for each in found if each is not None] if None not in found else ()
+
+
+def _summary(total: Mapping[str, Any]) -> Summary | None:
+    if not total:
+        return None
+    jitter = number(total.get("jitter_ms"))
+    return Summary(
+        number(total.get("seconds")),
+        number(total.get("bytes")),
+        number(total.get("bits_per_second")),
+        number(total.get("retransmits")),
+        number(total.get("packets")),
+        number(total.get("lost_packets")),
+        jitter * 1e-3 if jitter is not None else None,
+    )
+
+
+def _share(percent: object) -> float | None:
+    found = number(percent)
+    return None if found is None else found / 100
+
+
+def _part(content: Any, name: str, kind: type = dict) -> Any:
+    """A member that is an object (or a list), or an empty one."""
+    found = content.get(name) if isinstance(content, dict) else None
+    return found if isinstance(found, kind) else kind()
+
+
+def _facts(
+    start: Mapping[str, Any], end: Mapping[str, Any], test: Mapping[str, Any], own: _Records, both: bool, server: bool
+) -> Iterator[tuple[str, str | int | float | bool]]:
+    version, system = start.get("version"), start.get("system_info")
+    if isinstance(version, str):
+        yield "version", version.removeprefix("iperf ").strip()
+    if isinstance(system, str):
+        kernel = _KERNEL.match(system)
+        # Without the host's name, which lies between.
+        yield "kernel", f"{kernel[1]} {kernel[2]}" if kernel else system.strip()
+    if isinstance(test.get("protocol"), str):
+        yield "protocol", test["protocol"].lower()
+    counts = (("streams", "num_streams"), ("payload_bytes", "blksize"), ("duration_s", "duration"), ("omit_s", "omit"))
+    for name, key in (*counts, ("target_rate_bit_s", "target_bitrate")):
+        found = number(test.get(key))
+        if found:
+            yield name, plain(found)
+    mss = number(start.get("tcp_mss")) or number(start.get("tcp_mss_default"))
+    if mss:
+        yield "mss", plain(mss)
+    congestion = end.get(
+        "receiver_tcp_congestion" if server and "sender_tcp_congestion" not in end else "sender_tcp_congestion"
+    )
+    if isinstance(congestion, str):
+        yield "congestion", congestion
+    if own.mtu:
+        yield "mtu", plain(own.mtu)
+    if test:
+        yield "reverse", bool(number(test.get("reverse")))
+        yield "bidirectional", both

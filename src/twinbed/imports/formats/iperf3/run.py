@@ -1,0 +1,195 @@
+"""A run in iperf3's text, as its lines are gathered, and the measurement that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from twinbed.contracts.format import Flaw, Reading
+from twinbed.imports.formats.iperf3.rows import Row
+from twinbed.imports.formats.iperf3.way import Interval, Number, Side, Summary, Way
+from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, reading
+from twinbed.imports.text.load import SHOWN, plain
+
+BOTH = "both"
+SUMMARIES = ("sender", "receiver", BOTH)
+"""Marks of rows that are no intervals."""
+ROUNDING = 0.005
+"""Of three digits, at most."""
+
+
+@dataclass(slots=True)
+class Run:
+    """``rows``: line, whether it is of the server's output in a client's, and the row. ``complete``: a summary came."""
+
+    server: bool
+    facts: dict[str, str | int]
+    started_s: float | None
+    flaws: list[Flaw]
+    rows: list[tuple[int, bool, Row]] = field(default_factory=list)
+    reverse: bool = False
+    server_output: bool = False
+    done: bool = False
+    streams: int = 0
+    unheard: bool = False
+    """Whether it says that it does not know what the other end did."""
+    disordered: int = 0
+    """Lines that say that a datagram came out of order."""
+    error: str | None = None
+    duration_s: float | None = None
+    cpu: tuple[bool, Number, Number] | None = None
+    """Whether the end that wrote it sent; its share in per cent, and the other's."""
+    _headings: list[str] = field(default_factory=list)
+    _here: int = 0
+    """Headings of this end's output so far."""
+
+    def heading(self, text: str) -> None:
+        """The first one is over intervals, the second over summaries."""
+        self._headings.append(text)
+        self._here += 1
+
+    def add(self, number: int, one: Row, line: str) -> None:
+        """A summary of UDP before iperf 3.7 has no mark: its size is the sender's, its losses and jitter the receiver's."""
+        unmarked = self._here > 1 and not one.mark
+        if unmarked and "Datagrams" not in self._headings[-1]:
+            self.flaws.append(Flaw(f"is a summary of neither end: {line.strip()[:SHOWN]!r}", number))
+        else:
+            self.rows.append((number, self.server_output, replace(one, mark=BOTH) if unmarked else one))
+
+    def begin_server_output(self) -> None:
+        self.server_output, self._here = True, 0
+
+    @property
+    def measured(self) -> bool:
+        return bool(self.rows)
+
+    @property
+    def complete(self) -> bool:
+        return any(row.mark in SUMMARIES for _, _, row in self.rows)
+
+    def reading(self) -> Reading:
+        udp = any("Datagrams" in heading for heading in self._headings) if self._headings else None
+        sends = not self.reverse
+        if self.server and self._headings:
+            # A server does not say which way it goes; what it heads its columns with does.
+            columns = self._headings[0]
+            sends = "Retr" in columns or ("Datagrams" in columns and "Jitter" not in columns)
+        if self.cpu is not None:
+            sends = self.cpu[0]
+        roles = {row.role for _, _, row in self.rows if row.role}
+        both = [True, False] if roles else [sends]
+        ways = []
+        for near_sends in both:
+            to_server = near_sends != self.server
+            direction = "" if not roles else C_TO_S if to_server else S_TO_C
+            way = Way(
+                udp, direction=direction, near="server" if self.server else "client", near_sends=near_sends, rounding=ROUNDING
+            )
+            self._fill(way, ("TX" if near_sends else "RX") if roles else "", ("RX" if near_sends else "TX") if roles else "")
+            ways.append(way)
+        if not self.complete and self.rows:
+            self.flaws.append(
+                Flaw("the run ends before its summary: there is only what its whole intervals say", self.rows[-1][0])
+            )
+        elif any(row.mark == "receiver" and not row.size_bytes for _, _, row in self.rows) and not (self.done or self.server):
+            text = "the receiver's summary is 0 and there is no 'iperf Done.': the run was interrupted"
+            self.flaws.append(Flaw(text, self.rows[-1][0]))
+        if self.disordered and self.rows:
+            text = f"lines that say that a datagram came out of order, which are not counted: {self.disordered}"
+            self.flaws.append(Flaw(text, self.rows[0][0], beside=True))
+        facts: dict[str, str | int | float | bool] = {**self.facts}
+        if self.streams:
+            facts["streams"] = self.streams // len(both)
+        if udp is not None:
+            facts |= {
+                "protocol": "udp" if udp else "tcp",
+                "reverse": not roles and sends == self.server,
+                "bidirectional": bool(roles),
+            }
+        if self.duration_s:
+            facts["duration_s"] = plain(self.duration_s)
+        return reading(ways, Circumstances(facts, self.started_s, self.duration_s, self.error, self.flaws))
+
+    def _fill(self, way: Way, role: str, far_role: str) -> None:
+        near, far = (way.sender, way.receiver) if way.near_sends else (way.receiver, way.sender)
+        own = [row for _, of_server, row in self.rows if not of_server and row.role == role]
+        near.intervals = list(self._intervals(own, way.udp, way.near_sends))
+        fetched = [row for _, of_server, row in self.rows if of_server and row.role == far_role]
+        if fetched:
+            far.intervals = list(self._intervals(fetched, way.udp, not way.near_sends))
+        omitted = any(row.mark == "omitted" for row in own)
+        for side, mark in ((way.sender, "sender"), (way.receiver, "receiver")):
+            self._summarise(side, mark, [row for row in own if row.mark == mark], way.udp, side is near)
+            side.counts = side is near or not omitted
+        unmarked = _together([row for row in own if row.mark == BOTH])
+        if unmarked is not None and way.udp:
+            if way.near_sends:
+                way.receiver.summary = Summary(lost=unmarked.lost, jitter_s=unmarked.jitter_s)
+                way.sender.summary = Summary(size_bytes=unmarked.size_bytes, rate_bit_s=unmarked.rate_bit_s)
+            else:
+                way.receiver.summary = Summary(datagrams=unmarked.datagrams, lost=unmarked.lost, jitter_s=unmarked.jitter_s)
+        if self.cpu is not None:
+            local_sends, local, remote = self.cpu
+            mine = local_sends == way.near_sends or bool(role)
+            if self.server or self.error or self.unheard:
+                # A zero that was never heard of from the other end.
+                remote = None
+            near.cpu_share, far.cpu_share = (_share(each) for each in ((local, remote) if mine else (remote, local)))
+
+    def _summarise(self, side: Side, mark: str, rows: Sequence[Row], udp: bool | None, near: bool) -> None:
+        one = _together(rows)
+        if one is None or (not near and (self.server or self.error or (not self.done and not one.size_bytes))):
+            # Zeros that an end prints of the other without having heard from it.
+            return
+        sent = mark == "sender"
+        side.summary = Summary(
+            seconds=one.end_s - one.start_s,
+            size_bytes=one.size_bytes,
+            rate_bit_s=one.rate_bit_s,
+            retransmissions=one.count if sent and not udp else None,
+            datagrams=one.datagrams if udp else None,
+            lost=None if sent else one.lost,
+            jitter_s=None if sent else one.jitter_s,
+        )
+
+    def _intervals(self, rows: Sequence[Row], udp: bool | None, sends: bool) -> Iterator[Interval]:
+        groups: list[list[Row]] = []
+        for each in rows:
+            if each.mark in SUMMARIES:
+                continue
+            last = groups[-1] if groups else []
+            if (
+                last
+                and not last[-1].is_sum
+                and (last[0].start_s, last[0].end_s, last[0].mark) == (each.start_s, each.end_s, each.mark)
+            ):
+                last.append(each)
+            else:
+                groups.append([each])
+        several = any(len(group) > 1 for group in groups)
+        for group in groups:
+            total = _together(group)
+            if total is None or (several and not total.is_sum) or total.mark:
+                continue
+            streams = [each for each in group if not each.is_sum]
+            jitters = [each.jitter_s for each in streams if each.jitter_s is not None and each.datagrams]
+            yield Interval(
+                total.start_s,
+                total.end_s - total.start_s,
+                total.size_bytes,
+                retransmissions=total.count if sends and not udp else None,
+                datagrams=(total.count if sends else total.datagrams) if udp else None,
+                lost=total.lost,
+                jitters_s=jitters if not sends else (),
+                cwnds_bytes=[each.cwnd_bytes for each in streams if each.cwnd_bytes is not None] if sends else (),
+            )
+
+
+def _together(rows: Sequence[Row]) -> Row | None:
+    """The sum of streams, or the only one; None where there are several without a sum, as in a text that is cut."""
+    sums = [each for each in rows if each.is_sum]
+    return sums[-1] if sums else rows[0] if len(rows) == 1 else None
+
+
+def _share(percent: Number) -> Number:
+    return None if percent is None else percent / 100

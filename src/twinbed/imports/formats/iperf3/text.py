@@ -1,0 +1,178 @@
+"""Format ``iperf3-text``: what iperf3 prints for people, with -V, -f, --timestamps and --get-server-output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.formats.iperf3.rows import PART, row
+from twinbed.imports.formats.iperf3.run import Run
+from twinbed.imports.formats.iperf3.way import METRICS
+from twinbed.imports.text.load import DECIMAL, SHOWN, head_text, number, whole_lines
+from twinbed.metrics.metric import Metric
+
+_HEADING = re.compile(r"\[ ID\](?:\[Role\])? Interval {2,}Transfer {2,}(?:Bitrate|Bandwidth)")
+_JSON = re.compile(r'\{\s*"(?:start|event)"\s*:')
+_SAID = re.compile(r"iperf3: ((?:error|interrupt) - .*)")
+_SERVER_AGAIN = re.compile(r"Server listening on ")
+_NOTHING = re.compile(
+    "|".join(
+        (
+            r"\[ *[0-9]+\](?:\[..-.\])? (?:local .* connected to |Sent [0-9]+ datagrams)",
+            r"- - - - |-{10}|\s*Cookie: |\s+TCP MSS: |Control connection MSS |(?:snd|rcv)_tcp_congestion |CPU Utilization: ",
+            r"iperf 3\.[0-9]|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) \S+ \S+ |Time: |Starting Test: |Test Complete\. ",
+            r"Target Bitrate: |Reverse mode, |\w{3} \w{3} +[0-9]+ [0-9:]{8} [0-9]{4} *$",
+        )
+    )
+)
+"""Lines without a number that is measured."""
+_FACTS = (
+    ("version", re.compile(r"iperf (3\.\S+)\s*$")),
+    ("kernel", re.compile(r"((?:Linux|Darwin|FreeBSD)) \S+ (\S+) ")),
+    ("mss", re.compile(r"\s+TCP MSS: ([0-9]+)")),
+    ("congestion", re.compile(r"snd_tcp_congestion (\S+)")),
+)
+_ITS_TWO = re.compile(
+    r"^(?:Client connecting to |Server listening on )\S*,? ?(?:TCP|UDP) port |local .* connected with ", re.MULTILINE
+)
+_UNHEARD = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? \((?:sender|receiver) statistics not available\)")
+_DISORDER = "iperf3: OUT OF ORDER"
+_CONNECTED = re.compile(r"\[ *[0-9]+\](?:\[..-.\])? local .* connected to ")
+_TEST = re.compile(rf"Starting Test: protocol: (TCP|UDP), ([0-9]+) streams, .*?, ({DECIMAL}) second test")
+_CPU = re.compile(rf"CPU Utilization: local/(sender|receiver) ({DECIMAL})% .*, remote/(?:sender|receiver) ({DECIMAL})% ")
+_TIME = re.compile(r"Time: (.*)")
+
+
+class Iperf3Text:
+    name = "iperf3-text"
+    summary = "iperf3's output for people, of a client or a server"
+    metrics: Sequence[Metric] = METRICS
+    work = "received_bytes"
+    rate = "goodput"
+
+    def recognises(self, head: bytes) -> bool:
+        text = head_text(head)
+        if _JSON.search(text):
+            return False
+        return (
+            _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
+        )
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        text = source.text()
+        if _ITS_TWO.search(text):
+            raise FormatError("is of iperf 2, whose lines are others than iperf3's")
+        lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
+        reader = _Reader()
+        for index, line in enumerate(lines):
+            reader.take(line, index + 1)
+        found = [run for run in reader.runs if run.measured or run.error]
+        if not found:
+            raise FormatError("holds no run of iperf3 that can be read" + "".join(f"; {flaw}" for flaw in reader.flaws[:1]))
+        found[-1].flaws += [*reader.flaws, *cut]
+        return [run.reading() for run in found]
+
+
+class _Reader:
+    """Lines, one after another, to runs."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.flaws: list[Flaw] = []
+        """Before the next run, or behind the last one."""
+        self._open: Run | None = None
+        self._facts: dict[str, str | int] = {}
+        self._started_s: float | None = None
+        self._heading = ""
+
+    def take(self, line: str, number_: int) -> None:
+        found = PART.search(line)
+        if found is not None:
+            self._part(line, number_, found)
+        elif (heading := _HEADING.search(line)) is not None:
+            self._heading = line[heading.start() :]
+            self._run().heading(self._heading)
+        else:
+            self._other(line, number_)
+
+    def _part(self, line: str, number_: int, found: re.Match[str]) -> None:
+        one = row(found, line)
+        if one is None:
+            (self._open.flaws if self._open else self.flaws).append(Flaw(f"cannot be read: {line.strip()[:SHOWN]!r}", number_))
+        else:
+            self._run().add(number_, one, line)
+
+    def _in_server_output(self) -> bool:
+        return self._open is not None and self._open.server_output
+
+    def _run(self, *, server: bool = False, fresh: bool = False) -> Run:
+        if self._open is None or fresh:
+            self._open = Run(server, dict(self._facts), self._started_s, [*self.flaws])
+            self.runs.append(self._open)
+            self._facts, self._started_s, self.flaws = {}, None, []
+        return self._open
+
+    def _other(self, line: str, number_: int) -> None:
+        plain = line.strip()
+        if "Connecting to host " in line:
+            self._run(fresh=True)
+        elif "Accepted connection from " in line:
+            if not self._in_server_output():
+                self._run(server=True, fresh=True)
+        elif plain.endswith("Server output:"):
+            if self._open is not None:
+                self._open.begin_server_output()
+        elif "iperf Done." in line:
+            if self._open is not None:
+                self._open.done = True
+                self._open = None
+        elif _SERVER_AGAIN.search(line):
+            if not self._in_server_output():
+                self._open = None
+        elif self._open is not None and _UNHEARD.search(line) is not None:
+            self._open.unheard = True
+        elif _DISORDER in line:
+            self._run().disordered += 1
+        elif (said := _SAID.search(line)) is not None:
+            if (self._open is None and self.runs) or (self._open is not None and self._open.complete):
+                (self._open.flaws if self._open else self.flaws).append(Flaw(f"iperf3: {said[1]}", number_))
+            else:
+                self._run().error = said[1]
+        elif plain and not self._circumstance(line) and not _NOTHING.search(line):
+            (self._open.flaws if self._open else self.flaws).append(Flaw(f"is no line of iperf3: {plain[:SHOWN]!r}", number_))
+
+    def _circumstance(self, line: str) -> bool:
+        facts = self._open.facts if self._open is not None else self._facts
+        if self._in_server_output():
+            return False
+        for name, pattern in _FACTS:
+            if (found := pattern.search(line)) is not None:
+                facts[name] = int(found[1]) if name == "mss" and len(found[1]) < 9 else " ".join(found.groups())
+                return True
+        if (found := _TIME.search(line)) is not None:
+            self._started_s = _seconds(found[1])
+            return True
+        if self._open is None:
+            return False
+        if _CONNECTED.search(line):
+            self._open.streams += 1
+        elif "Reverse mode, " in line:
+            self._open.reverse = True
+        elif (found := _TEST.search(line)) is not None:
+            self._open.duration_s = number(found[3]) or None
+        elif (found := _CPU.search(line)) is not None:
+            self._open.cpu = (found[1] == "sender", number(found[2]), number(found[3]))
+        else:
+            return False
+        return True
+
+
+def _seconds(text: str) -> float | None:
+    """Since the epoch."""
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

@@ -1,0 +1,268 @@
+"""One direction of a measurement, as either end recorded it, and the numbers that follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+from twinbed.metrics.metric import Layer, Metric
+from twinbed.model.caution import Caution, Kind
+from twinbed.workloads.iperf3.metrics import METRICS as OF_WORKLOAD
+from twinbed.workloads.iperf3.parse import SHORT
+
+JITTER_LAST = Metric(
+    "interarrival_jitter_last",
+    "s",
+    Layer.APPLICATION,
+    "smoothed variation of transit times (RFC 3550) at the end, mean over streams",
+)
+METRICS = (*OF_WORKLOAD, JITTER_LAST)
+UNITS = {metric.name: metric.unit for metric in METRICS}
+OF_TCP = frozenset({"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"})
+OF_UDP = frozenset(
+    {name for name in UNITS if "datagrams" in name}
+    | {"loss", "effective_throughput", "interarrival_jitter", "interarrival_jitter_last"}
+)
+
+OF_A_SECOND = (0.8, 1.25)
+"""Seconds of an interval that was to have one: a busy machine reports late."""
+COVERED = 0.98
+"""Of the seconds of a summary: where intervals have less of them, some are missing, and the summary counts."""
+TAIL = 1e-3
+"""Of the bytes: what comes between the last interval and the end is in a summary alone (1e-5 of them with 3.0.11 and -R)."""
+JITTER_STEP_S = 1.000001e-6
+"""What text rounds jitter to, and a little for binary fractions."""
+
+Number = float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A record that one end made, of all its streams together."""
+
+    start_s: float
+    seconds: float
+    size_bytes: float
+    omitted: bool = False
+    retransmissions: Number = None
+    datagrams: Number = None
+    """Sent; of a receiver, those that arrived and those that were missed."""
+    lost: Number = None
+    out_of_order: Number = None
+    jitters_s: Sequence[float] = ()
+    """Of each stream that received any; so are the next two of each that sent."""
+    rtts_s: Sequence[float] = ()
+    cwnds_bytes: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What iperf3 makes of one side."""
+
+    seconds: Number = None
+    size_bytes: Number = None
+    rate_bit_s: Number = None
+    retransmissions: Number = None
+    datagrams: Number = None
+    lost: Number = None
+    jitter_s: Number = None
+
+
+@dataclass(slots=True)
+class Side:
+    """The sending or the receiving end. ``intervals`` is None where its records are not there; they are without those omitted,
+    and none where only the end of a text was kept: then the summary counts.
+
+    ``summary`` is None where it says nothing; ``counts`` tells whether its counts are of the same seconds as the rest."""
+
+    intervals: Sequence[Interval] | None = None
+    summary: Summary | None = None
+    counts: bool = True
+    cpu_share: Number = None
+
+    @property
+    def lacking(self) -> tuple[float, float] | None:
+        """Seconds that the intervals have, and that the summary has; None where no interval is missing.
+
+        Where all bytes are in them, it only took longer to say so."""
+        summary = self.summary
+        if self.intervals is None or summary is None or not summary.size_bytes or not summary.seconds:
+            return None
+        seconds, size = (
+            math.fsum(each.seconds for each in self.intervals),
+            math.fsum(each.size_bytes for each in self.intervals),
+        )
+        short = seconds < COVERED * summary.seconds and size < COVERED * summary.size_bytes
+        return (seconds, summary.seconds) if short else None
+
+    @property
+    def records(self) -> Sequence[Interval]:
+        """What means and deviations are over: all intervals or none."""
+        return () if self.lacking else self.intervals or ()
+
+
+@dataclass(slots=True)
+class Way:
+    """``udp`` is None where the file does not tell."""
+
+    udp: bool | None
+    sender: Side = field(default_factory=Side)
+    receiver: Side = field(default_factory=Side)
+    direction: str = ""
+    near: str = "client"
+    """The end that wrote the file, client or server, and whether it sent."""
+    near_sends: bool = True
+    rounding: float = 0.0
+    """How far, as a share, sizes and rates may be from what they are printed as."""
+
+    def numbers(self) -> dict[str, Number]:
+        unasked = OF_TCP | OF_UDP if self.udp is None else OF_TCP if self.udp else OF_UDP
+        found: dict[str, Number] = {name: None for name in UNITS if name not in unasked}
+        found |= {"sender_cpu_share": self.sender.cpu_share, "receiver_cpu_share": self.receiver.cpu_share}
+        sent, arrived = self._size(self.sender), self._size(self.receiver)
+        found |= {"sent_bytes": sent[0], "send_rate": sent[2]}
+        found |= {"received_bytes": arrived[0], "goodput": arrived[2], "time_taken": arrived[1]}
+        found["goodput_sd"] = self._deviation()
+        if self.udp:
+            found |= self._datagrams(found["send_rate"])
+        elif self.udp is not None:
+            found |= self._tcp()
+        return found
+
+    def _deviation(self) -> Number:
+        """Of the goodput over intervals of a second; of others it is another quantity."""
+        long = _long(self.receiver.records)
+        if len(long) < 2 or not OF_A_SECOND[0] <= max(each.seconds for each in long) <= OF_A_SECOND[1]:
+            return None
+        rates = [8 * each.size_bytes / each.seconds for each in long]
+        deviation = stdev(rates)
+        # What is less than the rounding of what it is taken from is not seen.
+        return deviation if deviation >= self.rounding * fmean(rates) else None
+
+    def _size(self, side: Side) -> tuple[Number, Number, Number]:
+        """Bytes, seconds and bit/s."""
+        if side.intervals and not side.lacking:
+            counted, lasted = (
+                math.fsum(each.size_bytes for each in side.intervals),
+                math.fsum(each.seconds for each in side.intervals),
+            )
+            return counted, lasted, _rate(counted, lasted)
+        if side.summary is None or (side.intervals is not None and not side.lacking):
+            return None, None, None
+        size, seconds = side.summary.size_bytes, side.summary.seconds
+        # A rate as printed is rounded once.
+        return size, seconds, side.summary.rate_bit_s if self.rounding else _rate(size, seconds)
+
+    def _tcp(self) -> Iterator[tuple[str, Number]]:
+        yield "tcp_retransmissions", _count(self.sender, "retransmissions")
+        long = _long(self.sender.records)
+        yield "tcp_rtt_mean", _mean([rtt for each in long for rtt in each.rtts_s])
+        yield "tcp_cwnd_mean", _mean([cwnd for each in long for cwnd in each.cwnds_bytes])
+
+    def _datagrams(self, send_rate: Number) -> Iterator[tuple[str, Number]]:
+        went, counted, missed = (
+            _count(self.sender, "datagrams"),
+            _count(self.receiver, "datagrams"),
+            _count(self.receiver, "lost"),
+        )
+        came = counted - missed if counted is not None and missed is not None and counted >= missed else None
+        yield "sent_datagrams", went
+        yield "received_datagrams", came
+        yield "lost_datagrams", missed
+        # Where the receiver's count is not known, the sender's is what losses are of.
+        of = counted if counted is not None else went
+        if missed is not None and of and missed <= of:
+            yield "loss", missed / of
+            if send_rate is not None:
+                yield "effective_throughput", (1 - missed / of) * send_rate
+        if self.receiver.intervals is not None:
+            yield "out_of_order_datagrams", _sum([each.out_of_order for each in self.receiver.records])
+            yield "interarrival_jitter", _mean([jitter for each in _long(self.receiver.records) for jitter in each.jitters_s])
+        if self.receiver.summary is not None:
+            yield "interarrival_jitter_last", self.receiver.summary.jitter_s
+
+    def contradictions(self) -> Iterator[Caution]:
+        """Where a summary says other than the intervals that it sums up."""
+        whither = f" ({self.direction})" if self.direction else ""
+        for name, side in (("sender", self.sender), ("receiver", self.receiver)):
+            if side.intervals and side.lacking:
+                there, whole = side.lacking
+                detail = f"are of {there:.4g} s of {whole:.4g} s: iperf3's summary is taken"
+                yield Caution(Kind.UNREADABLE, f"the {name}'s intervals{whither} {detail}")
+            elif side.intervals and side.summary is not None:
+                for what, summed, counted, unit in self._pairs(name, side.intervals, side.summary):
+                    detail = f"{what} {summed:.9g}{unit}, its intervals {counted:.9g}{unit}"
+                    yield Caution(Kind.CONTRADICTED, f"iperf3's summary of the {name}{whither} has {detail}")
+
+    def _pairs(self, name: str, intervals: Sequence[Interval], summary: Summary) -> Iterator[tuple[str, float, float, str]]:
+        size, seconds = math.fsum(each.size_bytes for each in intervals), math.fsum(each.seconds for each in intervals)
+        pairs = [
+            ("size", summary.size_bytes, size, " bytes", max(TAIL, 2 * self.rounding)),
+            ("rate", summary.rate_bit_s, _rate(size, seconds), " bit/s", 0.01 + 2 * self.rounding),
+            ("retransmissions", summary.retransmissions, _sum([each.retransmissions for each in intervals]), "", 0.0),
+            ("datagrams", summary.datagrams, _sum([each.datagrams for each in intervals]), "", 0.0),
+        ]
+        if name == "receiver":
+            jitter = _mean([one for each in _long(intervals) for one in each.jitters_s])
+            pairs.append(("losses", summary.lost, _sum([each.lost for each in intervals]), "", 0.0))
+            pairs.append(("jitter", summary.jitter_s, jitter, " s", 1e-3 + 2 * self.rounding))
+        for what, summed, counted, unit, share in pairs:
+            least = JITTER_STEP_S if what == "jitter" and self.rounding else 0.0
+            if (
+                summed is not None
+                and counted is not None
+                and abs(summed - counted) > max(least, share * max(abs(summed), abs(counted)))
+            ):
+                yield what, summed, counted, unit
+
+    def rows(self) -> Iterator[Mapping[str, object]]:
+        """Of the table ``intervals``."""
+        far = "client" if self.near == "server" else "server"
+        ends = (self.near, far) if self.near_sends else (far, self.near)
+        for side, end in zip((self.sender, self.receiver), ends, strict=True):
+            for each in side.intervals or ():
+                row = {
+                    "host": "",
+                    "end": end,
+                    "start_s": each.start_s,
+                    "seconds": each.seconds,
+                    "bytes": int(each.size_bytes),
+                    "retransmissions": _whole(each.retransmissions),
+                    "datagrams": _whole(each.datagrams),
+                    "lost_datagrams": _whole(each.lost),
+                    "jitter_s": _mean(each.jitters_s),
+                }
+                yield {**row, "direction": self.direction} if self.direction else row
+
+
+def _count(side: Side, name: str) -> Number:
+    if side.intervals is not None and not side.lacking:
+        return _sum([getattr(each, name) for each in side.intervals])
+    found: Number = getattr(side.summary, name) if side.summary is not None and side.counts else None
+    return found
+
+
+def _long(intervals: Sequence[Interval] | None) -> Sequence[Interval]:
+    """Without slivers, of which the last may be one."""
+    longest = max((each.seconds for each in intervals or ()), default=0.0)
+    return [each for each in intervals or () if each.seconds >= SHORT * longest and each.seconds > 0]
+
+
+def _sum(numbers: Sequence[Number]) -> Number:
+    """None where one is missing, or there is none."""
+    present = [one for one in numbers if one is not None]
+    return math.fsum(present) if present and len(present) == len(numbers) else None
+
+
+def _mean(numbers: Sequence[float]) -> Number:
+    return fmean(numbers) if numbers else None
+
+
+def _rate(size_bytes: Number, seconds: Number) -> Number:
+    return 8 * size_bytes / seconds if size_bytes is not None and seconds else None
+
+
+def _whole(one: Number) -> int | None:
+    return None if one is None else int(one)

@@ -1,0 +1,141 @@
+"""``irtt client -o``: the JSON of irtt 0.9, with every probe's stamps.
+
+Values and the tables ``probes``, ``delay_windows`` and ``clocks`` are those of the instrument ``latency``, of one pair: see
+docs/latency.md.  Nothing is in the file of whether the hosts' clocks are synchronised, so one-way delays are null; jitter, loss
+each way and the clocks' offset need no such knowledge.  Windows are of a second, or of as many as 20 probes take.
+
+What irtt's own statistics say otherwise than its probes is a caution.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from twinbed.contracts.format import FormatError, Reading, Source
+from twinbed.imports.text.documents import document
+from twinbed.imports.text.figures import count_of_json, of_json
+from twinbed.instruments.latency.metrics import METRICS
+from twinbed.instruments.latency.windows import LEAST
+from twinbed.metrics.metric import Metric
+from twinbed.model.caution import Caution, Kind
+
+if TYPE_CHECKING:
+    from twinbed.instruments.latency.clocks import Clocks
+    from twinbed.instruments.latency.probes import Pair
+
+_START = re.compile(rb'\A\s*\{\s*"version":\s*\{\s*"irtt":\s*"')
+_MOST_NS = 1 << 62
+"""Of a stamp: what differences of two still fit in 64 bits."""
+_APART = 1e-6
+"""Share of a mean that rounding to nanoseconds may make."""
+
+
+class IrttJson:
+    """The format."""
+
+    name = "irtt-json"
+    summary = "irtt's JSON, with every probe"
+    metrics: Sequence[Metric] = METRICS
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _START.match(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        from twinbed.instruments.latency import clocks, summary
+
+        text = source.text().encode()
+        said = document(text)
+        if not isinstance(said, dict) or not isinstance(said.get("stats"), dict) or not isinstance(said.get("config"), dict):
+            raise FormatError("is not what irtt's client writes: config and stats are missing")
+        pair = _pair(text, said)
+        try:
+            related = clocks.relate(pair, None, None)
+            window_s = max(1.0, LEAST * (of_json(_params(said).get("interval")) or 0.0) / 1e9)
+            judged = summary.judge(pair, related, window_s)
+            values = list(summary.values([judged], ""))
+            values += [replace(each, host="") for each in summary.clock_values(judged)]
+            tables = {
+                "probes": summary.probes_table(judged),
+                "delay_windows": summary.windows_table(judged, window_s),
+                "clocks": _clocks(judged),
+            }
+        except (ValueError, ArithmeticError) as error:
+            raise FormatError(f"its stamps cannot be compared: {error}") from error
+        mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
+        cautions = [*_steps(related), *_contradictions(said["stats"], pair, mean_s)]
+        return [Reading(values, tables, cautions, facts=_facts(said), started_s=float(pair.wall.client_sent[0]) / 1e9)]
+
+
+def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:
+    from twinbed.instruments.latency import irtt
+    from twinbed.instruments.latency.probes import MISSING
+
+    config, stats = said["config"], said["stats"]
+    if of_json(stats.get("duration")) is None or (
+        stats.get("duplicates") is not None and count_of_json(stats["duplicates"]) is None
+    ):
+        raise FormatError("its stats have no duration, or no count of duplicates")
+    ends = [str(config.get(name) or "")[:100] for name in ("local_address", "remote_address")]
+    try:
+        pair = irtt.parsed(text, "the file", *ends)
+    except (ValueError, LookupError, OverflowError, TypeError) as error:
+        raise FormatError(str(error)) from error
+    for stamps in (pair.wall, pair.steady):
+        for each in (stamps.client_sent, stamps.server_received, stamps.server_sent, stamps.client_received):
+            if ((each != MISSING) & (each > _MOST_NS)).any():
+                raise FormatError("a stamp is later than any clock shows")
+        if (stamps.client_sent == MISSING).any():
+            raise FormatError("a probe has no time of sending")
+    return pair
+
+
+def _params(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    params = said["config"].get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def _clocks(judged: Any) -> Any:
+    import pyarrow as pa
+
+    from twinbed.instruments.latency import summary
+
+    return pa.Table.from_pylist([summary.clocks_row(judged)], summary.clocks_schema())
+
+
+def _steps(related: Clocks) -> Iterator[Caution]:
+    for step in related.steps:
+        yield Caution(Kind.CLOCK_STEP, f"{step.host}: by {step.by_s:+.6g} s, {step.at_s:.1f} s after the first probe")
+    if not related.steps:
+        yield Caution(Kind.CLOCKS_APART, "the file does not say whether the hosts' clocks are synchronised")
+
+
+def _contradictions(stats: Mapping[str, Any], pair: Pair, mean_s: float | None) -> Iterator[Caution]:
+    for name, ours in (("packets_sent", pair.sent), ("packets_received", pair.received)):
+        said = count_of_json(stats.get(name))
+        if said is not None and said != ours:
+            yield Caution(Kind.CONTRADICTED, f"{name}: {ours} by the probes, {said} by irtt's stats")
+    rtt = stats.get("rtt")
+    mean_ns = of_json(rtt.get("mean")) if isinstance(rtt, dict) else None
+    if mean_ns is not None and mean_s is not None and abs(mean_s * 1e9 - mean_ns) > 1 + _APART * abs(mean_ns):
+        yield Caution(Kind.CONTRADICTED, f"mean round-trip time: {mean_s:.9g} s by the probes, {mean_ns / 1e9:.9g} s by stats")
+
+
+def _facts(said: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
+    facts: dict[str, str | int | float | bool] = {"protocol": "udp"}
+    version = said.get("version")
+    if isinstance(version, dict) and isinstance(version.get("irtt"), str):
+        facts["version"] = version["irtt"]
+    params = _params(said)
+    for name, key, scale in (("duration_s", "duration", 1e-9), ("interval_s", "interval", 1e-9), ("probe_bytes", "length", 1)):
+        number = of_json(params.get(key))
+        if number is not None:
+            facts[name] = number * scale
+    return facts
+
+
+irtt_json = IrttJson()

@@ -1,0 +1,127 @@
+"""Format ``mpstat-json``: what ``mpstat -o JSON INTERVAL COUNT`` writes, of every CPU (``-P ALL``) and interrupts (``-I``) too.
+
+Gives shares of CPU time of all CPUs, and interrupts and softirqs a second: means of the intervals, which are equally long.  The
+table ``mpstat`` has the shares of each CPU in each interval (interval, cpu, busy, idle, steal).  Without an interval mpstat
+writes one block about the time since boot, which looks like any other: a file of one block has no values, unless the manifest
+says with ``one_interval: true`` that it is of an interval (``mpstat -o JSON 60 1``).
+
+Source: mpstat(1), and sysstat's own output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.documents import documents, elements, line_of
+from twinbed.imports.text.figures import of_json
+from twinbed.imports.text.processors import Sample, doubts, shares
+from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
+from twinbed.metrics.metric import Metric, Value
+
+_BEGINS = re.compile(rb'\s*\{\s*"sysstat"\s*:\s*\{\s*"hosts"\s*:')
+_KINDS = re.compile(rb'"(?:cpu-load|sum-interrupts|individual-interrupts|soft-interrupts|node-load)"')
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_FACT = re.compile(r'"(release|number-of-cpus)"\s*:\s*("[^"\\]{1,200}"|[0-9]{1,6})')
+_FACTS = {"release": "kernel", "number-of-cpus": "cpus"}
+_BUSY = ("usr", "nice", "sys", "irq", "soft", "guest", "gnice")
+_IDLE = ("idle", "iowait")
+_STEAL = ("steal",)
+_ALL = "all"
+
+
+class MpstatJson:
+    """The format."""
+
+    name = "mpstat-json"
+    summary = "CPU time and interrupts over time, of mpstat -o JSON"
+    metrics: Sequence[Metric] = (CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES["interrupts"], RATES["softirqs"])
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _BEGINS.match(head) is not None and _KINDS.search(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        text = source.text()
+        begins = _STATISTICS.search(text)
+        if begins is None:
+            raise FormatError('has no "statistics"')
+        found = list(elements(text, begins.end()))
+        blocks, end = [block for block, _ in found], found[-1][1] if found else begins.end()
+        flaws = []
+        whole = [after for _, after in documents(text)]
+        if not whole:
+            flaws.append(Flaw("ends early, or is damaged", line_of(text, end)))
+        elif text[whole[0] :].strip():
+            flaws.append(Flaw("only the first document is read", line_of(text, whole[0])))
+        facts = {_FACTS[name]: said.strip('"') for name, said in _FACT.findall(text[: begins.start()])}
+        if len(blocks) == 1 and options.get("one_interval") is not True:
+            flaws.append(Flaw("has one block, which may be about the time since boot: one_interval says that it is not"))
+            blocks = []
+        elif not blocks:
+            flaws.append(Flaw("has no block"))
+        return [_reading(blocks, flaws, facts)]
+
+
+def _reading(blocks: Sequence[Any], flaws: list[Flaw], facts: Mapping[str, str]) -> Reading:
+    import pyarrow as pa
+
+    rows = list(_rows(blocks, flaws))
+    of_all = [sample for _, cpu, sample in rows if cpu == _ALL]
+    each: dict[str, list[Sample]] = {}
+    for _, cpu, sample in rows:
+        each.setdefault(cpu if cpu == _ALL else f"cpu{cpu}", []).append(sample)
+    values = list(shares(of_all))
+    for metric, found in ((RATES["interrupts"], _interrupts(blocks)), (RATES["softirqs"], _softirqs(blocks))):
+        values.append(Value(metric.name, fmean(found) if found else None, metric.unit))
+    columns = {
+        "interval": pa.array([interval for interval, _, _ in rows], pa.int64()),
+        "cpu": pa.array([cpu for _, cpu, _ in rows], pa.string()),
+    }
+    for name in ("busy", "idle", "steal"):
+        columns[name] = pa.array([getattr(sample, name) / sample.whole for _, _, sample in rows], pa.float64())
+    return Reading(values, {"mpstat": pa.table(columns)}, list(doubts(of_all, each)), flaws, dict(facts))
+
+
+def _rows(blocks: Sequence[Any], flaws: list[Flaw]) -> Iterator[tuple[int, str, Sample]]:
+    for interval, block in enumerate(blocks):
+        for load in _list(block, "cpu-load"):
+            cpu = load.get("cpu")
+            parts = [[of_json(load.get(name)) for name in names] for names in (_BUSY, _IDLE, _STEAL)]
+            known = [part for group in parts for part in group if part is not None and 0 <= part <= 100]
+            sums = [sum(part for part in group if part is not None) for group in parts]
+            if not isinstance(cpu, str) or len(known) < sum(map(len, parts)) or not sum(sums):
+                flaws.append(Flaw(f"interval {interval + 1} of a CPU is not as mpstat writes it"))
+            else:
+                yield interval, cpu, Sample(*sums)
+
+
+def _interrupts(blocks: Sequence[Any]) -> list[float]:
+    """A second, block by block."""
+    found = [
+        of_json(each.get("intr")) for block in blocks for each in _list(block, "sum-interrupts") if each.get("cpu") == _ALL
+    ]
+    return [rate for rate in found if rate is not None and rate >= 0]
+
+
+def _softirqs(blocks: Sequence[Any]) -> list[float]:
+    """A second, block by block: those of all CPUs and kinds."""
+    sums = []
+    for block in blocks:
+        rates = [of_json(each.get("value")) for cpu in _list(block, "soft-interrupts") for each in _list(cpu, "intr")]
+        present = [rate for rate in rates if rate is not None and rate >= 0]
+        if rates and len(present) == len(rates):
+            sums.append(sum(present))
+    return sums
+
+
+def _list(block: Any, name: str) -> list[Mapping[str, Any]]:
+    found = block.get(name) if isinstance(block, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+mpstat_json = MpstatJson()

@@ -1,0 +1,140 @@
+"""Format ``nstat``: the counters of the kernel's network stack, as ``nstat`` prints them, as text or with ``--json``.
+
+nstat prints what was counted since it was last run, or with ``-a`` or the first time since boot, and does not say which.  So
+the manifest says it: ``counts: increments`` (each dump is a measurement of its own) or ``counts: totals`` (the dumps of a file
+are before and after a run).  Without it there is the table ``counters`` alone, with the dumps' numbers as they are.
+
+nstat leaves out what is 0 unless it is told ``-z``.  A counter that is not in a whole dump which leaves zeros out is 0.  Of
+lines that ``grep`` took out of it, without a heading, a counter that comes again begins the next dump.
+
+Source: nstat(8) and its own output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.counter_deltas import Difference, differences, flaws, joined, summed, table
+from twinbed.imports.text.documents import documents, line_of
+from twinbed.imports.text.figures import count, real
+from twinbed.instruments.counters.metrics import NETWORK
+from twinbed.metrics.metric import Metric, Value
+
+_ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"
+_TEXT = re.compile(
+    rb"(?:[^\n]{0,200}\n)?\s*#(?:kernel|\d[^\n]*)[ \t]*\r?\n" + _ROW + rb"|(?:(?:Ip6?|Icmp6?|Tcp|Udp6?|MPTcp)" + _ROW + rb")+"
+)
+"""The command may stand before the heading; without one the names tell."""
+_JSON = re.compile(rb'\s*\{\s*"kernel"\s*:\s*\{\s*"[A-Z][A-Za-z0-9]+"\s*:')
+_NAME = re.compile(r"[A-Z][A-Za-z0-9]{1,60}")
+_LAST_GROUPS = ("IpExt", "MPTcpExt")
+"""What nstat prints last: a dump that has some of it, below a heading, is whole."""
+_HEADING = re.compile(r"^\s*#", re.MULTILINE)
+_OF: Mapping[str, str] = {
+    "tcp_segments_in": "TcpInSegs",
+    "tcp_segments_out": "TcpOutSegs",
+    "tcp_retransmitted_segments": "TcpRetransSegs",
+    "tcp_timeouts": "TcpExtTCPTimeouts",
+    "tcp_listen_drops": "TcpExtListenDrops",
+}
+_METRICS = tuple(counted.metric for counted in NETWORK)
+_UNTOLD = "does not say whether it counts since boot, so it has no values: counts of the manifest says increments or totals"
+
+
+class Nstat:
+    """The format."""
+
+    name = "nstat"
+    summary = "TCP's counters, of nstat"
+    metrics: Sequence[Metric] = _METRICS
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _TEXT.match(head) is not None or _JSON.match(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        counts = options.get("counts")
+        if counts not in (None, "increments", "totals"):
+            raise FormatError(f"counts is {counts!r}, expected increments or totals")
+        text = source.text()
+        unread: list[Flaw] = []
+        dumps = _of_json(text, unread) if text.lstrip().startswith("{") else _of_text(text, unread)
+        if not any(dumps):
+            raise FormatError("has no counter of nstat")
+        if not text.lstrip().startswith("{") and not _HEADING.search(text):
+            whole = dumps  # what grep left out is not 0
+        else:
+            whole = [_with_zeros(dump, dumps) for dump in dumps]
+        if counts == "totals":
+            if len(dumps) < 2:
+                raise FormatError("has one dump only, and its counts are said to be totals")
+            found = differences(whole)
+            return [_reading(found, [*unread, *flaws(found)])]
+        if counts is None:
+            unread.append(Flaw(_UNTOLD))
+            return [Reading((), {"counters": joined([table("nstat", differences([dump])) for dump in dumps])}, (), unread)]
+        return [_reading(_increments(dump), unread) for dump in whole]
+
+
+def _of_text(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
+    dumps: list[dict[str, int]] = []
+    has_headings = _HEADING.search(text) is not None
+    for number, line in enumerate(text.split("\n"), 1):
+        words = line.split()
+        if line.startswith("#") or (not has_headings and words and (not dumps or words[0] in dumps[-1])):
+            dumps.append({})
+        if dumps and words and not line.startswith("#"):
+            _take(
+                dumps[-1], words[0], count(words[1]) if len(words) == 3 and real(words[2]) is not None else None, unread, number
+            )
+    return dumps
+
+
+def _of_json(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
+    dumps: list[dict[str, int]] = []
+    found = list(documents(text))
+    end = found[-1][1] if found else 0
+    for document, _ in found:
+        kernel = document.get("kernel") if isinstance(document, dict) else None
+        if isinstance(kernel, dict):
+            dumps.append({})
+            for name, value in kernel.items():
+                whole = isinstance(value, int) and not isinstance(value, bool)
+                _take(dumps[-1], name, count(str(value)) if whole else None, unread, None)
+    if text[end:].strip():
+        unread.append(Flaw("ends early, or is damaged", line_of(text, end)))
+    return dumps
+
+
+def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Flaw], line: int | None) -> None:
+    if value is None or not _NAME.fullmatch(name) or name in dump:
+        unread.append(Flaw(f"is no counter that can be read: {name[:80]!r}", line))
+    else:
+        dump[name] = value
+
+
+def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """With the zeros that nstat has left out."""
+    leaves_out = all(value for each in dumps for value in each.values())
+    is_whole = any(name.startswith(_LAST_GROUPS) for name in dump)
+    if not leaves_out or not is_whole:
+        return dict(dump)
+    names = {*_OF.values(), *(name for each in dumps for name in each)}
+    return {**dict.fromkeys(sorted(names), 0), **dump}
+
+
+def _increments(dump: Mapping[str, int]) -> dict[str, Difference]:
+    """As differences, which they are."""
+    return {name: Difference(name, None, None, value, None) for name, value in dump.items()}
+
+
+def _reading(found: Mapping[str, Difference], unread: Sequence[Flaw]) -> Reading:
+    values: list[Value] = [summed(found, metric, [_OF[metric.name]]) for metric in _METRICS]
+    return Reading(values, {"counters": table("nstat", found)}, (), unread)
+
+
+nstat = Nstat()

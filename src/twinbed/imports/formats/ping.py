@@ -1,0 +1,291 @@
+"""``ping``'s text: of iputils, busybox, macOS and the BSDs.
+
+A line a reply is preferred to the summary below; where the two disagree beyond their rounding, both are in a caution.  The time
+of a probe is that of its first answer; more answers to it are duplicates.  Values in s and counts; median and 95th
+percentile only where there are lines.  Several runs of ping in a file are several measurements.
+
+Table ``probes``: ``sequence``, ``client_received_ns`` (where ping printed times, -D), ``rtt_s``; a row a first answer.
+
+Limits: of a ping that was cut off before its summary, probes after the last that is named are not counted.  Sequence numbers
+are 16 bits wide and are taken to wrap.  In other languages lines are read where only the words differ (``Zeit=0.042 ms``,
+``temps=56.8 ms``), and a summary where the share that was lost follows from its first two numbers; what it counts besides is
+not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.figures import count, real
+from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
+from twinbed.metrics.metric import Metric
+from twinbed.model.caution import Caution, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HEADER = re.compile(r"PING6? \S{0,200}? ?\([^()\s]{1,80}\).{0,80}?(\d{1,6})(?:\(\d+\) ?\S.*| (?:data )?[Bb]ytes\b.*)")
+_HEADER_6 = re.compile(r"PING6?\((?:\d+=40\+8\+)?(\d{1,6})(?:\+\d+)? bytes\) \S+ --> \S+")
+_START = re.compile(
+    rb"^[ \t]*PING6?(?: \S{0,200} \(| [0-9A-Fa-f:.%\w]{2,80}\([0-9A-Fa-f:.]{2,45}(?:%\w{1,20})?\) |\()", re.MULTILINE
+)
+_REPLY = re.compile(r"(?:\[([0-8]?\d{1,9})\.(\d{1,6})\] )?\d{1,6} [^\W\d_]\S{0,20}.{1,200}? (?:icmp_)?seq=(\S+)(.*)")
+_TIME = re.compile(r"(?<!\w)[^\W\d_]{2,12}([=<])([0-9.]+) ?(us|ms|s|sec|мс|毫秒|ミリ秒)(?!\w)")
+_UNANSWERED = re.compile(
+    r"(?:\[[0-9.]{1,20}\] )?(?:no answer yet for |Request timeout for |From .{1,100}? )"
+    r"icmp_seq[= ](\d{1,5})\b(?!.*\b(?:ttl|hlim)=)"
+)
+_SUMMARY = re.compile(r"(\d{1,9}) packet(?:s|\(s\)) transmitted, (\d{1,9}) (?:packet(?:s|\(s\)) )?received(.*)")
+_BEFORE_SUMMARY = re.compile(r"-{2,3} .{1,300} -{2,3}\s*")
+_OTHER_SUMMARY = re.compile(
+    r"[^\d,，%]{0,40}(\d{1,9})(?: [^\d,，%]{1,40})?"
+    r"[,，]\s?[^\d,，%+]{0,40}?(\d{1,9})(?: [^\d,，%]{1,40})?([,，].*?)(\d{1,3}(?:\.\d{1,9})?)% .*"
+)
+"""In another locale: probes, answers, and the share that was lost."""
+_DUPLICATES = re.compile(r"\+(\d{1,9}) duplicates\b")
+_TIMES = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = ([0-9./a-z]+) ?(us|ms|s)?\b")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "мс": 1e-3, "毫秒": 1e-3, "ミリ秒": 1e-3}
+_WRAP = 65536
+
+
+@dataclass
+class _Run:
+    """What was read of one run of ping."""
+
+    line: int
+    facts: dict[str, str | int | float | bool]
+    replies: list[tuple[int, int | None, float | None]] = field(default_factory=list)
+    """(sequence, nanoseconds since 1970, seconds), in the order in which they came."""
+    named: list[int] = field(default_factory=list)
+    """Probes that ping says it had no answer to."""
+    step_s: float = 0.0
+    """The coarsest last place of a printed round-trip time."""
+    sent: int | None = None
+    received: int | None = None
+    duplicates: int | None = None
+    more: bool = False
+    """Whether the summary counts something besides, in words that are not read."""
+    closing: bool = False
+    """Whether the line before was the summary's heading."""
+    times: Sequence[float] = ()
+    """The summary's: min, avg, max and, of most, mdev."""
+    times_step_s: float = 0.0
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+class Ping:
+    """The format."""
+
+    name = "ping"
+    summary = "ping's lines and summary (iputils, busybox, macOS, BSD)"
+    metrics: Sequence[Metric] = (*ROUND_TRIP, *COUNTS)
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _START.search(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        runs = _runs(source.text().split("\n"))
+        if not runs:
+            raise FormatError("no line of ping's that says whom it asks")
+        readings = [_reading(run) for run in runs if run.replies or run.sent is not None or run.named]
+        if not readings:
+            raise FormatError("ping was cut off before its first answer", runs[0].line)
+        return readings
+
+
+def _runs(lines: Sequence[str]) -> list[_Run]:
+    runs: list[_Run] = []
+    blanks = ""
+    for number, line in enumerate(lines, start=1):
+        text = line.lstrip(" \t")
+        if text.startswith("PING"):
+            runs.append(_Run(number, _facts(text)))
+            blanks = line[: len(line) - len(text)]
+        elif runs and text.strip():
+            _line(runs[-1], number, line.removeprefix(blanks))
+    return runs
+
+
+def _facts(line: str) -> dict[str, str | int | float | bool]:
+    facts: dict[str, str | int | float | bool] = {"protocol": "icmp"}
+    if (found := _HEADER.fullmatch(line)) or (found := _HEADER_6.match(line)):
+        facts["probe_bytes"] = int(found[1])
+    return facts
+
+
+def _line(run: _Run, number: int, line: str) -> None:
+    if found := _REPLY.match(line):
+        _reply(run, number, found)
+    elif found := _UNANSWERED.match(line):
+        run.named.append(_unwrapped(run, int(found[1])))
+    elif found := _SUMMARY.match(line):
+        run.sent, run.received = int(found[1]), int(found[2])
+        if said := _DUPLICATES.search(found[3]):
+            run.duplicates = int(said[1])
+    elif run.closing and (found := _OTHER_SUMMARY.fullmatch(line)):
+        _other_summary(run, number, found)
+    elif found := _TIMES.match(line):
+        _summarised(run, number, found)
+    elif "seq=" in line or "packets transmitted" in line or "min/avg/max" in line:
+        run.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+    run.closing = _BEFORE_SUMMARY.fullmatch(line) is not None
+
+
+def _other_summary(run: _Run, number: int, found: re.Match[str]) -> None:
+    """Two numbers whose words are not known are probes and answers only where the share that was lost follows from them."""
+    sent, received, lost = int(found[1]), int(found[2]), float(found[4])
+    if not 0 <= received <= sent or not sent or abs(100 * (sent - received) / sent - lost) >= 1:
+        run.flaws.append(Flaw(f"cannot be read: {found[0][:80]}", number))
+        return
+    run.sent, run.received = sent, received
+    run.more = "+" in found[3]
+
+
+def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
+    sequence = count(found[3].rstrip(":"))
+    if sequence is None or sequence >= _WRAP:
+        run.flaws.append(Flaw(f"no sequence number: {found[3][:40]}", number))
+        return
+    rest, time_s = found[4], None
+    if said := _TIME.search(rest):
+        time_s = real(said[2])
+        if time_s is not None:
+            time_s *= _SECONDS[said[3]]
+            run.step_s = max(run.step_s, _step(said[2]) * _SECONDS[said[3]])
+    if time_s is None and "=" in rest.replace("ttl=", "").replace("hlim=", ""):
+        run.flaws.append(Flaw(f"no round-trip time: {rest.strip()[:60]}", number))
+    at_ns = None
+    if found[1]:
+        at_ns = int(found[1]) * 10**9 + int(found[2].ljust(9, "0"))
+    run.replies.append((_unwrapped(run, sequence), at_ns, time_s))
+
+
+def _unwrapped(run: _Run, sequence: int) -> int:
+    last = max(run.replies[-1][0] if run.replies else 0, run.named[-1] if run.named else 0)
+    while sequence < last - _WRAP // 2:
+        sequence += _WRAP
+    return sequence
+
+
+def _summarised(run: _Run, number: int, found: re.Match[str]) -> None:
+    texts = found[1].split("/")
+    times = [real(text) for text in texts]
+    scale = _SECONDS[found[2] or "ms"]
+    if len(times) < 3 or None in times:
+        run.flaws.append(Flaw(f"no round-trip times: {found[1][:60]}", number))
+        return
+    run.times = [time * scale for time in times if time is not None]
+    run.times_step_s = max(_step(text) for text in texts) * scale
+
+
+def _step(text: str) -> float:
+    """What one in the last place of a number stands for."""
+    return float(10 ** -len(text.partition(".")[2]))
+
+
+def _reading(run: _Run) -> Reading:
+    cautions: list[Caution] = []
+    if run.replies or not run.received:
+        numbers = _of_lines(run, cautions)
+    else:
+        numbers = _of_summary(run)
+    tables = {"probes": _table(run)} if run.replies else {}
+    started = next((at for _, at, _ in run.replies if at is not None), None)
+    return Reading(
+        values=list(values(numbers, (*ROUND_TRIP, *COUNTS))),
+        tables=tables,
+        cautions=cautions,
+        flaws=run.flaws,
+        facts=run.facts,
+        started_s=None if started is None else started / 1e9,
+    )
+
+
+def _of_summary(run: _Run) -> dict[str, float | None]:
+    numbers: dict[str, float | None] = {metric.name: None for metric in (*ROUND_TRIP, *COUNTS)}
+    for name, time in zip(("min", "mean", "max", "sd"), run.times, strict=False):
+        numbers[f"probe_rtt_{name}"] = time
+    numbers["probes_sent"], numbers["probes_received"] = run.sent, run.received
+    if run.sent is not None and run.received is not None:
+        numbers["probe_loss"] = loss(run.sent - run.received, run.sent)
+        numbers["probe_duplicates"] = None if run.more else run.duplicates or 0
+    return numbers
+
+
+def _first(run: _Run) -> dict[int, tuple[int | None, float | None]]:
+    first: dict[int, tuple[int | None, float | None]] = {}
+    for sequence, at, time in run.replies:
+        first.setdefault(sequence, (at, time))
+    return first
+
+
+def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
+    first = _first(run)
+    numbers = round_trips([time for _, time in first.values() if time is not None])
+    received, duplicates = len(first), len(run.replies) - len(first)
+    sent = run.sent
+    if sent is None:
+        run.flaws.append(Flaw("no summary: probes after the last that is named are not counted"))
+        known = {*first, *run.named}
+        # iputils counts from 1, the others from 0.
+        sent = max(known) - min(1, *known) + 1 if known else 0
+    if run.received is not None and run.received != received:
+        cautions.append(_contradicted("answers", received, run.received))
+    if run.received is not None and not run.more and (run.duplicates or 0) != duplicates:
+        cautions.append(_contradicted("duplicates", duplicates, run.duplicates or 0))
+    cautions += _times_apart(run)
+    numbers |= {
+        "probes_sent": sent,
+        "probes_received": received,
+        "probe_loss": loss(sent - received, sent),
+        "probe_duplicates": duplicates,
+        "probes_reordered": _reordered(list(first)),
+    }
+    return numbers
+
+
+def _times_apart(run: _Run) -> Iterator[Caution]:
+    """ping takes duplicates too into its times. It cuts off means where lines are rounded: two last places of either."""
+    times = [time for _, _, time in run.replies if time is not None]
+    if len(run.times) < 3 or not times or len(times) < len(run.replies):
+        return
+    ours = (min(times), sum(times) / len(times), max(times))
+    allowed_s = 2 * max(run.step_s, run.times_step_s)
+    for name, lines, said in zip(("shortest", "mean", "longest"), ours, run.times, strict=False):
+        if abs(lines - said) > allowed_s:
+            yield _contradicted(f"{name} round-trip time in s", f"{lines:.9g}", f"{said:.9g}")
+
+
+def _contradicted(what: str, lines: object, said: object) -> Caution:
+    return Caution(Kind.CONTRADICTED, f"{what}: {lines} by the lines, {said} by the summary")
+
+
+def _reordered(sequence: Sequence[int]) -> int:
+    """Answers that came after one to a later probe."""
+    latest, found = -1, 0
+    for each in sequence:
+        found += each < latest
+        latest = max(latest, each)
+    return found
+
+
+def _table(run: _Run) -> pa.Table:
+    import pyarrow as pa
+
+    first = _first(run)
+    return pa.table(
+        {
+            "sequence": pa.array(list(first), pa.int64()),
+            "client_received_ns": pa.array([at for at, _ in first.values()], pa.int64()),
+            "rtt_s": pa.array([time for _, time in first.values()], pa.float64()),
+        }
+    )
+
+
+ping = Ping()

@@ -1,0 +1,157 @@
+"""``powstream``'s summaries, and those of ``owping -M`` and ``owstats -M``: names and values, and a histogram of delays.
+
+Each block that begins with SUMMARY is a measurement of one direction; the option ``direction`` (``client_to_server``,
+``server_to_client``) says which.  Times are in seconds.  Median, 95th percentile and jitter are from the histogram: a bucket's
+number times BUCKETWIDTH is the upper edge of its delays, and as coarse as that.  A histogram that holds other packets than
+arrived is a caution.
+
+Source: owping(1), "Output Options"; the names are those of versions 2 and 3 of the summary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.figures import count, real
+from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
+from twinbed.metrics.metric import Metric
+from twinbed.model.caution import Caution, Kind
+
+_START = re.compile(rb"^SUMMARY\t\d+\.\d+\s*$\s*^SID\t", re.MULTILINE)
+_BUCKET = re.compile(r"\t?(-?\d{1,9})\t(\d{1,12})")
+_ENDS = re.compile(r"\[(.{1,200})\]:\S+")
+_S_FROM_1900_TO_1970 = 2_208_988_800
+
+
+@dataclass
+class _Block:
+    line: int
+    said: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    buckets: dict[int, int] = field(default_factory=dict)
+    flaws: list[Flaw] = field(default_factory=list)
+
+    def number(self, name: str) -> float | None:
+        text = self.said.get(name)
+        found = None if text is None else real(text)
+        if text is not None and found is None:
+            self.flaws.append(Flaw(f"{name} is no number: {text[:40]}", self.lines[name]))
+        return found
+
+    def count(self, name: str) -> int | None:
+        text = self.said.get(name)
+        found = None if text is None else count(text)
+        if text is not None and found is None:
+            self.flaws.append(Flaw(f"{name} is no count: {text[:40]}", self.lines[name]))
+        return found
+
+
+class Powstream:
+    """The format."""
+
+    name = "powstream"
+    summary = "powstream's summaries, and owping -M: counts and a histogram of one-way delays"
+    metrics: Sequence[Metric] = METRICS
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _START.search(head.replace(b"\r\n", b"\n")) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        way = direction(options)
+        blocks = [block for block in _blocks(source.text().split("\n")) if "SENT" in block.said]
+        if not blocks:
+            raise FormatError("no summary that says how many packets were sent")
+        return [_reading(block, way) for block in blocks]
+
+
+def _blocks(lines: Sequence[str]) -> list[_Block]:
+    found: list[_Block] = []
+    within = ""
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("SUMMARY\t"):
+            found.append(_Block(number))
+            within = ""
+        elif not found or not line.strip():
+            continue
+        elif line.startswith("</"):
+            within = ""
+        elif line.startswith("<"):
+            within = line.strip("<>")
+        elif within:
+            if within == "BUCKETS":
+                _bucket(found[-1], number, line)
+        else:
+            name, _, value = line.partition("\t")
+            found[-1].said.setdefault(name.strip(), value.strip())
+            found[-1].lines.setdefault(name.strip(), number)
+    return found
+
+
+def _bucket(block: _Block, number: int, line: str) -> None:
+    found = _BUCKET.fullmatch(line.rstrip())
+    if found is None:
+        block.flaws.append(Flaw(f"no bucket: {line.strip()[:60]}", number))
+        return
+    block.buckets[int(found[1])] = block.buckets.get(int(found[1]), 0) + int(found[2])
+
+
+def _reading(block: _Block, way: str) -> Reading:
+    sent, lost, duplicates = (block.count(name) for name in ("SENT", "LOST", "DUPS"))
+    width = block.number("BUCKETWIDTH" if "BUCKETWIDTH" in block.said else "BUCKET_WIDTH")
+    p50, p95 = (_quantile(block.buckets, share) for share in (0.5, 0.95))
+    cautions = []
+    if block.buckets and sent is not None and lost is not None and sum(block.buckets.values()) != sent - lost:
+        detail = f"delays: {sum(block.buckets.values())} in the histogram, but {sent} sent and {lost} lost"
+        cautions.append(Caution(Kind.CONTRADICTED, detail))
+    session = OneWay(
+        *(_end(block, "FROM"), _end(block, "TO"), sent, lost, duplicates),
+        reordered=None,
+        delays={
+            "min": block.number("MIN"),
+            "median": _times(p50, width),
+            "p95": _times(p95, width),
+            "max": block.number("MAX"),
+        },
+        jitter=None if p50 is None or p95 is None else _times(p95 - p50, width),
+        error_s=block.number("MAXERR") if block.said.get("SYNC") == "1" else None,
+    )
+    values, doubts = said([(way, session)])
+    return Reading(values, {}, [*cautions, *doubts], block.flaws, {"protocol": "udp"}, _started(block))
+
+
+def _end(block: _Block, name: str) -> str:
+    if host := block.said.get(f"{name}_HOST") or block.said.get(f"{name}_ADDR"):
+        return host[:200]
+    found = _ENDS.fullmatch(block.said.get(name, ""))
+    return found[1] if found else ""
+
+
+def _quantile(buckets: Mapping[int, int], share: float) -> int | None:
+    """The first bucket with this share of the packets in it and those before."""
+    total, seen = sum(buckets.values()), 0
+    for bucket in sorted(buckets):
+        seen += buckets[bucket]
+        if total and seen >= share * total:
+            return bucket
+    return None
+
+
+def _times(bucket: int | None, width: float | None) -> float | None:
+    return None if bucket is None or width is None else bucket * width
+
+
+def _started(block: _Block) -> float | None:
+    """START_TIME is seconds since 1900, times 2^32."""
+    text = block.said.get("START_TIME", "")
+    if not (text.isdecimal() and len(text) <= 20 and text.isascii()):
+        return None
+    return int(text) / 2**32 - _S_FROM_1900_TO_1970
+
+
+powstream = Powstream()

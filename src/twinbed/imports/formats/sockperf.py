@@ -1,0 +1,197 @@
+"""sockperf's text: ping-pong, under-load and throughput tests, of the client.
+
+Ping-pong and under-load tests give round-trip times.  What sockperf calls latency is half a round trip and is doubled here;
+with ``--full-rtt`` it prints round trips.  Times are in seconds, of messages that were answered, within the valid duration.
+Throughput tests give what was sent, not what arrived; sockperf's MBps and Mbps have a mega of 2^20, so the rate in bit/s is
+from messages and their size where it is printed.
+
+Several servers in one test have each a host of its own, ``server0`` and on; the run as a whole then has no value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.figures import count, real
+from twinbed.imports.text.probing import COUNTS, RTT_MIN, RTT_SD, loss
+from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
+from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.model.caution import Caution, Kind
+from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
+
+_PERCENTILES = {"25": "25", "75": "75", "90": "90", "99": "99", "99.9": "99_9", "99.99": "99_99", "99.999": "99_999"}
+"""Beside the median."""
+METRICS = (
+    *(metric for metric in _ROUND_TRIP if metric.name != "probe_rtt_p95"),
+    *(
+        Metric(f"probe_rtt_p{name}", "s", Layer.NETWORK, f"{share}th percentile of the round-trip times of probes")
+        for share, name in _PERCENTILES.items()
+    ),
+    *COUNTS,
+    *(metric for metric in IPERF3 if metric.name in ("send_rate", "time_taken")),
+    Metric("sent_messages", "1", Layer.APPLICATION, "messages that were handed to the kernel", extensive=True),
+    Metric("messages_per_second", "1/s", Layer.APPLICATION, "messages handed to the kernel in a second"),
+)
+_UNITS = {metric.name: metric.unit for metric in METRICS}
+_START = re.compile(rb"^sockperf: (?:\x1b\[[0-9;]*m)?(?:== version #|\[Total Run\]|Total of \d+ messages)", re.MULTILINE)
+_VERSION = re.compile(r"sockperf: == version #(\S+)")
+_TARGET = re.compile(r"\[ *\d+\] IP = \S+\s+PORT = +\d+ +# (TCP|UDP)")
+_VALID = re.compile(r"sockperf: \[Valid Duration\] RunTime=(\S+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
+_SERVER = re.compile(r"sockperf: =+ Printing statistics for Server No: \d")
+_AVERAGE = re.compile(r"sockperf: =+> avg-(latency|lat|rtt)= *(\S+) \(std-dev=([^ ,)]+)")
+_FATES = re.compile(r"sockperf: # dropped (?:messages|packets) = (\d+); # duplicated \w+ = (\d+); # out-of-order \w+ = (\d+)")
+_OBSERVED = re.compile(r"sockperf: ---> (?:<(MAX|MIN)> observation|percentile (\S+)) = +(\S+)")
+_SENT = re.compile(r"sockperf: Total of (\d+) messages sent in (\S+) sec")
+_RATE = re.compile(r"sockperf: Summary: Message Rate is (\S+) \[msg/sec\]")
+_BANDWIDTH = re.compile(r"sockperf: Summary: BandWidth is (\S+) (MBps|GBps) \(")
+_SIZE = re.compile(r"using msg-size=(\d{1,9})\b")
+_NOTABLE = re.compile(r"sockperf: (?:ERROR|No messages were received).*")
+_MICROSECOND = 1e-6
+_APART = 0.001
+
+
+@dataclass
+class _Server:
+    host: str
+    factor: float | None = None
+    """Round trips in one of what is printed; None until it is known which."""
+    numbers: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass
+class _Test:
+    facts: dict[str, str | int | float | bool] = field(default_factory=dict)
+    servers: list[_Server] = field(default_factory=list)
+    sent: dict[str, float | None] = field(default_factory=dict)
+    size: int | None = None
+    rate: float | None = None
+    said: str = ""
+    flaws: list[Flaw] = field(default_factory=list)
+    cautions: list[Caution] = field(default_factory=list)
+
+
+class Sockperf:
+    """The format."""
+
+    name = "sockperf"
+    summary = "sockperf's ping-pong, under-load and throughput tests"
+    metrics: Sequence[Metric] = METRICS
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _START.search(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        tests = [_Test()]
+        for number, line in enumerate(source.text().split("\n"), start=1):
+            if _VERSION.match(line) and (tests[-1].servers or tests[-1].sent):
+                tests.append(_Test())
+            _line(tests[-1], number, line)
+        readings = [_reading(test) for test in tests if test.servers or test.sent]
+        if not readings:
+            raise FormatError(f"no result of sockperf's{': ' + tests[-1].said if tests[-1].said else ''}")
+        return readings
+
+
+def _line(test: _Test, number: int, line: str) -> None:
+    if found := _VERSION.match(line):
+        test.facts["version"] = found[1][:40]
+    elif found := _TARGET.match(line):
+        test.facts["protocol"] = found[1].lower()
+    elif _NOTABLE.match(line):
+        test.said = line[:200]
+    elif _SERVER.match(line):
+        test.servers.append(_Server(f"server{len(test.servers)}"))
+    elif found := _VALID.match(line):
+        _valid(test, number, found)
+    elif found := _SENT.match(line):
+        test.sent |= {"sent_messages": count(found[1]), "time_taken": _number(test, number, found[2])}
+    elif found := _RATE.match(line):
+        test.sent["messages_per_second"] = _number(test, number, found[1])
+    elif found := _BANDWIDTH.match(line):
+        bandwidth = _number(test, number, found[1])
+        test.rate = None if bandwidth is None else bandwidth * 8 * 2.0 ** (20 if found[2] == "MBps" else 30)
+    elif test.servers and line.startswith("sockperf: "):
+        _statistic(test, test.servers[-1], number, line)
+    if found := _SIZE.search(line):
+        test.size = int(found[1])
+
+
+def _valid(test: _Test, number: int, found: re.Match[str]) -> None:
+    numbers = {
+        "time_taken": _number(test, number, found[1]),
+        "probes_sent": count(found[2]),
+        "probes_received": count(found[3]),
+    }
+    if test.servers:
+        test.servers[-1].numbers |= numbers
+    else:
+        test.flaws.append(Flaw("a valid duration of no server", number))
+
+
+def _number(test: _Test, number: int, text: str, factor: float = 1.0) -> float | None:
+    found = real(text)
+    if found is None:
+        test.flaws.append(Flaw(f"no number: {text[:40]}", number))
+        return None
+    return found * factor
+
+
+def _statistic(test: _Test, server: _Server, number: int, line: str) -> None:
+    if found := _AVERAGE.match(line):
+        server.factor = 1.0 if found[1] == "rtt" else 2.0
+        scale = server.factor * _MICROSECOND
+        server.numbers["probe_rtt_mean"] = _number(test, number, found[2], scale)
+        server.numbers[RTT_SD.name] = _number(test, number, found[3], scale)
+    elif found := _FATES.match(line):
+        dropped, duplicated, disordered = (count(found[at]) for at in (1, 2, 3))
+        came = server.numbers.get("probes_received")
+        known = dropped is not None and came is not None
+        server.numbers["probe_loss"] = loss(dropped, dropped + came) if known else None  # type: ignore[operator]
+        server.numbers |= {"probe_duplicates": duplicated, "probes_reordered": disordered}
+    elif (found := _OBSERVED.match(line)) and server.factor is not None:
+        name = _observed(found)
+        if name is not None:
+            server.numbers[name] = _number(test, number, found[3], server.factor * _MICROSECOND)
+    elif "--->" in line or "avg-" in line or "# dropped" in line:
+        test.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+
+
+def _observed(found: re.Match[str]) -> str | None:
+    if found[1]:
+        return "probe_rtt_max" if found[1] == "MAX" else RTT_MIN.name
+    share = found[2].rstrip("0").rstrip(".") if "." in found[2] else found[2]
+    if share == "50":
+        return "probe_rtt_median"
+    return f"probe_rtt_p{_PERCENTILES[share]}" if share in _PERCENTILES else None
+
+
+def _reading(test: _Test) -> Reading:
+    values: list[Value] = []
+    for server in test.servers:
+        host = server.host if len(test.servers) > 1 else ""
+        values += [Value(name, number, _UNITS[name], host) for name, number in server.numbers.items()]
+    if test.sent and not test.servers:
+        values += [Value(name, number, _UNITS[name]) for name, number in (test.sent | {"send_rate": _send_rate(test)}).items()]
+    if test.size is not None:
+        test.facts["message_bytes"] = test.size
+    return Reading(values, {}, test.cautions, test.flaws, test.facts)
+
+
+def _send_rate(test: _Test) -> float | None:
+    messages = test.sent.get("messages_per_second")
+    if messages is None or test.size is None:
+        return test.rate
+    counted = 8 * messages * test.size
+    if test.rate is not None and abs(counted - test.rate) > _APART * test.rate:
+        detail = f"send rate: {counted:.6g} bit/s by messages and their size, {test.rate:.6g} bit/s by the bandwidth"
+        test.cautions.append(Caution(Kind.CONTRADICTED, detail))
+    return counted
+
+
+sockperf = Sockperf()

@@ -1,0 +1,229 @@
+"""Format ``tc-s``: queueing disciplines and what they counted, of ``tc -s qdisc``, as text or with ``-j``, and ``tc -s class``.
+
+What shapes each device is a fact (``qdisc.eth0.root``: tbf rate 1Mbit ..., ``class.1:10``: htb rate ...), but for the default
+of devices without a queue.  Counts are since a discipline was made, so one output has no values, only the table ``counters``.
+Of several outputs in a file, one after another, the differences from the first to the last are values: sums over the
+disciplines at the roots, which count what those below them drop.
+
+Limits: text and JSON write the same settings in different units.  Where tc was given a device (``show dev eth0``), and of
+classes always, it does not print which, so two such outputs may be of two devices.  They are before a run and after it only
+with ``before_and_after: true`` in the manifest.  Source: tc(8) and its own output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.counter_deltas import Difference, differences, flaws, summed, table
+from twinbed.imports.text.documents import documents, line_of
+from twinbed.imports.text.figures import count
+from twinbed.metrics.metric import Layer, Metric, Value
+
+_TEXT = re.compile(
+    rb"(?:[^\n]{0,200}\n)?\s*"
+    rb"(?:qdisc [a-z_0-9]+ [0-9a-f]+:|class [a-z_0-9]+ [0-9a-f]*:[0-9a-f]+) (?:dev \S+ )?(?:root|parent)\b[^\n]*\r?\n"
+    rb"[ \t]+(?:Sent \d+ bytes|\(dropped \d)"
+)
+"""The command may stand before it."""
+_JSON = re.compile(rb'\s*\[\s*\{\s*"kind"\s*:\s*"[a-z_0-9]+"\s*,\s*"handle"\s*:.*?"(?:bytes|packets)"\s*:', re.DOTALL)
+_ONE = re.compile(
+    r"(?P<what>qdisc|class) (?P<kind>[a-z_0-9]+) (?P<handle>[0-9a-f]*:[0-9a-f]*) (?:dev (?P<device>\S{1,64}) )?"
+    r"(?:root|parent (?P<parent>\S{1,64}))(?P<settings>(?: .*)?)"
+)
+_SENT = re.compile(
+    r"\s+Sent (\d{1,18}) bytes (\d{1,18}) pkt \(dropped (\d{1,18}), overlimits (\d{1,18}) requeues (\d{1,18})\)\s*"
+)
+_COUNTS = ("sent_bytes", "sent_packets", "dropped", "overlimits", "requeues")
+_JSON_COUNTS = dict(zip(_COUNTS, ("bytes", "packets", "drops", "overlimits", "requeues"), strict=True))
+_NO_SETTING = re.compile(r" ?\b(?:refcnt \d+(?: bands \d+)?|direct_packets_stat \d+|leaf [0-9a-f]+:|offloaded\b)")
+_GIVEN_BY_KERNEL = re.compile(r"0|[89a-e][0-9a-f]{3}|f[0-9a-e][0-9a-f]{2}")
+"""Handles of disciplines that were given none: 0 or, counted up, 8001 and so on; ffff is the ingress."""
+_DEFAULT = "noqueue"
+_OF_ONE_DEVICE = (
+    "does not print the device, so its outputs may be of several: before_and_after says that they are before and after"
+)
+
+
+def _metric(name: str, unit: str, description: str) -> Metric:
+    return Metric(name, unit, Layer.NETWORK, f"{description} the queueing disciplines at the devices' roots", extensive=True)
+
+
+_METRICS = {
+    "sent_bytes": _metric("qdisc_sent_bytes", "bytes", "bytes of frames sent by"),
+    "sent_packets": _metric("qdisc_sent_packets", "1", "packets sent by"),
+    "dropped": _metric("qdisc_dropped_packets", "1", "packets dropped by"),
+    "overlimits": _metric("qdisc_overlimits", "1", "times that packets had to wait in"),
+    "requeues": _metric("qdisc_requeues", "1", "times that a device gave packets back to"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Discipline:
+    """``device`` is empty where it is not printed. ``place``: root, a discipline's handle or parent, a class's id.
+
+    ``handle`` is with the kind: where either changes, the discipline was made anew.
+    """
+
+    what: str
+    device: str
+    place: str
+    handle: str
+    settings: str
+    counts: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        return f"{self.device}.{self.place}" if self.device else self.place
+
+
+class TcStatistics:
+    """The format."""
+
+    name = "tc-s"
+    summary = "queueing disciplines and their drops, of tc -s qdisc"
+    metrics: Sequence[Metric] = tuple(_METRICS.values())
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _TEXT.match(head) is not None or _JSON.match(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        text = source.text()
+        unread: list[Flaw] = []
+        found = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
+        if not found:
+            raise FormatError("has no queueing discipline that can be read")
+        is_said = options.get("before_and_after") is True
+        outputs = _outputs([each for each in found if each.what == "qdisc"])
+        classes = _outputs([each for each in found if each.what == "class"])
+        facts: dict[str, str] = {}
+        counted: dict[str, Difference] = {}
+        values: list[Value] = []
+        for several in (outputs, classes):
+            if len(several) > 1 and not is_said and not all(each.device for output in several for each in output):
+                unread.append(Flaw(_OF_ONE_DEVICE))
+                continue
+            facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
+            anew = _anew(several)
+            unread += [Flaw(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
+            of_these = differences([dict(_keys(output, anew)) for output in several])
+            counted |= of_these
+            if len(several) > 1 and several is outputs:
+                roots = [_key(each, anew) for each in outputs[-1] + outputs[0] if each.place == "root"]
+                for name, metric in _METRICS.items():
+                    values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
+        return [Reading(values, {"counters": table("tc -s", counted)}, (), [*unread, *flaws(counted)], facts)]
+
+
+def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
+    """Names of disciplines that another has taken the place of."""
+    handles: dict[str, set[str]] = {}
+    for each in (each for output in outputs for each in output):
+        handles.setdefault(each.name, set()).add(each.handle)
+    return [name for name, found in handles.items() if len(found) > 1]
+
+
+def _key(each: _Discipline, anew: Collection[str]) -> str:
+    """As the instrument ``counters`` calls them: ``tc:eth0.root``."""
+    what = "" if each.what == "qdisc" else f"{each.what}."
+    return f"tc:{what}{each.name}" + (f"({each.handle})" if each.name in anew else "")
+
+
+def _keys(output: Sequence[_Discipline], anew: Collection[str]) -> Iterator[tuple[str, int]]:
+    for each in output:
+        yield from ((f"{_key(each, anew)}.{name}", value) for name, value in each.counts.items())
+
+
+def _outputs(found: Sequence[_Discipline]) -> list[list[_Discipline]]:
+    """A discipline that there is already begins another output."""
+    outputs: list[list[_Discipline]] = []
+    for each in found:
+        if not outputs or any(each.name == other.name for other in outputs[-1]):
+            outputs.append([])
+        outputs[-1].append(each)
+    return outputs
+
+
+def _of_text(text: str, unread: list[Flaw]) -> Iterator[_Discipline]:
+    named: re.Match[str] | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(("qdisc ", "class ", "filter ")):
+            named = _ONE.fullmatch(line.rstrip())
+            if named is None and not line.startswith("filter "):
+                unread.append(Flaw(f"is no queueing discipline that can be read: {line.strip()[:80]!r}", number))
+        elif line.lstrip().startswith("Sent ") and named is not None:
+            sent = _SENT.fullmatch(line)
+            if sent is None:
+                unread.append(Flaw(f"are no counts that can be read: {line.strip()[:80]!r}", number))
+            else:
+                yield _named(named, dict(zip(_COUNTS, map(int, sent.groups()), strict=True)))
+            named = None
+
+
+def _named(found: re.Match[str], counts: Mapping[str, int]) -> _Discipline:
+    is_class = found["what"] == "class"
+    place = found["handle"] if is_class else _place(found["handle"], found["parent"])
+    settings = _NO_SETTING.sub("", found["settings"]).strip()
+    return _Discipline(
+        found["what"],
+        found["device"] or "",
+        place,
+        f"{found['kind']} {found['handle']}",
+        _settings(found["kind"], settings, is_class),
+        counts,
+    )
+
+
+def _place(handle: str, parent: str | None) -> str:
+    """What stays the same when a discipline is made anew."""
+    if parent is None:
+        return "root"
+    own = handle.removesuffix(":")
+    return parent if _GIVEN_BY_KERNEL.fullmatch(own) else own
+
+
+def _settings(kind: str, settings: str, is_class: bool) -> str:
+    """As a fact; none where there is nothing to be told: flows of fq_codel are classes too, and come and go."""
+    return "" if kind == _DEFAULT or (is_class and not settings) else f"{kind} {settings}".strip()
+
+
+def _of_json(text: str, unread: list[Flaw]) -> list[_Discipline]:
+    disciplines: list[_Discipline] = []
+    end = 0
+    for document, end in documents(text):
+        for each in document if isinstance(document, list) else []:
+            found = _discipline(each)
+            if found is None:
+                unread.append(Flaw("has a queueing discipline that cannot be read", line_of(text, end)))
+            else:
+                disciplines.append(found)
+    if text[end:].strip():
+        unread.append(Flaw("ends early, or is damaged", line_of(text, end)))
+    return disciplines
+
+
+def _discipline(each: Any) -> _Discipline | None:
+    if not isinstance(each, dict):
+        return None
+    kind, handle, device = each.get("kind"), each.get("handle"), each.get("dev", "")
+    parent = None if each.get("root") is True else each.get("parent")
+    numbers = {name: each.get(key) for name, key in _JSON_COUNTS.items()}
+    counts = {name: count(str(number)) for name, number in numbers.items() if not isinstance(number, bool)}
+    known = {name: number for name, number in counts.items() if number is not None}
+    if not all(isinstance(text, str) for text in (kind, handle, device)) or len(known) < len(_COUNTS):
+        return None
+    if not isinstance(parent, str) and each.get("root") is not True:
+        return None
+    settings = each.get("options")
+    given = settings.items() if isinstance(settings, dict) else ()
+    text = " ".join(f"{name} {value}" for name, value in given if name != "direct_packets_stat")
+    own = f"{kind} {handle}"
+    return _Discipline("qdisc", str(device), _place(str(handle), parent), own, _settings(str(kind), text, False), known)
+
+
+tc_statistics = TcStatistics()

@@ -1,0 +1,131 @@
+"""``tcptrace -l``: the long text, as the table ``flows`` and the sums that the instrument ``packets`` has.
+
+Rows are read as ``twinbed flows`` would give them, as far as tcptrace prints: its times have a tenth of a millisecond, its
+means no fraction.  Round-trip times are there with ``-r`` alone.
+
+Limits: the moments of first and last packets are in a time zone that the text does not name, so they are null; how far apart
+they are is used.  Services by name (without ``-n``) leave ports null.  Resets are printed where there are any, else null.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.figures import count
+from twinbed.imports.text.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
+from twinbed.metrics.metric import Metric
+
+_START = re.compile(rb"^Ostermann's tcptrace\b|^TCP connection \d+:\s*$", re.MULTILINE)
+_CONNECTION = re.compile(r"TCP connection (\d+):\s*")
+_ABOUT = re.compile(r"\t([a-z ]+):\s+(\S.*)")
+_UNIT = r"(?: (pkts|bytes|times|ms|secs|Bps))?"
+_BOTH = re.compile(rf"\s+(\S[^:]*?):\s+(\S+){_UNIT}\s+(\S[^:]*?):\s+(\S+){_UNIT}\s*")
+_WHOLE = re.compile(r"(\w+)(?:\s+\(SYNs: (\d)\)\s+\(FINs: (\d)\))?")
+_ELAPSED = re.compile(r"(\d{1,6}):(\d\d):(\d\d)\.(\d{6})")
+_MOMENT = "%a %b %d %H:%M:%S.%f %Y"
+
+
+@dataclass
+class _Found:
+    rows: list[Row] = field(default_factory=list)
+    moments: list[datetime] = field(default_factory=list)
+    flaws: list[Flaw] = field(default_factory=list)
+    ends: int = 0
+    """How many hosts of the connection were named."""
+
+
+class TcptraceText:
+    """The format."""
+
+    name = "tcptrace-text"
+    summary = "tcptrace -l"
+    metrics: Sequence[Metric] = METRICS
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return _START.search(head) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        found = _Found()
+        for number, line in enumerate(source.text().split("\n"), start=1):
+            _line(found, number, line)
+        rows = [measured(row) for row in found.rows if row]
+        if not rows:
+            raise FormatError("no connection in it: tcptrace tells of each with -l alone")
+        span_s = None
+        if len(found.moments) == 2 * len(rows):
+            span_s = (max(found.moments) - min(found.moments)).total_seconds()
+        return [Reading(list(values(rows, span_s)), {"flows": table(rows)}, (), found.flaws, {"protocol": "tcp"})]
+
+
+def _line(found: _Found, number: int, line: str) -> None:
+    if _CONNECTION.fullmatch(line):
+        found.rows.append({})
+        found.ends = 0
+    elif not found.rows:
+        return
+    elif about := _ABOUT.fullmatch(line.rstrip()):
+        try:
+            _about(found, about[1], about[2])
+        except ValueError:
+            found.flaws.append(Flaw(f"{about[1]} cannot be read: {about[2][:60]}", number))
+    elif both := _BOTH.fullmatch(line):
+        _statistic(found, number, both)
+    elif line.startswith("     "):
+        found.flaws.append(Flaw(f"cannot be read: {line.strip()[:80]}", number))
+
+
+def _about(found: _Found, name: str, text: str) -> None:
+    """Raises ValueError."""
+    row = found.rows[-1]
+    if name.startswith("host ") and found.ends < 2:
+        side = "ab"[found.ends]
+        found.ends += 1
+        host, _, port = text.rpartition(":")
+        row |= {f"host_{side}": address(host), f"port_{side}": None}
+        if port.isdecimal():
+            number = count(port)
+            if number is None or number > 65535:
+                raise ValueError(text)
+            row[f"port_{side}"] = number
+    elif name == "complete conn":
+        said = _WHOLE.fullmatch(text)
+        if said is None:
+            raise ValueError(text)
+        row["complete_conn"] = said[1].lower()
+        if said[2]:
+            row |= {"syns": int(said[2]), "fins": int(said[3])}
+    elif name in ("first packet", "last packet"):
+        found.moments.append(datetime.strptime(text, _MOMENT))
+    elif name == "elapsed time":
+        parts = _ELAPSED.fullmatch(text)
+        if parts is None:
+            raise ValueError(text)
+        hours, minutes, seconds, microseconds = (int(part) for part in parts.groups())
+        row["elapsed_time"] = hours * 3600 + minutes * 60 + seconds + microseconds / 1e6
+    elif name == "total packets":
+        packets = count(text)
+        if packets is None:
+            raise ValueError(text)
+        row["total_packets"] = packets
+
+
+def _statistic(found: _Found, number: int, both: re.Match[str]) -> None:
+    for ending, (name, text, unit) in zip(SIDES.values(), (both.group(1, 2, 3), both.group(4, 5, 6)), strict=True):
+        column = named(name)
+        if column == "initial_window":
+            column = f"initial_window_{unit}"
+        try:
+            found.rows[-1] |= dict(cells(column + ending, text))
+        except ValueError:
+            found.flaws.append(Flaw(f"{name} cannot be read: {text[:40]}", number))
+            found.rows[-1][column + ending] = None
+
+
+tcptrace_text = TcptraceText()

@@ -1,0 +1,89 @@
+"""One run's metrics as ``twinbed export --metrics`` writes them, to be imported elsewhere.
+
+CSV with the columns of HEADER, a row a value.  ``host`` and ``direction`` are empty where a value has none, ``value`` where it
+is missing; ``started_s`` is the run's, in seconds since 1970.  Option ``units``: metric -> unit, as the manifest beside the
+files declares them; a row of another metric or unit is a flaw.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.figures import real
+from twinbed.metrics.metric import Metric, Value
+
+HEADER = ("host", "direction", "metric", "unit", "value", "started_s")
+DIRECTIONS = ("", "client_to_server", "server_to_client")
+_LINE = ",".join(HEADER)
+_MOST_TEXT = 200
+
+
+class TwinbedMetrics:
+    """The format."""
+
+    name = "twinbed-metrics"
+    summary = "a run's metrics, of twinbed export"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].strip() == _LINE.encode()
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        units = options.get("units")
+        if not isinstance(units, Mapping) or not all(isinstance(unit, str) for unit in units.values()):
+            raise FormatError("needs the manifest that was exported with it: options have no units of its metrics")
+        text = source.text()
+        flaws: list[Flaw] = []
+        values: dict[tuple[str, str, str], Value] = {}
+        started: set[float] = set()
+        for line, row in _rows(text, flaws):
+            value, reason = _value(row, units)
+            if value is None or (value.metric, value.host, value.direction) in values:
+                flaws.append(Flaw(reason or f"{row[2]} is there twice", line))
+                continue
+            values[value.metric, value.host, value.direction] = value
+            if (at := real(row[5])) is not None:
+                started.add(at)
+        if not values:
+            raise FormatError(f"no metric in it{f': {flaws[0]}' if flaws else ''}")
+        return [Reading(list(values.values()), {}, (), flaws, {}, started.pop() if len(started) == 1 else None)]
+
+
+def _rows(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, list[str]]]:
+    """Lines and their cells. A last line without its end may be cut within a number. Raises FormatError."""
+    head, _, rest = text.partition("\n")
+    if head.strip() != _LINE:
+        raise FormatError(f"begins with {head[:80]!r}, not {_LINE}", 1)
+    lines = rest.split("\n")
+    if lines.pop():
+        flaws.append(Flaw("the last line is cut", len(lines) + 2))
+    for number, line in enumerate(lines, start=2):
+        try:
+            (row,) = csv.reader([line], strict=True)
+        except (csv.Error, ValueError):
+            row = []
+        if len(row) == len(HEADER):
+            yield number, row
+        else:
+            flaws.append(Flaw(f"not {len(HEADER)} cells: {line[:80]!r}", number))
+
+
+def _value(row: Sequence[str], units: Mapping[str, str]) -> tuple[Value | None, str]:
+    """The value, or why there is none."""
+    host, direction, metric, unit, text, _ = row
+    if units.get(metric) != unit:
+        return None, f"the manifest declares no {metric[:80]!r} in {unit[:40]!r}"
+    if direction not in DIRECTIONS or not host.isprintable() or len(host) > _MOST_TEXT:
+        return None, f"{direction[:80]!r} of {host[:80]!r} is no direction of a host"
+    number = real(text)
+    if number is None and text:
+        return None, f"{metric}: {text[:40]!r} is no number"
+    return Value(metric, number, unit, host, direction), ""
+
+
+twinbed_metrics = TwinbedMetrics()

@@ -1,0 +1,121 @@
+"""Format ``vmstat``: what ``vmstat INTERVAL`` prints, also wide (``-w``), with times (``-t``), and of inactive memory (``-a``).
+
+Gives shares of CPU time, interrupts and context switches a second: means of the samples, which are equally long.  The first
+line is about the time since boot, so it is no sample (with ``-y`` it is one that gets lost).  The table ``vmstat`` has every
+sample as it is printed (time_s, r, b, swpd and so on).
+
+What stands before every line, such as a time that ``ts`` put there, is left out.  vmstat repeats its heading after as many
+samples as a screen has lines (22 where there is none); a heading that comes earlier is that of another vmstat, whose first line
+is no sample either.
+
+Limits: vmstat rounds to whole percents.  Its memory is in units that ``-S`` sets and the text does not tell, so no metric is
+made of it.
+
+Source: vmstat(8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from statistics import fmean
+from typing import Any
+
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.figures import count
+from twinbed.imports.text.processors import Sample, doubts, shares
+from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
+from twinbed.metrics.metric import Metric, Value
+
+_HEAD = re.compile(
+    r"^[ \t]*(?P<before>(?:(?:[\d:.,/TZ+>|\[\]-]{1,40}|[A-Z][a-z]{2})[ \t]+){0,6}+)"
+    r"r[ \t]+b[ \t]+swpd[ \t]+free[ \t]+(?:buff[ \t]+cache|inact[ \t]+active)[ \t]+si[ \t]+so[ \t]+bi[ \t]+bo"
+    r"[ \t]+in[ \t]+cs[ \t]+us[ \t]+sy[ \t]+id[ \t]+wa(?:[ \t]+st)?(?:[ \t]+gu)?(?P<zone>[ \t]+[A-Z+-][\w+-]*)?[ \t]*\r?$",
+    re.MULTILINE,
+)
+_GROUPS = re.compile(r".{0,80}?-*procs-* +-+memory")
+_SCREEN = 20
+"""Samples between two headings of one vmstat, at least."""
+_RATES = {"in": RATES["interrupts"], "cs": RATES["context_switches"]}
+_UTC = ("UTC", "GMT")
+
+
+class Vmstat:
+    """The format."""
+
+    name = "vmstat"
+    summary = "CPU, interrupts and context switches over time, of vmstat"
+    metrics: Sequence[Metric] = (CPU_BUSY, CPU_IDLE, CPU_STEAL, *_RATES.values())
+    work = ""
+    rate = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        columns: list[str] = []
+        zone, is_other = "", False
+        rows: list[dict[str, Any]] = []
+        flaws: list[Flaw] = []
+        before, screen, since = 0, 0, 0
+        is_first = True
+        for number, line in enumerate(source.text().split("\n"), 1):
+            if head := _HEAD.match(line):
+                before = len(head["before"].split())
+                found = line.split()[before : -1 if head["zone"] else None]
+                if not columns:
+                    zone, columns = (head["zone"] or "").strip(), found
+                elif since < _SCREEN or since != (screen := screen or since):
+                    flaws.append(Flaw("another vmstat begins: its first line is left out too", number, beside=True))
+                    is_first = True
+                since = 0
+                is_other = found != columns
+                if is_other:
+                    flaws.append(Flaw("has other columns than the first heading: what is below is not read", number))
+            elif columns and not is_other and line.strip() and not _GROUPS.match(line):
+                row = _row(line.split()[before:], columns, zone)
+                if row is None:
+                    flaws.append(Flaw(f"is no sample of vmstat: {line.strip()[:80]!r}", number))
+                rows.append({} if is_first else row or {})
+                is_first = False
+                since += 1
+        if not columns:
+            raise FormatError("has no heading of vmstat")
+        samples = [row for row in rows if row]
+        if not samples:
+            flaws.append(Flaw("has no sample after the line about the time since boot"))
+        return [_reading(samples, columns, flaws)]
+
+
+def _row(words: Sequence[str], columns: Sequence[str], zone: str) -> dict[str, Any] | None:
+    if len(words) != len(columns) + (2 if zone else 0):
+        return None
+    numbers = [count(word) for word in words[: len(columns)]]
+    row: dict[str, Any] = dict(zip(columns, numbers, strict=True))
+    if None in numbers or not row["us"] + row["sy"] + row["id"] + row["wa"]:
+        return None
+    row["time_s"] = _time_s(" ".join(words[len(columns) :])) if zone in _UTC else None
+    return row
+
+
+def _time_s(text: str) -> float | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _reading(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], flaws: Sequence[Flaw]) -> Reading:
+    import pyarrow as pa
+
+    samples = [Sample(row["us"] + row["sy"] + row.get("gu", 0), row["id"] + row["wa"], row.get("st", 0)) for row in rows]
+    values = list(shares(samples))
+    values += [Value(each.name, fmean(row[name] for row in rows) if rows else None, each.unit) for name, each in _RATES.items()]
+    fields = [("time_s", pa.float64()), *((name, pa.int64()) for name in columns)]
+    table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in fields})
+    started_s = rows[0]["time_s"] if rows else None
+    return Reading(values, {"vmstat": table}, list(doubts(samples, {"all CPUs": samples})), flaws, {}, started_s)
+
+
+vmstat = Vmstat()

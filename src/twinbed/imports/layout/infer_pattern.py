@@ -1,0 +1,150 @@
+"""A pattern proposed from paths alone: what is the same in all stands, what varies becomes a field."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twinbed.imports.layout.run_key import SNAPSHOTS
+from twinbed.imports.text.levels import is_plain
+
+_PARTS = re.compile(r"([/_\-.=, ]+)")
+_NUMBERED = re.compile(r"([A-Za-z]+)(\d+)")
+_TESTBEDS = re.compile(
+    r"(?i)(physical|host|native|bare-?metal|real|container|docker|podman|lxc|lxd|kvm|qemu|vm|virtio|e1000|xen|vmware|nat|overlay|"
+    r"bridge|minimega|mininet|emulab)\d*"
+)
+_DIRECTIONS = re.compile(r"(?i)(send|sender|sent|receive|received|receiver|recv|tx|rx|up|down|upload|download|c2s|s2c|in|out)")
+_RUNS = (
+    "run",
+    "rep",
+    "replicate",
+    "iter",
+    "iteration",
+    "trial",
+    "try",
+    "test",
+    "round",
+    "exp",
+    "experiment",
+    "sample",
+    "n",
+    "r",
+)
+"""Words before the number of a replicate."""
+MOST_PATHS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pattern and how many of the paths have its shape."""
+
+    pattern: str
+    matches: int
+
+
+def propose(paths: Sequence[str]) -> Proposal | None:
+    """For the commonest shape of path. None where fewer than two paths share one or nothing varies."""
+    shapes: dict[tuple[str, ...], list[list[str]]] = {}
+    for path in paths[:MOST_PATHS]:
+        if is_plain(path):
+            parts = _split(path)
+            shapes.setdefault(tuple(parts[1::2]), []).append(parts)
+    if not shapes:
+        return None
+    rows = max(shapes.values(), key=len)
+    columns = [sorted({row[index] for row in rows}) for index in range(len(rows[0]))]
+    if len(rows) < 2 or all(len(values) == 1 for values in columns):
+        return None
+    return Proposal("".join(_fields(*_joined(columns, rows))), len(rows))
+
+
+def _split(path: str) -> list[str]:
+    """Words and what separates them, in turn; ``run12`` is ``run``, nothing, ``12`` (its separator is written as a NUL)."""
+    parts: list[str] = []
+    for index, part in enumerate(_PARTS.split(path)):
+        if index % 2 == 0 and not _TESTBEDS.fullmatch(part) and (match := _NUMBERED.fullmatch(part)):
+            parts += [match[1], "\0", match[2]]
+        else:
+            parts.append(part)
+    return parts
+
+
+def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int | None]:
+    """A testbed of two words is one column, as ``docker_nat`` beside ``host_none``: its second word tells the first.
+
+    With where it is; None where there is none.
+    """
+    found = list(columns)
+    for index in range(0, len(columns) - 2, 2):
+        first, between, second = columns[index : index + 3]
+        if (
+            1 < len(first) < len(second)
+            and "/" not in between[0]
+            and all(_TESTBEDS.fullmatch(value) for value in first)
+            and not _whole(second)
+            and not _directions(second)
+            and len({(row[index], row[index + 2]) for row in rows}) == len(second)
+        ):
+            found[index : index + 3] = [sorted({"".join(row[index : index + 3]) for row in rows})]
+            return found, index
+    return found, None
+
+
+def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str]:
+    varying = [index for index in range(0, len(columns), 2) if len(columns[index]) > 1]
+    # A word that varies before its number, as in client1 and server2, cannot be told from it by any text between.
+    joined = {index + 2 for index in varying if index + 1 < len(columns) and columns[index + 1] == ["\0"]}
+    names: dict[int, str] = {}
+    testbed = two_words
+    if testbed is None:
+        testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
+    named = {index for index in varying if _directions(columns[index]) or _snapshots(columns[index])}
+    words = [index for index in varying if not _whole(columns[index]) and index not in named]
+    if testbed is None and words:
+        testbed = words[0]
+    numbers = [index for index in varying if index != testbed and index not in joined and _whole(columns[index])]
+    counted = [index for index in numbers if _word_before(columns, index) in _RUNS]
+    alone = [index for index in numbers[-1:] if not _word_before(columns, index)]
+    replicate = next(iter([*counted, *alone]), None)
+    taken: Counter[str] = Counter()
+    for index in varying:
+        if index == testbed:
+            name = "testbed"
+        elif index == replicate:
+            name = "replicate"
+        elif index in named:
+            name = "snapshot" if _snapshots(columns[index]) else "direction"
+        else:
+            name = _word_before(columns, index) or "factor"
+        taken[name] += 1
+        names[index] = name if taken[name] == 1 else f"{name}{taken[name]}"
+    found: list[str] = []
+    for index, values in enumerate(columns):
+        if index in names and index not in joined:
+            found.append(f"{{{names[index]}:int}}" if index != testbed and _whole(values) else f"{{{names[index]}}}")
+        elif index not in joined:
+            found.append("" if values == ["\0"] else values[0].replace("{", "{{").replace("}", "}}"))
+    return found
+
+
+def _whole(values: Sequence[str]) -> bool:
+    return all(value.isdecimal() for value in values)
+
+
+def _directions(values: Sequence[str]) -> bool:
+    return all(_DIRECTIONS.fullmatch(value) for value in values)
+
+
+def _snapshots(values: Sequence[str]) -> bool:
+    return all(value.lower() in SNAPSHOTS for value in values)
+
+
+def _word_before(columns: Sequence[Sequence[str]], index: int) -> str:
+    """The word before a number, as in ``parallel-10`` and ``run3``, where it is always the same; empty where there is none."""
+    before = columns[index - 2] if index >= 2 and columns[index - 1][0] in ("-", "=", "\0", "_") else ()
+    if len(before) != 1 or not re.fullmatch(r"[A-Za-z]\w*", before[0]) or not _whole(columns[index]):
+        return ""
+    return before[0].lower()

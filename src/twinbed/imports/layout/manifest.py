@@ -1,0 +1,255 @@
+"""Manifests: a CSV with a row a file, or YAML with patterns, formats and what the testbeds are made of."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from twinbed.contracts.format import FormatError
+from twinbed.imports.layout.names import shown
+from twinbed.imports.layout.pattern import compile_pattern, compile_regex
+from twinbed.imports.layout.run_key import Assigned, Assigner, FirstOf, ImportRefused, NotAssigned, snapshot_of
+from twinbed.imports.text.column_mapping import told_by
+from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.model.run import Level
+from twinbed.model.units import Rate
+from twinbed.study.document import Entries, Node, parse, place_of, plain
+from twinbed.study.problem import Place, Problem
+from twinbed.workloads.imported import OwnMetric
+
+MOST_BYTES = 64 * 2**20
+Fact = str | int | float | bool
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Files(_Strict):
+    """Some of the files, by their paths."""
+
+    pattern: str | None = None
+    regex: str | None = None
+    format: str = ""
+    options: dict[str, Any] = Field(default_factory=dict)
+    metrics: tuple[OwnMetric, ...] = ()
+    host: str = ""
+    snapshot: Literal["", "before", "after"] = ""
+    testbed: str = ""
+    levels: dict[str, Fact | None] = Field(default_factory=dict)
+
+    def assigner(self) -> Assigner:
+        if (self.pattern is None) == (self.regex is None):
+            raise ImportRefused("each entry of 'files' has either a pattern or a regex")
+        reserved = [name for name in self.levels if name in RESERVED]
+        if reserved:
+            raise ImportRefused(f"{reserved[0]} is no factor: it has a key of its own beside 'levels'")
+        fixed = Assigned(
+            testbed=self.testbed,
+            levels=self.levels,
+            host=self.host,
+            format=self.format,
+            options=self.options,
+            metrics=self.metrics,
+            snapshot=self.snapshot,
+            within=self._within(),
+        )
+        if self.pattern is not None:
+            return compile_pattern(self.pattern, fixed)
+        return compile_regex(self.regex or "", fixed)
+
+    def _within(self) -> tuple[str, ...]:
+        """What the options say that files themselves say. Raises ImportRefused where the entry says it too."""
+        try:
+            found = told_by(self.options)
+        except FormatError as error:
+            raise ImportRefused(str(error)) from None
+        both = [name for name in (*(["testbed"] if self.testbed else []), *self.levels) if name in found]
+        if both:
+            raise ImportRefused(
+                f"the entry gives {both[0]}, and so do its options from the file itself", advice="one of the two"
+            )
+        return found
+
+
+class LinkFacts(_Strict):
+    """What links carried, as far as it is known."""
+
+    rate: Rate | None = Field(None, gt=0)
+    mtu: int = Field(1500, ge=576, le=9000)
+
+
+class Described(_Strict):
+    """What is known of a testbed."""
+
+    facts: dict[str, Any] = Field(default_factory=dict)
+    link: LinkFacts | None = None
+
+
+class Manifest(_Strict):
+    """A manifest in YAML."""
+
+    files: tuple[Files, ...] = Field(min_length=1)
+    testbeds: dict[str, Described | None] = Field(default_factory=dict)
+    reference: str | None = None
+
+    def assigner(self) -> Assigner:
+        return FirstOf([each.assigner() for each in self.files])
+
+    @property
+    def expressions(self) -> bool:
+        """Whether it has regular expressions, which need a limit."""
+        return any(each.regex is not None for each in self.files)
+
+
+def read_yaml(text: str, name: str) -> Manifest:
+    """Raises ImportRefused with every problem, where it stands."""
+    problems: list[Problem] = []
+    root = parse(text, name, problems)
+    if root is not None and not isinstance(root, Entries):
+        problems.append(Problem(name, 1, 1, "", "is not a mapping"))
+    if root is None and not problems:
+        problems.append(Problem(name, 1, 1, "", "is empty"))
+    if problems or root is None:
+        raise _wrong(problems)
+    found = validated(Manifest, root, name)
+    for index, each in enumerate(found.files):
+        try:
+            each.assigner()
+        except ImportRefused as error:
+            place = place_of(root, ["files", index])
+            raise ImportRefused(f"{place}: {error.message}", advice=error.advice) from None
+    return found
+
+
+def read_passport(text: str, name: str) -> dict[str, Described]:
+    """A description of testbeds: ``testbed: {fact: value}``. Raises ImportRefused."""
+    problems: list[Problem] = []
+    root = parse(text, name, problems)
+    if problems or not isinstance(root, Entries):
+        raise _wrong(problems or [Problem(name, 1, 1, "", "is not a mapping of testbeds to facts")])
+    found: dict[str, Described] = {}
+    for testbed, node in root.entries.items():
+        if not isinstance(node, Entries):
+            problems.append(Problem.at(node.place, testbed, "is not a mapping of facts", "such as {kernel: 4.9.0, nic: mlx5}"))
+            continue
+        facts = plain(node)
+        bad = [fact for fact, value in facts.items() if not _is_fact(value)]
+        problems += [Problem.at(node.keys[fact], f"{testbed}.{fact}", "is no text, number or mapping of such") for fact in bad]
+        found[testbed] = Described(facts=facts)
+    if problems:
+        raise _wrong(problems)
+    return found
+
+
+def _is_fact(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_fact(each) for each in value.values())
+    return isinstance(value, str | int | float | bool)
+
+
+def validated(model: type[Manifest], root: Node, name: str) -> Manifest:
+    try:
+        return model.model_validate(plain(root))
+    except ValidationError as error:
+        problems = []
+        wrong = error.errors()
+        for each in wrong:
+            if any(len(other["loc"]) > len(each["loc"]) and other["loc"][: len(each["loc"])] == each["loc"] for other in wrong):
+                continue  # what is wrong inside is the reason
+            steps = [step for step in each["loc"] if isinstance(step, str | int)]
+            place = place_of(root, steps) if steps else Place(name, 1, 1)
+            problems.append(Problem.at(place, ".".join(str(step) for step in steps), each["msg"]))
+        raise _wrong(problems) from None
+
+
+def _wrong(problems: Iterable[Problem]) -> ImportRefused:
+    return ImportRefused("\n".join(shown_problem(each) for each in problems), advice="docs/import.md describes every key")
+
+
+def shown_problem(problem: Problem) -> str:
+    return shown(str(problem))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A manifest in CSV: an ``Assigner`` of the files that it lists."""
+
+    rows: Mapping[str, Assigned]
+
+    def assign(self, path: str) -> Assigned:
+        if path not in self.rows:
+            raise NotAssigned("is not in the manifest")
+        return self.rows[path]
+
+
+def read_csv(text: str, name: str, testbed: str = "") -> Listed:
+    """Columns ``path``, ``testbed``, ``replicate``, ``host``, ``snapshot``, ``format``, and a factor each of the others;
+    ``,``, ``;`` or tab between them. ``testbed`` is that of all files where there is no such column. Raises ImportRefused."""
+    head = text.lstrip("\ufeff").partition("\n")[0]
+    delimiter = max(",;\t", key=head.count)
+    try:
+        rows = list(csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise ImportRefused(f"{name} is not CSV: {error}") from None
+    columns = [column.strip() for column in rows[0]] if rows else []
+    _check_columns(columns, name, testbed)
+    found: dict[str, Assigned] = {}
+    problems: list[str] = []
+    for line, row in enumerate(rows[1:], start=2):
+        if not any(row):
+            continue
+        if len(row) != len(columns):
+            problems.append(f"row {line} has {len(row)} columns, the header {len(columns)}")
+            continue
+        cells = {column: cell.strip() for column, cell in zip(columns, row, strict=True)}
+        path = cells["path"].removeprefix("./")
+        wrong = unsafe(path) or ("is in it twice" if path in found else "")
+        wrong = wrong or next((f"has no plain text as {key}" for key, cell in cells.items() if not is_plain(cell)), "")
+        own = cells.get("testbed", "") or testbed
+        if wrong or not own:
+            problems.append(f"row {line}: {shown(path)[:200]} {wrong or 'has no testbed'}")
+            continue
+        levels: dict[str, Level] = {
+            column: number_or_text(cell) if cell else None
+            for column, cell in cells.items()
+            if column != "path" and column not in RESERVED
+        }
+        replicate = replicate_of(cells.get("replicate", ""))
+        try:
+            snapshot = snapshot_of(cells.get("snapshot", ""))
+        except NotAssigned as error:
+            problems.append(f"row {line}: {shown(path)[:200]} {error}")
+            continue
+        found[path] = Assigned(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
+    if problems:
+        more = f"\nand {len(problems) - 20} more" if len(problems) > 20 else ""
+        raise ImportRefused("\n".join(f"{name}: {each}" for each in problems[:20]) + more)
+    return Listed(found)
+
+
+def _check_columns(columns: Sequence[str], name: str, testbed: str) -> None:
+    wanted = ["path"] if testbed else ["path", "testbed"]
+    for column in wanted:
+        if column not in columns:
+            raise ImportRefused(
+                f"{name} has no column {column!r}; its header is {shown(', '.join(columns))[:200] or 'empty'}",
+                advice="the first line names the columns: path, testbed, replicate, host, snapshot, format, and any factor",
+            )
+    twice = next((column for column in columns if columns.count(column) > 1), None)
+    if twice is not None or "" in columns or not all(is_plain(column) for column in columns):
+        raise ImportRefused(f"{name}: {f'the column {shown(twice)!r} is there twice' if twice else 'a column has no name'}")
+
+
+def unsafe(path: str) -> str:
+    """Why a manifest may not name this path; empty if it may."""
+    if not path:
+        return "has no path"
+    if path.startswith("/") or "\\" in path or "\0" in path:
+        return "is no path below the folder, with slashes"
+    return "leads out of the folder" if ".." in path.split("/") else ""

@@ -1,0 +1,103 @@
+"""What files a folder holds. Only regular files count; what else there is, is named with the reason it is left out.
+
+Links to folders are not followed, so that nothing is found twice or without end; links to files are, if they stay inside.
+Pipes, sockets and devices are never opened.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from twinbed.imports.layout.names import natural, shown
+from twinbed.imports.layout.run_key import ImportRefused
+
+MOST_FILES = 100_000
+_RESULTS = {"study.json", "runs"}
+"""What a folder of results has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file. ``path`` is below the folder, with slashes; bytes that are no UTF-8 are surrogates in it."""
+
+    path: str
+    bytes: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What was left out, and why."""
+
+    path: str
+    reason: str
+
+
+def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -> tuple[list[Entry], list[Left]]:
+    """The files below ``folder``, in natural order, and what else there is; not what is below ``without``.
+
+    Raises ImportRefused where it is no folder, cannot be read, or holds more than ``most`` files and folders.
+    """
+    root = os.path.realpath(folder)
+    skipped = {os.path.realpath(path) for path in without}
+    entries: list[Entry] = []
+    left: list[Left] = []
+    folders = [""]
+    seen = 0
+    while folders:
+        below = folders.pop()
+        try:
+            found = os.scandir(f"{root}/{below}" if below else root)
+        except OSError as error:
+            if not below:
+                raise ImportRefused(
+                    f"{shown(str(folder))}: {error.strerror}", advice="give the folder of the results"
+                ) from None
+            left.append(Left(below, f"cannot be read: {error.strerror}"))
+            continue
+        with found:
+            members = list(itertools.islice(found, most - seen + 1))
+        seen += len(members)
+        if seen > most:
+            raise ImportRefused(
+                f"{shown(str(folder))} holds more than {most:,} files and folders",
+                advice="import a part of it, or raise --most-files",
+            )
+        if below and {each.name for each in members} >= _RESULTS:
+            left.append(Left(below, "holds results of twinbed's: `twinbed merge` takes them"))
+            continue
+        for each in members:
+            path = f"{below}/{each.name}" if below else each.name
+            if each.path in skipped:
+                continue
+            if each.name.startswith("."):
+                left.append(Left(path, "is hidden"))
+            elif each.is_dir(follow_symlinks=False):
+                folders.append(path)
+            else:
+                _look(each, path, root, entries, left)
+    return sorted(entries, key=lambda entry: natural(entry.path)), sorted(left, key=lambda each: natural(each.path))
+
+
+def _look(found: os.DirEntry[str], path: str, root: str, entries: list[Entry], left: list[Left]) -> None:
+    try:
+        if found.is_symlink():
+            target = os.path.realpath(found.path)
+            if os.path.commonpath([target, root]) != root:
+                left.append(Left(path, "is a link that leads out of the folder"))
+                return
+        about = found.stat()
+    except OSError as error:
+        left.append(Left(path, f"cannot be read: {error.strerror}"))
+        return
+    if stat.S_ISREG(about.st_mode):
+        entries.append(Entry(path, about.st_size, about.st_mtime_ns))
+    elif stat.S_ISDIR(about.st_mode):
+        left.append(Left(path, "is a link to a folder"))
+    else:
+        left.append(Left(path, "is no regular file"))

@@ -1,0 +1,270 @@
+"""From files and what each is to the runs that they make: replicates numbered, copies dropped, conflicts found.
+
+A run is a testbed, levels and a replicate.  Files of one run differ in format or host; several measurements in a file are
+replicates of their own, unless the file names the replicate itself.  What cannot be decided without guessing is a conflict,
+and nothing is imported then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from twinbed.contracts.format import Format
+from twinbed.imports.layout.names import level_key, natural
+from twinbed.imports.parts import whole
+from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State
+from twinbed.imports.scan import Looked
+from twinbed.model.run import Level
+
+MOST_REPLICATE = 10_000
+"""Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
+_MEANT = dict.fromkeys(("parallel", "streams", "num_streams", "flows"), "streams") | {
+    "protocol": "protocol",
+    "proto": "protocol",
+}
+"""Factors whose names say which fact of a load generator's report they are."""
+
+
+def plan(
+    candidates: Sequence[Candidate],
+    formats: Mapping[str, Format],
+    *,
+    number: bool = False,
+    have: Mapping[str, int] | None = None,
+) -> Plan:
+    """The runs of ``candidates``. ``number``: several files of a run are replicates, in natural order of their paths.
+
+    ``have`` maps runs that were imported before to their replicates, which they keep.
+    """
+    found = Plan()
+    cells: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    readable = {each.assigned.testbed for each in candidates if each.pieces}
+    for each in candidates:
+        cells[each.assigned.testbed, _key(each.assigned.levels)].append(each)
+    labels = [each.assigned.replicate for each in candidates if each.assigned.replicate is not None]
+    first = 0 if "0" in labels else 1
+    for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].assigned.levels)):
+        distinct = list(_without_copies(members, formats, found))
+        if testbed not in readable:
+            found.outcomes += [
+                Outcome(file.path, State.REFUSED, each.looked.reason, each)
+                for each in distinct
+                for file in (each.looked, *each.looked.then)
+            ]
+            continue
+        runs = list(_runs(testbed, distinct, number, found))
+        _number(runs, first, have or {})
+        found.runs += runs
+    found.outcomes = _once([*_outcomes(found.runs), *found.outcomes])
+    _doubt(found, formats)
+    _hold_against_files(found, formats)
+    return found
+
+
+def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
+    """A level that the file itself contradicts: either the name is wrong, or the option was forgotten."""
+    for run in found.runs:
+        for one, piece in run.files:
+            if not _measures(one, formats):
+                continue
+            facts = one.looked.pieces[piece].facts
+            for name, level in run.levels.items():
+                fact = facts.get(_MEANT.get(name.lower(), ""))
+                if fact is None or isinstance(level, bool) or not isinstance(level, type(fact)):
+                    continue
+                if level != fact and not (
+                    isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
+                ):
+                    text = f"{one.looked.path}: its path says {name} {level}, the file itself {fact}"
+                    found.doubts.append(text)
+                    run.doubts.append(text)
+
+
+def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:
+    """The same measurement in two cells: one of them is a copy under a wrong name, and nobody can tell which."""
+    first: dict[str, Made] = {}
+    for run in found.runs:
+        for one, _ in run.files:
+            if not _measures(one, formats):
+                continue
+            other = first.setdefault(one.looked.sha256, run)
+            if other.cell == run.cell:
+                continue
+            there = next(each.looked.path for each, _ in other.files if each.looked.sha256 == one.looked.sha256)
+            text = f"{one.looked.path} has the same bytes as {there}, which is of another cell"
+            if text not in found.doubts:
+                found.doubts.append(text)
+            run.doubts.append(text)
+            other.doubts.append(text)
+
+
+def _measures(one: Candidate, formats: Mapping[str, Format]) -> bool:
+    """Whether it tells of a workload, not of circumstances alone."""
+    kind = formats.get(one.looked.format)
+    return kind is not None and bool(kind.rate or kind.work)
+
+
+def _key(levels: Mapping[str, Level]) -> str:
+    return json.dumps(dict(levels), sort_keys=True)
+
+
+def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[Any, ...]:
+    return (natural(testbed), [(name, level_key(level)) for name, level in levels.items()])
+
+
+def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], found: Plan) -> Iterator[Candidate]:
+    """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
+    seen: dict[tuple[str, ...], Candidate] = {}
+    for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), *_nearest(one.looked.path))):
+        place = () if _measures(each, formats) else (each.assigned.replicate or "",)
+        key = (each.looked.identity, *each.slot, *place)
+        if each.looked.sha256 and each.looked.bytes and key in seen:
+            found.outcomes.append(
+                Outcome(each.looked.path, State.COPY, f"the same bytes as {seen[key].looked.path}", each),
+            )
+        else:
+            seen[key] = each
+            yield each
+
+
+def _nearest(path: str) -> tuple[int, Any]:
+    """What lies deeper, as in ``backup/``, is the copy."""
+    return (path.count("/"), natural(path))
+
+
+def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan) -> Iterator[Made]:
+    by_label: dict[str, list[Candidate]] = defaultdict(list)
+    for each in members:
+        by_label[each.assigned.replicate or ""].append(each)
+    for label in sorted(by_label, key=natural):
+        group = by_label[label]
+        slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+        for each in group:
+            if each.pieces:
+                slots[each.slot].append(each)
+        refused = [each for each in group if not each.pieces]
+        crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
+        where = _where(testbed, members[0].assigned.levels)
+        if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
+            yield from _of_one(testbed, label, slots, refused, where, number, found)
+        elif number and len(slots) <= 1:
+            yield from _each_alone(testbed, label, group, where, found)
+        else:
+            names = ", ".join(each.looked.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
+            which = f"replicate {label}" if label else "the only replicate"
+            found.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host: {names}")
+
+
+def _of_one(
+    testbed: str,
+    label: str,
+    slots: Mapping[tuple[str, str], Sequence[Candidate]],
+    refused: list[Candidate],
+    where: str,
+    number: bool,
+    found: Plan,
+) -> Iterator[Made]:
+    """A run, or as many as its files have measurements."""
+    files = [slot[0] for slot in slots.values()]
+    counts = {len(each.pieces) for each in files}
+    if len(counts) > 1:
+        said = ", ".join(f"{each.looked.path} has {len(each.pieces)}" for each in files[:4])
+        found.conflicts.append(f"{where}: measurements that cannot be told which belong together: {said}")
+        return
+    count = next(iter(counts), 1)
+    told = [each for each in files if each.only is not None]
+    if count > 1 and label and not number and any("replicate" in each.assigned.within for each in told):
+        found.conflicts.append(f"{where}, replicate {label}: {told[0].looked.path} has {count} measurements of it")
+        return
+    if count > 1:
+        of = f"{where}: " if told else ""
+        found.numbered.append(f"{of}{files[0].looked.path}: {count} measurements, a replicate each")
+    for place in range(count):
+        # A row that is the only one of its cell is numbered all the same: a table grows.
+        own = label if count == 1 and (label or not told) else f"{label}#{place}"
+        taken = [(each, each.pieces[place]) for each in files]
+        yield _made(testbed, own, taken, refused if place == 0 else [])
+
+
+def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str, found: Plan) -> Iterator[Made]:
+    """Every file a replicate, named by its content, so that more files later leave it what it is."""
+    said = f"replicate {label}" if label else "no replicate in the paths"
+    found.numbered.append(f"{where}: {len(group)} files with {said}, numbered in the order of their paths")
+    for each in sorted(group, key=lambda one: natural(one.looked.path)):
+        for piece in each.pieces:
+            yield _made(testbed, f"{label}={each.looked.identity}#{piece}", [(each, piece)], [])
+        if not each.pieces:
+            yield _made(testbed, f"{label}={each.looked.identity}", [], [each])
+
+
+def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
+    levels = (files[0][0] if files else refused[0]).assigned.levels
+    cell = {"testbed": testbed, "levels": dict(levels)}
+    return Made(_hash({**cell, "label": label}), _hash(cell), testbed, levels, label, files, refused)
+
+
+def _number(runs: Sequence[Made], first: int, have: Mapping[str, int]) -> None:
+    """By their own numbers, where all have one; else in order, after those that were there before."""
+    own = [int(run.label) - first if run.label.isdecimal() else -1 for run in runs]
+    if runs and all(0 <= number < MOST_REPLICATE for number in own):
+        for run, number in zip(runs, own, strict=True):
+            run.replicate = number
+        return
+    here = [have[run.id] for run in runs if run.id in have]
+    after = max(here, default=-1) + 1
+    for run in runs:
+        if run.id in have:
+            run.replicate = have[run.id]
+        else:
+            run.replicate, after = after, after + 1
+
+
+def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
+    into: dict[str, list[str]] = {}
+    members: dict[str, list[Candidate]] = {}
+    for run in runs:
+        for each in run.candidates():
+            into.setdefault(each.looked.path, []).append(run.id)
+            members.setdefault(each.looked.path, []).append(each)
+    for path, ids in into.items():
+        file = whole(members[path])
+        looked = file.looked
+        if not looked.pieces:
+            state, reason = State.REFUSED, looked.reason
+        elif looked.flawed:
+            state, reason = State.PARTLY, flaws(looked)
+        else:
+            state, reason = State.READ, "; ".join(text for piece in looked.pieces for text in piece.beside)
+        yield Outcome(path, state, reason, file, tuple(ids))
+        for then in looked.then:
+            below = Candidate(file.assigned, replace(then, format=looked.format))
+            yield Outcome(then.path, state, f"read below {path}", below, tuple(ids))
+
+
+def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """One of each file; a file with parts may have had several, and what went into runs counts."""
+    found: dict[str, Outcome] = {}
+    for each in outcomes:
+        found.setdefault(each.path, each)
+    return list(found.values())
+
+
+def flaws(looked: Looked) -> str:
+    """The first two things that could not be read, and how many more there are."""
+    said = [text for piece in looked.pieces for text in (*piece.flaws, *piece.cautions)]
+    count = sum(piece.flaw_count + len(piece.cautions) for piece in looked.pieces)
+    return "; ".join(said[:2]) + (f"; and {count - 2} more" if count > 2 else "")
+
+
+def _where(testbed: str, levels: Mapping[str, Level]) -> str:
+    return ", ".join([testbed, *(f"{name} {level}" for name, level in levels.items())])
+
+
+def _hash(data: Any) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

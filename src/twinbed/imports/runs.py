@@ -1,0 +1,120 @@
+"""The runs that files make, before any of them is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from twinbed.imports.layout.names import level_key, natural
+from twinbed.imports.layout.run_key import Assigned
+from twinbed.imports.scan import Looked
+from twinbed.model.run import Level
+
+
+class State(StrEnum):
+    """What became of a file."""
+
+    READ = "read"
+    PARTLY = "partly read"
+    REFUSED = "refused"
+    COPY = "copy"
+    """The same bytes as another file of its cell: one measurement, not two."""
+    IGNORED = "ignored"
+    """Nothing says what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that the pattern or manifest says something of, or what of it is of one run."""
+
+    assigned: Assigned
+    looked: Looked
+    only: tuple[int, ...] | None = None
+    """Which of the file's measurements, where it says itself that others are of other runs; None for all."""
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        """Its measurements: places in ``looked.pieces``."""
+        return range(len(self.looked.pieces)) if self.only is None else self.only
+
+    @property
+    def slot(self) -> tuple[str, str]:
+        """Two files of a run with the same slot are two measurements of the same thing."""
+        return (self.looked.format or self.assigned.format, self.assigned.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A file, for the list of what each became."""
+
+    path: str
+    state: State
+    reason: str = ""
+    candidate: Candidate | None = None
+    runs: tuple[str, ...] = ()
+    """Ids of the runs that it went into."""
+
+
+@dataclass(slots=True)
+class Made:
+    """A run to be. ``replicate`` counts from 0."""
+
+    id: str
+    cell: str
+    testbed: str
+    levels: Mapping[str, Level]
+    label: str
+    files: list[tuple[Candidate, int]]
+    """With the measurement in it, from 0."""
+    refused: list[Candidate]
+    replicate: int = 0
+    doubts: list[str] = field(default_factory=list)
+    """What contradicts that its files are its own."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed; None if it has anything that could be read."""
+        return None if self.files else "; ".join(dict.fromkeys(each.looked.reason for each in self.refused))
+
+    @property
+    def started_s(self) -> float:
+        """As a file says; else when the first was last written."""
+        said = [time for one, piece in self.files if (time := one.looked.pieces[piece].started_s) is not None]
+        return min(said) if said else min(each.looked.mtime_ns for each in self.candidates()) / 1e9
+
+    def candidates(self) -> Iterator[Candidate]:
+        yield from (one for one, _ in self.files)
+        yield from self.refused
+
+
+@dataclass(slots=True)
+class Plan:
+    """All runs, in the order of testbeds, cells and replicates."""
+
+    runs: list[Made] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    """Of every file."""
+    numbered: list[str] = field(default_factory=list)
+    """What was numbered that had no number of its own, and why."""
+    conflicts: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    """Measurements that are in several cells to the byte, and levels that a file contradicts."""
+    otherwise: list[str] = field(default_factory=list)
+    """Both readings where the pattern can be read from a path in two ways, and of which paths."""
+
+    def counts(self) -> dict[State, int]:
+        return {state: sum(each.state is state for each in self.outcomes) for state in State}
+
+    def testbeds(self) -> tuple[str, ...]:
+        """In natural order."""
+        return tuple(sorted({run.testbed for run in self.runs}, key=natural))
+
+    def factors(self) -> dict[str, tuple[Level, ...]]:
+        """Levels of each factor but the testbed, numbers by size; factors in the order in which they were named."""
+        found: dict[str, dict[str, Level]] = {}
+        for run in self.runs:
+            for name, level in run.levels.items():
+                found.setdefault(name, {})[json.dumps(level)] = level
+        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in found.items()}

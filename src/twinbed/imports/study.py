@@ -1,0 +1,210 @@
+"""The study that imported runs make: what ``study.json`` says, each run's record, and its passport."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import twinbed
+from twinbed.imports.layout.manifest import Described, LinkFacts
+from twinbed.imports.layout.names import level_key, shown
+from twinbed.imports.runs import Made
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.record import Record
+from twinbed.model.run import Level, Status
+from twinbed.model.topology import Link, Topology
+from twinbed.study.study import FORMAT
+
+KIND = "imported"
+"""Of the workload and of testbeds that were measured elsewhere."""
+PHASE = "import"
+"""The phase that a run fails in none of whose files can be read."""
+REFERENCES = ("physical", "host", "native", "bare-metal", "baremetal", "real")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+=@,-]")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is said of the whole import."""
+
+    name: str
+    reference: str | None = None
+    testbeds: Sequence[str] = ()
+    """Their order, where it is given."""
+    margin: float = 0.1
+    confidence: float = 0.95
+    link: LinkFacts = field(default_factory=LinkFacts)
+    described: Mapping[str, Described] = field(default_factory=dict)
+    command: str = ""
+    source: str = ""
+    """The manifest's text; empty where the command says all."""
+
+    def reference_of(self, testbeds: Sequence[str]) -> tuple[str, str]:
+        """The reference, and by which rule."""
+        if self.reference is not None:
+            return self.reference, "given"
+        named = {name.lower(): name for name in testbeds}
+        for name in REFERENCES:
+            if name in named:
+                return named[name], f"named {name}"
+        # As host_none beside docker_nat and docker_weave.
+        begun = [each for each in testbeds if any(re.match(f"{name}[^a-z0-9]", each.lower()) for name in REFERENCES)]
+        if len(begun) == 1:
+            return begun[0], "the only testbed named so"
+        return testbeds[0], "the first testbed"
+
+    def topology(self, testbed: str, levels: Mapping[str, Level]) -> Topology:
+        own = self.described.get(testbed)
+        link = own.link if own is not None and own.link is not None else self.link
+        pairs = levels.get("pairs")
+        count = pairs if isinstance(pairs, int) and not isinstance(pairs, bool) and 1 <= pairs <= 80 else 1
+        return Topology(pairs=count, link=Link(rate=link.rate, mtu=link.mtu))
+
+
+def artifact(host: str, path: str, taken: Iterable[str]) -> str:
+    """Where a file is put below a run's folder: a name that is safe everywhere, and not taken."""
+    base = _UNSAFE.sub("_", path.rpartition("/")[2])[-120:].lstrip(".") or "file"
+    folder = f"artifacts/{_UNSAFE.sub('_', host)[:60].lstrip('.') or KIND}"
+    used = set(taken)
+    names = (f"{folder}/{base}", *(f"{folder}/{number}-{base}" for number in range(2, len(used) + 3)))
+    return next(name for name in names if name not in used)
+
+
+def record(run: Made, about: About, places: Mapping[str, str], position: int, block: int) -> Record:
+    """``places`` maps a file's path to where it is below the run's folder."""
+    metrics = {own.name: own.model_dump(mode="json") for one, _ in run.files for own in one.assigned.metrics}
+    levels: dict[str, Level] = {"testbed": run.testbed, **run.levels}
+    settings = {
+        "levels": levels,
+        "testbed": {"name": run.testbed, "kind": KIND},
+        "topology": about.topology(run.testbed, run.levels).model_dump(mode="json"),
+        "workload": {
+            "kind": KIND,
+            "files": [
+                {
+                    "path": places[one.looked.path].removeprefix("artifacts/"),
+                    "then": [places[each.path].removeprefix("artifacts/") for each in one.looked.then],
+                    "format": one.looked.format,
+                    "piece": piece,
+                    "host": one.assigned.host,
+                    "options": dict(one.assigned.options),
+                }
+                for one, piece in run.files
+            ],
+            "metrics": list(metrics.values()),
+        },
+        "instruments": {},
+    }
+    looked = {file.path: file for each in run.candidates() for file in (each.looked, *each.looked.then)}
+    cautions = [
+        Caution(Kind.UNREADABLE, f"{shown(each.looked.path)}: {each.looked.reason}", run.id)
+        for each in run.refused
+        if run.files
+    ]
+    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.doubts]
+    return Record(
+        id=run.id,
+        cell=run.cell,
+        levels=levels,
+        replicate=run.replicate,
+        block=block,
+        position=position,
+        settings=settings,
+        status=Status.FAILED if run.reason else Status.COMPLETE,
+        started_s=run.started_s,
+        phases={},
+        failed_phase=PHASE if run.reason else None,
+        reason=run.reason,
+        cautions=tuple(cautions),
+        artifacts=[
+            {
+                "path": place,
+                "bytes": looked[path].bytes,
+                "sha256": looked[path].sha256,
+                "source": shown(path),
+            }
+            for path, place in places.items()
+        ],
+        twinbed=twinbed.__version__,
+        lab="",
+    )
+
+
+def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
+    """What files say of each host, and what is known of the testbed."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for one, piece in run.files:
+        place = found[one.assigned.host or KIND]
+        for fact, value in one.looked.pieces[piece].facts.items():
+            # Two files of a host that do not agree are both heard.
+            place[fact if place.get(fact, value) == value else f"{fact} ({one.looked.format})"] = value
+        if one.assigned.facts:
+            found["layout"] = dict(one.assigned.facts)
+    described = about.described.get(run.testbed)
+    if described is not None and described.facts:
+        found["described"] = dict(described.facts)
+    return dict(found)
+
+
+def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int, int]]:
+    """Run -> position and block, after those that were there before. By the time they started; a block has one run of each
+    cell, as far as there are any."""
+    counts = Counter(each.cell for each in before)
+    after = max((each.position for each in before), default=-1) + 1
+    found: dict[str, tuple[int, int]] = {}
+    for position, run in enumerate(sorted(runs, key=lambda each: (each.started_s, each.id)), start=after):
+        found[run.id] = (position, counts[run.cell])
+        counts[run.cell] += 1
+    return found
+
+
+def study(about: About, records: Sequence[Record], before: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+    """``study.json`` for all runs that there are. ``before`` is what it said; ``files`` counts and names what was not read."""
+    named = [str(each.settings["testbed"]["name"]) for each in records]
+    given = [*about.testbeds, *before.get("testbeds", {})]
+    testbeds = list(dict.fromkeys([*(name for name in given if name in named), *named]))
+    kept = before.get("reference") if about.reference is None and not about.testbeds else None
+    reference, reason = (kept, before["reference_reason"]) if kept in testbeds else about.reference_of(testbeds)
+    levels: dict[str, dict[str, Level]] = {"testbed": {json.dumps(name): name for name in testbeds}}
+    for each in records:
+        for name, level in each.levels.items():
+            levels.setdefault(name, {})[json.dumps(level)] = level
+    commands = list(dict.fromkeys([*before.get("commands", []), about.command]))
+    return {
+        "format": FORMAT,
+        "study": about.name,
+        "profile": None,
+        "testbeds": {name: [{"kind": KIND}] for name in testbeds},
+        "reference": reference,
+        "reference_reason": reason,
+        "factors": {
+            name: testbeds if name == "testbed" else sorted(found.values(), key=level_key) for name, found in levels.items()
+        },
+        "exclude": [],
+        "replicates": max(Counter(each.cell for each in records).values()),
+        "order": "as measured",
+        "seed": None,
+        "margin": about.margin,
+        "confidence": about.confidence,
+        "tables": [],
+        "filename": "",
+        "overrides": [],
+        "source": about.source or "\n".join(commands),
+        "commands": commands,
+        "import": dict(files),
+        "runs": [
+            {
+                "id": each.id,
+                "cell": each.cell,
+                "levels": dict(each.levels),
+                "replicate": each.replicate,
+                "block": each.block,
+                "position": each.position,
+            }
+            for each in sorted(records, key=lambda each: each.position)
+        ],
+    }

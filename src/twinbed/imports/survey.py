@@ -1,0 +1,152 @@
+"""All that is found out before anything is written: which files there are, what each is, and the runs they make."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from twinbed.contracts.format import Format
+from twinbed.imports.layout.infer_pattern import propose
+from twinbed.imports.layout.manifest import Listed
+from twinbed.imports.layout.names import shown
+from twinbed.imports.layout.pattern import cpu_limit
+from twinbed.imports.layout.run_key import Assigned, Assigner, ImportRefused, NotAssigned
+from twinbed.imports.layout.walk import MOST_FILES, Entry, Left, walk
+from twinbed.imports.parts import parts
+from twinbed.imports.plan import plan
+from twinbed.imports.runs import Candidate, Outcome, Plan, State
+from twinbed.imports.scan import Looked, Wish, look_at
+from twinbed.imports.snapshots import together
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be looked through, and how."""
+
+    folder: Path
+    assigner: Callable[[Sequence[str]], Assigner] | None
+    """Given the paths that there are; None where the user has said nothing of them."""
+    limited: bool = False
+    """Whether it has regular expressions of the user's."""
+    number: bool = False
+    most: int = MOST_FILES
+    without: Collection[Path] = ()
+    have: Mapping[str, int] = field(default_factory=dict)
+    """Runs that were imported before, and their replicates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found. ``left`` is what is no file to be read, such as links that lead out."""
+
+    plan: Plan
+    left: Sequence[Left]
+
+
+def survey(
+    request: Request, formats: Mapping[str, Format], on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> Survey:
+    """Raises ImportRefused where nothing can be done with the folder."""
+    entries, left = walk(request.folder, request.most, request.without)
+    if not entries:
+        said = f"; {len(left)} are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
+        raise ImportRefused(f"{shown(str(request.folder))} holds no files{said}")
+    paths = [entry.path for entry in entries]
+    if request.assigner is None:
+        raise _how(paths)
+    assigner = request.assigner(paths)
+    assigned, unknown = _assigned(assigner, paths, request.limited)
+    sizes = _sizes(entries)
+    below, changed = together(assigned, lambda wishes: look_at(request.folder, wishes, formats, sizes))
+    assigned |= changed
+    read_below = {path for paths in below.values() for path in paths}
+    wishes = [_wish(path, assigned.get(path), below.get(path, ())) for path in paths if path not in read_below]
+    looked = look_at(request.folder, wishes, formats, sizes, on_progress)
+    candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
+    passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
+    found = plan(
+        [part for each in candidates if each.looked.path not in passed for part in parts(each)],
+        formats,
+        number=request.number,
+        have=request.have,
+    )
+    found.otherwise = _either(assigned)
+    found.outcomes += [_ignored(each, unknown[each.path]) for each in looked if each.path in unknown]
+    found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in looked if each.path in passed]
+    if isinstance(assigner, Listed):
+        reasons = {each.path: each.reason for each in left}
+        lacking = [path for path in assigner.rows if path not in assigned]
+        found.outcomes += [Outcome(path, State.REFUSED, reasons.get(path, "is not there")) for path in lacking]
+    if not found.runs and not found.conflicts:
+        raise _nothing(found, paths)
+    return Survey(found, left)
+
+
+def _wish(path: str, assigned: Assigned | None, then: tuple[str, ...]) -> Wish:
+    if assigned is None:
+        return Wish(path, read=False)
+    units = {metric.name: metric.unit for metric in assigned.metrics}
+    return Wish(path, assigned.format, assigned.options, then=then, units=units)
+
+
+def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, Assigned], dict[str, str]]:
+    found: dict[str, Assigned] = {}
+    unknown: dict[str, str] = {}
+    with cpu_limit() if limited else contextlib.nullcontext():
+        for path in paths:
+            try:
+                found[path] = assigner.assign(path)
+            except NotAssigned as error:
+                unknown[path] = str(error)
+    return found, unknown
+
+
+def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
+    return {entry.path: entry.bytes for entry in entries}
+
+
+def _either(assigned: Mapping[str, Assigned]) -> list[str]:
+    """Both readings of a path, once for all paths that differ in nothing else."""
+    paths: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
+    for path, one in assigned.items():
+        if one.otherwise:
+            paths.setdefault(one.otherwise, []).append(path)
+    return [
+        ", ".join(f"{name} {here} (or {there})" for name, here, there in either)
+        + f": {group[0]}"
+        + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+        for either, group in paths.items()
+    ]
+
+
+def _ignored(looked: Looked, why: str) -> Outcome:
+    kind = f"; it is of the kind {looked.format}" if looked.format else ""
+    return Outcome(looked.path, State.IGNORED, f"{why}{kind}")
+
+
+def _how(paths: Sequence[str]) -> ImportRefused:
+    """Says what the paths look like, and what could be said of them."""
+    step = max(1, len(paths) // 5)
+    sample = "\n".join(f"  {shown(path)}" for path in paths[::step][:5])
+    proposal = propose(paths)
+    advice = "name the parts of the paths: --pattern '{testbed}_{direction}_{replicate:int}.txt'"
+    if proposal is not None:
+        whose = "" if "{testbed}" in proposal.pattern else " --testbed NAME"
+        advice = (
+            f"{proposal.matches} of them look like\n    --pattern '{proposal.pattern}'{whose}\n"
+            "  rename the fields after what they are, then look with --dry-run"
+        )
+    return ImportRefused(f"what are these {len(paths)} files? Their paths are such as\n{sample}", advice=advice)
+
+
+def _nothing(found: Plan, paths: Sequence[str]) -> ImportRefused:
+    first = next((each for each in found.outcomes if each.state is State.REFUSED), None)
+    if first is not None:
+        return ImportRefused(
+            f"none of the {len(paths)} files can be imported: {shown(first.path)} {first.reason}",
+            advice="docs/import.md lists the kinds of files that are read",
+            exit_code=1,
+        )
+    return ImportRefused(f"none of the {len(paths)} paths matches: {found.outcomes[0].reason}", advice=_how(paths).advice)

@@ -1,0 +1,57 @@
+"""JSON documents in a text, one after another; the last may be cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from twinbed.contracts.format import FormatError
+
+_DECODER = json.JSONDecoder()
+
+
+def document(text: str | bytes) -> Any:
+    """The one document of a text. Raises FormatError."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"is not JSON: {error.msg}", error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"is not JSON: {error}") from None
+
+
+def documents(text: str) -> Iterator[tuple[Any, int]]:
+    """Each document and the place after it. Ends where one cannot be read, or there is no more."""
+    at = _start(text, 0)
+    while at < len(text):
+        try:
+            found, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield found, at
+        at = _start(text, at)
+
+
+def elements(text: str, at: int) -> Iterator[tuple[Any, int]]:
+    """The elements of an array that begins at ``at``, after its bracket, as far as they are whole."""
+    while True:
+        at = _start(text, at)
+        if at < len(text) and text[at] == ",":
+            at = _start(text, at + 1)
+        try:
+            found, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        yield found, at
+
+
+def line_of(text: str, at: int) -> int:
+    """The line of a place, from 1."""
+    return text.count("\n", 0, at) + 1
+
+
+def _start(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\n\r":
+        at += 1
+    return at

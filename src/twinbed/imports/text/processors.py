@@ -1,0 +1,49 @@
+"""CPU time as tools print it, sample by sample: shares of all of it, and what is doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from twinbed.instruments.counters.doubts import IDLE_SHARE, STEAL_SHARE
+from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL
+from twinbed.metrics.metric import Value
+from twinbed.model.caution import Caution, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Parts of one interval, in any unit, and not all 0. ``idle`` holds the time that waited for disks."""
+
+    busy: float
+    idle: float
+    steal: float
+
+    @property
+    def whole(self) -> float:
+        return self.busy + self.idle + self.steal
+
+
+def shares(samples: Sequence[Sample]) -> Iterator[Value]:
+    """Of all samples together, which are taken to be equally long."""
+    whole = sum(sample.whole for sample in samples)
+    parts = (
+        (CPU_BUSY, sum(sample.busy for sample in samples)),
+        (CPU_IDLE, sum(sample.idle for sample in samples)),
+        (CPU_STEAL, sum(sample.steal for sample in samples)),
+    )
+    for metric, part in parts:
+        yield Value(metric.name, part / whole if whole > 0 else None, metric.unit)
+
+
+def doubts(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
+    """As the instrument ``counters`` judges. ``each``: a CPU's own samples, or those of all CPUs as one."""
+    busy = {cpu: median(1 - sample.idle / sample.whole for sample in own) for cpu, own in each.items() if own}
+    if exhausted := {cpu: share for cpu, share in busy.items() if share > 1 - IDLE_SHARE}:
+        yield Caution(
+            Kind.CPU_EXHAUSTED, "busy: " + ", ".join(f"{cpu} {share:.1%}" for cpu, share in sorted(exhausted.items()))
+        )
+    whole, steal = sum(sample.whole for sample in samples), sum(sample.steal for sample in samples)
+    if whole > 0 and steal / whole > STEAL_SHARE:
+        yield Caution(Kind.STEAL, f"{steal / whole:.1%} of the CPU time")

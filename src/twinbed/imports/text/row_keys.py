@@ -1,0 +1,95 @@
+"""Of what each row of a table or document is, as its own columns or paths say: testbed, levels of factors, replicate.
+
+Nothing is guessed: a row without a testbed, or with a level that is no plain text, is of no run, and a flaw says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from twinbed.contracts.format import Flaw, Of
+from twinbed.imports.text.figures import of_json
+from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.model.run import Level
+
+_NOBODY = Of(known=False)
+
+
+class Told(BaseModel):
+    """Options that name the columns or paths."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    testbed: str = Field("", description="the column or path that says of which testbed a row is")
+    levels: dict[str, str] = Field(
+        {}, description="column or path -> factor; or a list of those that are called what their factors are"
+    )
+    replicate: str = Field("", description="the column or path that says which replicate of its cell a row is of")
+
+    @field_validator("levels", mode="before")
+    @classmethod
+    def _listed(cls, levels: Any) -> Any:
+        if not isinstance(levels, list | tuple) or not all(isinstance(place, str) for place in levels):
+            return levels
+        if len(set(levels)) < len(levels):
+            raise ValueError("one of them is there twice")
+        return {place: place for place in levels}
+
+    @model_validator(mode="after")
+    def _factors(self) -> Told:
+        for place, factor in self.levels.items():
+            if factor in RESERVED:
+                raise ValueError(
+                    f"levels: {factor} is no factor, but has a meaning of its own; call it otherwise: {place}: name"
+                )
+            if not place or not factor or not is_plain(factor):
+                raise ValueError(f"levels: {place!r}: {factor!r} is no name of a factor")
+        if len(set(self.levels.values())) < len(self.levels):
+            raise ValueError("levels: two of them are the same factor")
+        places = self.told()
+        if twice := next((place for place in places if places.count(place) > 1), None):
+            raise ValueError(f"{twice} is two of testbed, replicate and levels")
+        return self
+
+    def told(self) -> list[str]:
+        """The columns or paths."""
+        return [place for place in (self.testbed, *self.levels, self.replicate) if place]
+
+    def of(self, found: Mapping[str, Any], line: int | None, flaws: list[Flaw]) -> Of | None:
+        """``found`` has what stands in them, as far as they are there. None where nothing is asked."""
+        if not self.told():
+            return None
+        wrong = next((f"{place} {why}" for place in self.told() if (why := self._wrong(place, found))), "")
+        if wrong:
+            flaws.append(Flaw(f"{wrong}, so that it is of no run", line))
+            return _NOBODY
+        replicate = found.get(self.replicate)
+        return Of(
+            str(found.get(self.testbed, "")),
+            {factor: _level(found[place]) for place, factor in self.levels.items()},
+            None if replicate is None else replicate_of(str(replicate)),
+        )
+
+    def _wrong(self, place: str, found: Mapping[str, Any]) -> str:
+        """Why a row cannot be of what stands there; empty if it can."""
+        if place not in found:
+            return "is not there"
+        value = found[place]
+        if isinstance(value, str) and not is_plain(value):
+            return "is no plain text"
+        if place == self.testbed:
+            return "is empty" if value in (None, "") else "" if isinstance(value, str) else "is no text"
+        if value is None or isinstance(value, str):
+            return ""
+        if isinstance(value, bool) and place != self.replicate:
+            return ""
+        return "is no plain text or number" if of_json(value) is None else ""
+
+
+def _level(value: str | int | float | bool | None) -> Level:
+    if isinstance(value, str):
+        return number_or_text(value) if value else None
+    return value

@@ -1,0 +1,117 @@
+"""A file made elsewhere, opened with care: decompressed by its first bytes, and never more of it than memory should hold."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed.contracts.format import Flaw, Format, FormatError, Reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEAD_BYTES = 65536
+MOST_BYTES = 512 * 2**20
+"""Of a decompressed text: the largest results of load generators have tens of megabytes. Captures are read as streams."""
+_PART_BYTES = 4096
+"""Read at once: what of a compressed file that ends early is lost at most."""
+_KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""What PowerShell writes."""
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
+"""Colours, and what else a terminal acts on: script(1) keeps it."""
+_TERMINAL_BYTES = re.compile(_TERMINAL.pattern.encode())
+
+
+@dataclass
+class File:
+    """A ``twinbed.contracts.format.Source``."""
+
+    path: Path
+    name: str
+    then: Sequence[File] = ()
+    """Files that stand below it: content and text are of all of them, one after another."""
+    cut: bool = field(default=False, init=False)
+    """Whether ``content`` is of a compressed file that ends early."""
+
+    def head(self) -> bytes:
+        """As the protocol says, of a text as ``text`` has it: in UTF-8 without a mark, line ends alike, no colours. Empty where
+        the file is damaged at its start. Raises FormatError where it cannot be opened."""
+        try:
+            head = self._read(HEAD_BYTES)[0].removeprefix(codecs.BOM_UTF8)
+            if head.startswith(UTF_16):
+                head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
+            return head if b"\0" in head else _TERMINAL_BYTES.sub(b"", head).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        except FormatError as error:
+            if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+                raise
+            return b""
+
+    def content(self) -> bytes:
+        return self._whole
+
+    def text(self) -> str:
+        whole = self._whole
+        if whole.startswith(UTF_16):
+            text = whole.decode("utf-16", errors="replace")
+        else:
+            text = whole.decode("utf-8-sig", errors="replace")
+        return _TERMINAL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+
+    @cached_property
+    def _whole(self) -> bytes:
+        found, self.cut = self._read(MOST_BYTES + 1)
+        for each in self.then:
+            found += (b"" if found.endswith(b"\n") else b"\n") + each.content()
+            self.cut = self.cut or each.cut
+            if len(found) > MOST_BYTES:
+                break
+        if len(found) > MOST_BYTES:
+            raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
+        return found
+
+    def _read(self, most: int) -> tuple[bytes, bool]:
+        """Up to ``most`` bytes; of a compressed file that ends early, what there is, and that it does."""
+        parts: list[bytes] = []
+        size, cut = 0, False
+        try:
+            with self._opened() as stream:
+                while size < most:
+                    try:
+                        part = stream.read(min(_PART_BYTES, most - size))
+                    except OSError as error:
+                        if not parts:
+                            raise FormatError(f"cannot be decompressed: {error}") from error
+                        cut = True
+                        break
+                    if not part:
+                        break
+                    parts.append(part)
+                    size += len(part)
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror or error}") from error
+        return b"".join(parts), cut
+
+    def _opened(self) -> pa.NativeFile:
+        import pyarrow as pa
+
+        with self.path.open("rb") as file:
+            start = file.read(4)
+        for magic, kind in _KINDS:
+            if start.startswith(magic):
+                return pa.CompressedInputStream(pa.OSFile(str(self.path)), kind)
+        return pa.OSFile(str(self.path))
+
+
+def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Reading]:
+    """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
+    found = each.read(file, options)
+    if not file.cut:
+        return found
+    flaw = Flaw("the compressed file ends early: what is behind was not read")
+    return [*found[:-1], replace(found[-1], flaws=[*found[-1].flaws, flaw])]

@@ -1,0 +1,150 @@
+"""Traces of system calls that others made, as the instrument ``syscalls`` gives its own: values, tables and what is doubtful.
+
+Tables: ``transitions`` and ``system_calls``.  Counts are of all programs in the trace together; the tables have each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed import _core
+from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.imports.text.uncompressed import read_by_path
+from twinbed.instruments.syscalls.metrics import METRICS
+from twinbed.instruments.syscalls.place import Place, Program
+from twinbed.metrics.metric import Metric
+from twinbed.model.caution import Caution, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LINES = 200
+"""A trace is recognised by so many of its first lines."""
+_STOPS = "strace stops the program at every call"
+STRACE_LINE = re.compile(
+    rb"\s*(?:\[pid +\d+(?:<[^>]*>)?\] +|\d+(?:<[^>]*>)? +)?"
+    rb"(?:\d\d:\d\d:\d\d(?:\.\d+)? +|\d+\.\d+ +|\d{9,} +)?(?:\[[ 0-9a-fx?]+\] +)*"
+    rb"(?:[a-z_][a-z0-9_]*\(.*(?:\) *= (?:-?\d|0x|\?).*|<unfinished \.\.\.>)"
+    rb"|<\.\.\. [a-z_][a-z0-9_]* resumed>.*|--- SIG[A-Z0-9]+ .*---|\+\+\+ (?:exited|killed|superseded) .*\+\+\+)\s*$"
+)
+"""A line of strace: perhaps a process and a time, then a call, the end of one, a signal or an exit."""
+_TAIL_BYTES = 65536
+_SUMMARY_BELOW = re.compile(
+    rb"^[ \t]*% time\b[^\n]*\bsyscall\s*\n[- ]+\n(?:[ \d][^\n]*\n)+[- ]+\n[^\n]*\btotal\s*\Z", re.MULTILINE
+)
+"""What ``strace -C`` prints below a trace."""
+_EPOCH_S = 1e8
+"""Below it a time is of the day (``-tt``), not since the epoch."""
+_NUMBERED = frozenset({"perf_script", "trace_cmd"})
+"""Kinds whose texts have numbers for calls, and do not say of which architecture."""
+_NO_CALL = "not_a_call"
+_TIMES = frozenset({"system_call_seconds", "wait_seconds"})
+_AS_SHOULD_BE = frozenset(
+    {
+        "exit",
+        "signal",
+        "empty_line",
+        "header_line",
+        "other_event",
+        "no_system_call",
+        "strace_message",
+        "drop",
+        "lost_events_record",
+    }
+)
+"""Why a line or record is no call, where nothing is wrong with it, or where it is counted as lost."""
+
+
+@dataclass
+class TraceFormat:
+    """A format whose files the core reads. ``kind`` is the core's name for it."""
+
+    name: str
+    summary: str
+    kind: str
+    recognised: Callable[[bytes], bool]
+    timed: Callable[[bytes], bool] = lambda head: True
+    """Whether a file that begins so has the time of every call; where it has that of a few, their sum means nothing."""
+    metrics: Sequence[Metric] = METRICS
+    work: str = ""
+    rate: str = ""
+
+    def recognises(self, head: bytes) -> bool:
+        return self.recognised(head)
+
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+        """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
+        architecture = str(options.get("architecture", "x86_64"))
+        ((programs, summary), below), damaged = read_by_path(
+            source, "a trace", lambda path: (_core.system_calls(str(path), architecture=architecture), _lines_below(path))
+        )
+        if summary["kind"] != self.kind:
+            raise FormatError(f"is a trace of another kind: {summary['kind'].replace('_', ' ')}")
+        if not summary["calls"]:
+            raise FormatError("has no system call")
+        place = Place("", tuple(Program(*found) for found in programs), summary)
+        timed = self.timed(source.head())
+        values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
+        tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
+        joined = {name: _joined(rows) for name, rows in tables.items()}
+        doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary, below)]
+        if self.kind in _NUMBERED and "architecture" not in options:
+            flaws.append(Flaw(f"call numbers are read as those of {architecture}: architecture says otherwise", beside=True))
+        facts = {"tracer": self.name, **({"call_numbers": architecture} if self.kind in _NUMBERED else {})}
+        return [Reading(values, joined, doubts, flaws, facts, _started_s(self, summary))]
+
+
+def _started_s(of: TraceFormat, summary: _core.TraceSummary) -> float | None:
+    """Other tracers' clocks count from boot."""
+    first_s = (summary["first_ns"] or 0) / 1e9
+    return first_s if of.kind == "strace" and first_s >= _EPOCH_S else None
+
+
+def _joined(rows: Iterator[pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.concat_tables(list(rows))
+
+
+def _cautions(of: TraceFormat, summary: _core.TraceSummary) -> Iterator[Caution]:
+    if lost := summary["lost_events"]:
+        yield Caution(Kind.CALLS_LOST, f"{lost:,} events, by what the tracer says; {summary['calls']:,} calls were counted")
+    if of.kind == "strace":
+        yield Caution(Kind.SLOW_TRACING, _STOPS)
+
+
+def _lines_below(path: Path) -> int:
+    """Of a summary, at the end of the trace."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        found = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))
+    return found[0].strip().count(b"\n") + 1 if found else 0
+
+
+def _flaws(summary: _core.TraceSummary, below: int) -> Iterator[Flaw]:
+    """``below``: lines that are no call and no flaw."""
+    if summary["cut_off"]:
+        yield Flaw(f"ends early: {summary['cut_off']}")
+    for reason, found in summary["skipped"].items():
+        count = found - below if reason == _NO_CALL else found
+        if reason not in _AS_SHOULD_BE and count > 0:
+            yield Flaw(f"{count:,} {reason.replace('_', ' ')}")
+
+
+def some_line(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
+    """Whether one of the first lines is a tracer's."""
+    return lambda head: any(pattern.search(line) for line in head.split(b"\n", _LINES)[:_LINES])
+
+
+def most_lines(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:
+    """Whether at least half of the first lines are a tracer's: the program's own output may be between them."""
+
+    def recognised(head: bytes) -> bool:
+        lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if line.strip()]
+        return 2 * sum(1 for line in lines if pattern.match(line)) >= len(lines) > 0
+
+    return recognised

@@ -1,0 +1,109 @@
+"""Measures what a bed's links really do, with the bed's own hosts and settings, before the first run of a cell.
+
+A train of packets (irtt) shows delay, jitter and loss; a flow each way (iperf3) that is faster than the link shows rate and
+burst.  Flows are captured behind the shaper: at the machine's port of the receiving host's link, or on that host where there is
+no machine.  Pair after pair is measured while it takes little time; the links of those that follow are read back only, and the
+check says which.  What is judged, and how, is in ``links.measured`` and ``links.round_trips``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from twinbed.contracts.plugin import Bed
+from twinbed.hosts.site import Site
+from twinbed.lab.stage import Stage
+from twinbed.linkcheck.ends import Ends, find_ends
+from twinbed.linkcheck.flow import flow_figures
+from twinbed.linkcheck.train import train_figures
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
+from twinbed.model.run import Run
+from twinbed.model.topology import Link
+
+LIMIT_S = 60.0
+OTHERS_S = 5.0
+"""How long after the first pair another is still begun with: five pairs or so; more on fast machines, fewer on slow ones."""
+
+
+def asks(link: Link) -> bool:
+    """Whether anything is asked of the links that can be measured."""
+    return link.rate is not None or link.emulates
+
+
+def programs(link: Link) -> list[str]:
+    """What hosts need for it, beside what every run needs."""
+    return ["iperf3"] * (link.rate is not None) + ["irtt"] * link.emulates
+
+
+def depends_on(run: Run) -> dict[str, Any]:
+    """The settings of a run that a check of its links depends on."""
+    settings = run.settings()
+    return {"testbed": settings["testbed"], "topology": settings["topology"]}
+
+
+def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
+    """Pair after pair, while there is time. None where the testbed has no place to see its links from. Raises HostError where
+    a program fails."""
+    link: Link = run.topology.link
+    pairs = run.topology.names()
+    seen = [find_ends(run, bed, client, server) for client, server in pairs]
+    if seen[0] is None:
+        return None
+    figures: list[Figure] = []
+    done: list[Ends] = []
+    stage = Stage(bed, site)
+    begun = time.monotonic()
+    try:
+        for ends in seen:
+            if ends is None or (figures and time.monotonic() - begun > OTHERS_S):
+                break
+            of_pair = train_figures(ends, run.topology, bed, stage) if link.emulates else []
+            if link.rate is not None:
+                of_pair += flow_figures(ends, run.topology, bed, stage)
+            figures += of_pair
+            if all(figure.measured is None for figure in of_pair):
+                break
+            done.append(ends)
+    finally:
+        stage.kill()
+    for host in {host for ends in done for host in (ends.client, ends.server)}:
+        # What the kernel remembers of a peer (its congestion window) would make the first run unlike the others.
+        bed.hosts[host].run(["ip", "tcp_metrics", "flush", "all"])
+    names = [f"{ends.client} and {ends.server}" for ends in done]
+    return LinkCheck(run.cell, run.id, depends_on(run), figures, _cautions(figures), _reason(figures), names, len(pairs))
+
+
+def _reason(figures: Sequence[Figure]) -> str | None:
+    wrong = [figure for figure in figures if figure.verdict is Verdict.OUT]
+    if not wrong:
+        return None
+    return "; ".join(
+        f"{figure.path}: {figure.quantity} should be {figure.asked:.6g} {figure.unit} but {figure.measured:.6g} {figure.unit}"
+        f" was measured ({_range(figure)} is within tolerance): {figure.note}"
+        for figure in wrong
+    )
+
+
+def _range(figure: Figure) -> str:
+    if figure.least is None:
+        return f"up to {figure.most:.6g}"
+    return f"{figure.least:.6g} to {figure.most:.6g}"
+
+
+def _cautions(figures: Sequence[Figure]) -> list[Caution]:
+    result = []
+    for figure in figures:
+        with_its_rate = figure.quantity == "burst" and figure.measured is None
+        if figure.verdict is Verdict.UNTOLD and not with_its_rate:
+            kind = Kind.LINK_NOT_FILLED if figure.quantity == "rate" else Kind.LINK_UNTOLD
+            if figure.measured is None:
+                kind = Kind.LINK_NOT_MEASURED
+            measured_text = "nothing" if figure.measured is None else f"{figure.measured:.6g} {figure.unit}"
+            detail = (
+                f"{figure.path}: {figure.quantity} {measured_text} of {figure.asked:.6g} {figure.unit} asked; {figure.note}"
+            )
+            result.append(Caution(kind, detail))
+    return result

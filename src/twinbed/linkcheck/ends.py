@@ -1,0 +1,52 @@
+"""Where the links of a bed's pairs are seen, and where they are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from twinbed.contracts.plugin import Bed
+from twinbed.hosts.agent import AgentHost
+from twinbed.links.layout import DEVICES
+from twinbed.links.network import understood
+from twinbed.model.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """A pair, and where its links are seen: host -> (place, interface there)."""
+
+    client: str
+    server: str
+    address: str
+    seen_at: Mapping[str, tuple[str, str]]
+    emulators: tuple[tuple[str, str], tuple[str, str]]
+    """(place, device) that emulates on the way there, and on the way back."""
+
+
+def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
+    """None where the testbed has no place to see the pair's links from."""
+    own: dict[str, tuple[str, str]] = {}
+    port: dict[str, tuple[str, str]] = {}
+    for target in bed.targets:
+        for interface, host in target.interfaces.items():
+            (own if host == target.name else port)[host] = (target.name, interface)
+    seen_at = {**own, **port}
+    if client not in seen_at or server not in seen_at:
+        return None
+    if run.topology.link.emulated_at == "routers":
+        router = run.topology.router_names()[0]
+        emulators = ((router, DEVICES[1]), (router, DEVICES[0]))
+    elif run.topology.link.emulated_at == "hosts":
+        emulators = (own[client], own[server])
+    else:
+        emulators = (seen_at[server], seen_at[client])
+    return Ends(client, server, bed.addresses[server], seen_at, emulators)
+
+
+def qdiscs(host: AgentHost, device: str) -> list[dict[str, Any]]:
+    said = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
+    with understood(host):
+        return list(json.loads(said or b"[]"))

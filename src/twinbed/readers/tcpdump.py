@@ -1,0 +1,87 @@
+"""tcpdump: how it is started and ended without losing packets, and what it says of those it lost.
+
+Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s, and what is still in one when it is
+interrupted would be lost.  So it is first asked with SIGUSR1 until it has captured what it had received when first asked.  A
+preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s.
+Packets that come between the opening of the interface and the setting of the filter count as received, and are left out later
+where the filter does not want them: on a busy link some never come, and tcpdump is asked until nothing has come for longer than
+the kernel holds a block.
+``--immediate-mode`` needs no such wait but wakes tcpdump for every packet: in two noisy series on
+two shared CPUs ApacheBench then had 0.77 to 0.84 of the requests without a capture, and 0.85 to 1.00 with blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twinbed.contracts.plugin import Command, Ready
+
+SIGINT = 2
+QUIET_ANSWERS = 60
+"""Between two of them 20 ms pass, and more: 1.2 s in all, where the kernel holds a block for 1 s at most."""
+
+_ASKED = re.compile(rb"(\d+) packets? captured, (\d+) packets? received by filter, (\d+) packets? dropped by kernel\n")
+_ENDED = re.compile(rb"(\d+) packets? captured\n(\d+) packets? received by filter\n(\d+) packets? dropped by kernel\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What tcpdump says of a capture; ``received`` includes what was dropped."""
+
+    captured: int
+    received: int
+    dropped: int
+
+    @property
+    def handled(self) -> int:
+        return self.captured + self.dropped
+
+
+def has_drained(said: bytes) -> bool:
+    """Whether tcpdump has by now dealt with all it had received when it was first asked by SIGUSR1, or has come to nothing
+    more for so many answers that nothing is left.
+
+    ``said`` is all of its error output so far. Not all it has received by now: a link is never wholly silent.
+    """
+    asked = [Counters(*map(int, found)) for found in _ASKED.findall(said)]
+    if not asked:
+        return False
+    still = len(asked) > QUIET_ANSWERS and asked[-1].handled == asked[-1 - QUIET_ANSWERS].handled
+    return still or asked[-1].handled >= asked[0].received
+
+
+def ended(said: bytes) -> Counters | None:
+    """The counters that tcpdump prints when it ends; None where it has not."""
+    found = _ENDED.findall(said)
+    return Counters(*map(int, found[-1])) if found else None
+
+
+def command(
+    interface: str,
+    file: str,
+    *,
+    snaplen: int,
+    buffer_bytes: int,
+    on: str,
+    expression: Sequence[str] = (),
+) -> Command:
+    """Captures ``interface`` of the place ``on`` into an artifact."""
+    argv = (
+        "tcpdump",
+        *("-i", interface),
+        *("-w", f"{{artifacts}}/{file}"),
+        *("-s", str(snaplen)),
+        *("-B", str(buffer_bytes // 1024)),
+        "-n",
+        *("-Z", "root"),
+        "--time-stamp-precision=nano",
+        *expression,
+    )
+    return Command(
+        *(on, argv, f"{file.rpartition('.')[0]}.tcpdump", Ready(says=b"listening on")),
+        stop=SIGINT,
+        drained=has_drained,
+        env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},
+    )

@@ -1,0 +1,74 @@
+"""Results into one file. The same results make the same file, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from twinbed.results.archive.crate import About, Member, citation, crate
+from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT, members
+from twinbed.results.store import FROZEN, Store
+
+FORMAT = 1
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+"""Of every member: zip has no earlier one."""
+_PART_BYTES = 2**20
+
+
+def pack(
+    store: Store,
+    facts: Mapping[tuple[str, str], Sequence[str]],
+    report: str,
+    file: Path,
+    *,
+    raw: bool,
+    about: About,
+    version: str,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write the archive under a temporary name, and rename it; the number of its files. ``store``'s tables are up to date;
+    ``report`` is the page of its results."""
+    texts = {REPORT: report, CITATION: citation(store, about, version)}
+    if store.frozen:
+        texts[FROZEN] = (store.path / FROZEN).read_text()
+    elif not raw:
+        texts[FROZEN] = json.dumps({"format": FORMAT, "twinbed": version}) + "\n"
+    files = list(members(store.path, raw=raw))
+    partial = file.with_name(f".{file.name}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            found = [_add(archive, name, (text.encode(),)) for name, text in sorted(texts.items())]
+            for number, (name, path) in enumerate(files, start=1):
+                found.append(_add(archive, name, _parts(path)))
+                if on_progress is not None:
+                    on_progress(number, len(files))
+            found.sort(key=lambda member: member.name)
+            found.append(_add(archive, METADATA, (crate(store, facts, found, about, version).encode(),)))
+            sums = "".join(f"{each.sha256}  {each.name}\n" for each in found)
+            _add(archive, CHECKSUMS, (sums.encode(),))
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
+    return len(found) + 1
+
+
+def _parts(path: Path) -> Iterable[bytes]:
+    with path.open("rb") as stream:
+        while part := stream.read(_PART_BYTES):
+            yield part
+
+
+def _add(archive: zipfile.ZipFile, name: str, parts: Iterable[bytes]) -> Member:
+    entry = zipfile.ZipInfo(name, _MOMENT)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o100644 << 16
+    digest, size = hashlib.sha256(), 0
+    with archive.open(entry, "w", force_zip64=True) as stream:
+        for part in parts:
+            stream.write(part)
+            digest.update(part)
+            size += len(part)
+    return Member(name, size, digest.hexdigest())

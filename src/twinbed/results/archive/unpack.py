@@ -1,0 +1,139 @@
+"""An archive into a results folder, believing nothing that it says: names stay inside the folder, files are plain, sizes are
+counted while they are read, and every checksum is held to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import stat
+import tempfile
+import weakref
+import zipfile
+import zlib
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from twinbed.model.error import TwinbedError
+from twinbed.results.archive.layout import CHECKSUMS, METADATA
+
+MOST_FILES = 1_000_000
+MOST_BYTES = 2**40
+MOST_RATIO = 1000
+"""Bytes for each compressed byte; deflate itself reaches 1032, with zeros alone."""
+_FREE_BYTES = 64 * 2**20
+"""Up to so many bytes a ratio is no matter."""
+_MOST_SUMS_BYTES = 256 * 2**20
+_PART_BYTES = 2**20
+
+
+class ArchiveRefused(TwinbedError):
+    """It is no archive of results, it is damaged, or it would do harm."""
+
+
+def is_archive(path: Path) -> bool:
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """Into a folder that is not there yet. Raises ArchiveRefused; then nothing is left."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        with zipfile.ZipFile(file) as archive:
+            entries = _entries(file, archive)
+            sums = _sums(file, archive, entries)
+            for name, entry in entries.items():
+                if name != CHECKSUMS:
+                    _one(file, archive, entry, partial / name, sums[name])
+        partial.rename(folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ArchiveRefused(f"{file} is damaged, or no zip file: {error}", advice="get it again, and check its sum") from error
+    except OSError as error:
+        raise ArchiveRefused(
+            f"{file} cannot be unpacked: {error.strerror or error}",
+            advice=f"make room in {tempfile.gettempdir()}, or look at it",
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def is_results(path: Path) -> bool:
+    """A folder, or an archive of one; whether there are results in it is seen when it is opened."""
+    return path.is_dir() or is_archive(path)
+
+
+def folder_of(path: Path) -> Path:
+    """The path itself; of an archive a results folder with what is in it, for as long as this process lasts."""
+    return _opened(path.resolve()) if is_archive(path) else path
+
+
+@cache
+def _opened(file: Path) -> Path:
+    home = tempfile.mkdtemp(prefix="twinbed-archive-")
+    weakref.finalize(_KEPT, shutil.rmtree, home, ignore_errors=True)
+    folder = Path(home) / file.stem
+    unpack(file, folder)
+    return folder
+
+
+class _Kept:
+    """What lasts as long as the process does."""
+
+
+_KEPT = _Kept()
+
+
+def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    found: dict[str, zipfile.ZipInfo] = {}
+    listed = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(listed) > MOST_FILES:
+        raise ArchiveRefused(f"{file} has {len(listed)} files, more than {MOST_FILES}")
+    for entry in listed:
+        name, path = entry.filename, PurePosixPath(entry.filename)
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or str(path) != name:
+            raise ArchiveRefused(f"{file}: the name {name!r} leads out of it", advice="do not trust where it comes from")
+        if kind not in (0, stat.S_IFREG):
+            raise ArchiveRefused(f"{file}: {name!r} is no plain file", advice="do not trust where it comes from")
+        if name in found:
+            raise ArchiveRefused(f"{file}: {name!r} is in it twice", advice="do not trust where it comes from")
+        if entry.file_size > max(_FREE_BYTES, MOST_RATIO * entry.compress_size):
+            raise ArchiveRefused(f"{file}: {name!r} would be {entry.file_size:,} bytes from {entry.compress_size:,}")
+        found[name] = entry
+    if sum(entry.file_size for entry in listed) > MOST_BYTES:
+        raise ArchiveRefused(f"{file} would take more than {MOST_BYTES:,} bytes")
+    return found
+
+
+def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> dict[str, str]:
+    """Name -> SHA-256, of exactly the files that there are."""
+    if CHECKSUMS not in entries or METADATA not in entries:
+        raise ArchiveRefused(
+            f"{file} is no archive of results: it has no {CHECKSUMS} or no {METADATA}", advice="`twinbed archive` makes them"
+        )
+    if entries[CHECKSUMS].file_size > _MOST_SUMS_BYTES:
+        raise ArchiveRefused(f"{file}: {CHECKSUMS} is longer than {_MOST_SUMS_BYTES:,} bytes")
+    text = archive.read(CHECKSUMS).decode(errors="replace")
+    found = {name: sum_ for sum_, _, name in (line.partition("  ") for line in text.splitlines())}
+    unknown = sorted(entries.keys() - found.keys() - {CHECKSUMS})
+    missing = sorted(found.keys() - entries.keys())
+    if unknown or missing:
+        first = unknown[0] if unknown else missing[0]
+        raise ArchiveRefused(f"{file}: {first!r} is {'not in' if unknown else 'only in'} {CHECKSUMS}", advice="get it again")
+    return found
+
+
+def _one(file: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, wanted: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with archive.open(entry) as stream, target.open("xb") as out:
+        while part := stream.read(_PART_BYTES):
+            size += len(part)
+            if size > entry.file_size:
+                raise ArchiveRefused(f"{file}: {entry.filename!r} is longer than it says")
+            digest.update(part)
+            out.write(part)
+    if digest.hexdigest() != wanted:
+        raise ArchiveRefused(f"{file}: {entry.filename!r} is not what {CHECKSUMS} says", advice="it was changed or damaged")

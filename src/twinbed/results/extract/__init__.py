@@ -1,0 +1,148 @@
+"""Artifacts to tables: reads every run that is new or changed, and writes Parquet below ``tables``.
+
+Doing it again does nothing.  Interrupting it loses the batch in hand.  Failed runs get a row among the runs, and no values.
+Runs are read by several threads where artifacts are large, since the compiled readers work outside Python's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed.results.extract.key import code_key, run_key, sizes
+from twinbed.results.extract.rows import Plugins, RunRows, read_run
+from twinbed.results.store import Store, StoreError
+
+if TYPE_CHECKING:
+    from twinbed.model.record import Record
+
+BATCH_RUNS = 2000
+BATCH_BYTES = 2**30
+THREADS_FROM_BYTES = 32 * 2**20
+"""Below this many bytes of artifacts a batch is read faster by one thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    folder: Path
+    record: Record
+    key: str
+    sizes: Mapping[str, int | None]
+
+    @property
+    def bytes(self) -> int:
+        return sum(size or 0 for size in self.sizes.values())
+
+
+def extract(
+    results: Path,
+    workloads: Mapping[str, Any],
+    beside: Mapping[str, Any],
+    on_progress: Callable[[int, int], None] | None = None,
+    shown: Path | None = None,
+) -> Store:
+    """Brings the tables of a results folder up to date and returns the folder, opened.
+
+    ``workloads`` and ``beside`` (instruments, background loads) are the plugins by name.  ``on_progress`` is called with runs
+    read and runs to read.  Results whose artifacts were left out of an archive are taken as they are.  ``shown`` is the archive
+    that ``results`` was unpacked from, if it was.  Raises StoreError where ``results`` is not a results folder.
+    """
+    store = Store.open(results, shown)
+    if store.frozen:
+        return store
+    tables = results / "tables"
+    code = code_key([*workloads.values(), *beside.values()])
+    jobs = {job.record.id: job for job in _jobs(store, code)}
+    if _current(tables, jobs):
+        return store
+    try:
+        with _locked(tables):
+            _update(tables, jobs, Plugins(workloads, beside), on_progress)
+    except OSError as error:
+        raise StoreError(
+            f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
+            advice="what was written stays; make room or give write access, then try again",
+        ) from error
+    return store
+
+
+def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Plugins, on_progress: Callable[[int, int], None] | None) -> None:
+    from twinbed.results.extract.parts import write_part
+
+    todo = _todo(tables, jobs)
+    done = 0
+    for batch in _batches(todo):
+        write_part(tables, list(_read(batch, plugins)))
+        done += len(batch)
+        if on_progress is not None:
+            on_progress(done, len(todo))
+
+
+@contextlib.contextmanager
+def _locked(tables: Path) -> Iterator[None]:
+    """One writer at a time: another would take the parts that this one has not committed yet for leftovers."""
+    tables.mkdir(exist_ok=True)
+    with (tables / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _current(tables: Path, jobs: Mapping[str, _Job]) -> bool:
+    """Whether the tables hold exactly the runs that there are, so that nothing need be written, nor may be."""
+    if not (tables / "runs").is_dir():
+        return not jobs
+    from twinbed.results.extract.parts import read_keys
+
+    parts = read_keys(tables)
+    return {run: key for keys in parts.values() for run, key in keys.items()} == {run: job.key for run, job in jobs.items()}
+
+
+def _jobs(store: Store, code: str) -> Iterator[_Job]:
+    for record in store.records:
+        folder = store.path / "runs" / record.id
+        names = [artifact["path"] for artifact in record.artifacts]
+        found = sizes(str(folder), [*names, "passport.json", "applied.json"])
+        yield _Job(folder, record, run_key(store.digests[record.id], found, code), found)
+
+
+def _todo(tables: Path, jobs: Mapping[str, _Job]) -> list[_Job]:
+    """Runs without true rows; removes the rows that are no longer true."""
+    from twinbed.results.extract.parts import prune, read_keys, remove_orphans
+
+    remove_orphans(tables)
+    have: set[str] = set()
+    for part, keys in read_keys(tables).items():
+        true = {run for run, key in keys.items() if run in jobs and jobs[run].key == key} - have
+        if len(true) < len(keys) or not keys:
+            prune(tables, part, true)
+        have |= true
+    return [job for run, job in jobs.items() if run not in have]
+
+
+def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+    batch: list[_Job] = []
+    held = 0
+    for job in jobs:
+        if batch and (len(batch) == BATCH_RUNS or held + job.bytes > BATCH_BYTES):
+            yield batch
+            batch, held = [], 0
+        batch.append(job)
+        held += job.bytes
+    if batch:
+        yield batch
+
+
+def _read(batch: Sequence[_Job], plugins: Plugins) -> Iterable[RunRows]:
+    def read(job: _Job) -> RunRows:
+        return read_run(job.folder, job.record, job.key, job.sizes, plugins)
+
+    if sum(job.bytes for job in batch) < THREADS_FROM_BYTES:
+        return map(read, batch)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(read, batch))

@@ -1,0 +1,30 @@
+"""Cautions that need both what was set and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from twinbed.metrics.metric import Value
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.record import Record
+from twinbed.model.topology import Topology
+from twinbed.statistics.physics import Accounting, Path, tcp_goodput
+
+
+def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
+    """Goodput that no wire of the link's rate would carry: what limits it is not what limits a real one."""
+    topology = Topology.model_validate(record.settings["topology"])
+    if topology.link.rate is None:
+        return
+    most, shaped = (
+        tcp_goodput(topology.link.rate, Path(mtu=topology.link.mtu, accounting=counted))
+        for counted in (Accounting.WIRE, Accounting.SHAPER)
+    )
+    for value in values:
+        links = 1 if value.host else topology.pairs
+        if value.metric == "goodput" and value.value is not None and value.value > most * links:
+            detail = (
+                f"{value.value / 1e6:.1f} Mbit/s over links that carry {most * links / 1e6:.1f}"
+                f" ({shaped * links / 1e6:.1f} as the shaper counts)"
+            )
+            yield Caution(Kind.ABOVE_LINK_RATE, detail, record.id)

@@ -1,0 +1,86 @@
+"""Metrics that follow from others: work and effects divided by the work done.
+
+``<name>_per_<unit of work>`` for every extensive metric: packets and requests make ``packets_per_request``.  The divisor is the
+workload's ``work`` metric of the whole run, or the sum over the hosts it was measured on.  Missing or zero work makes null.
+
+``fairness`` of a run with several pairs: Jain's index (1984) of the clients' ``rate`` metric of the workload, exact for these
+clients.  A client without a rate, or rates of 0 alone, make null.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from twinbed.metrics.metric import Layer, Metric, Value
+
+FAIRNESS = Metric(
+    "fairness",
+    "1",
+    Layer.APPLICATION,
+    "how evenly the clients share: Jain's index of their rates of work, from 1/n, where one has all, to 1, where all are equal",
+    headline=True,
+)
+
+
+def unit_of_work(work: str) -> str:
+    """``requests`` -> ``request``."""
+    return work.removesuffix("s")
+
+
+def per_work(metric: Metric, work: str) -> Metric:
+    """The declaration of an extensive metric's derived one; it takes over its place among the headlines."""
+    singular = unit_of_work(work)
+    return replace(
+        metric,
+        name=f"{metric.name}_per_{singular}",
+        unit=f"{metric.unit}/{singular}",
+        description=f"{metric.description}; divided by {work}",
+        extensive=False,
+    )
+
+
+def declared(metrics: Iterable[Metric], work: str) -> dict[str, Metric]:
+    """All metrics of a plugin by name, with the derived ones. An extensive metric itself is no headline: it says how much
+    was done, which differs between testbeds for that reason alone."""
+    found: dict[str, Metric] = {}
+    for metric in metrics:
+        found[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric
+        if work and metric.extensive and metric.name != work:
+            derived = per_work(metric, work)
+            found[derived.name] = derived
+    return found
+
+
+def work_done(values: Iterable[Value], work: str) -> float | None:
+    """The run's work: the value of the whole run, else the sum over hosts; None where any of it is missing."""
+    found = [value for value in values if value.metric == work]
+    whole = [value for value in found if not value.host]
+    parts = [value.value for value in whole or found]
+    present = [part for part in parts if part is not None]
+    return sum(present) if present and len(present) == len(parts) else None
+
+
+def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, done: float | None) -> Iterator[Value]:
+    """The derived values of ``values``."""
+    for value in values if work else ():
+        metric = metrics[value.metric]
+        if not metric.extensive or metric.name == work:
+            continue
+        derived = per_work(metric, work)
+        ratio = value.value / done if value.value is not None and done else None
+        yield Value(derived.name, ratio, derived.unit, value.host, value.direction)
+
+
+def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
+    """Of a run with two or more pairs: over each client's own rate; nothing for one pair, or for a workload without a rate."""
+    if pairs < 2 or not rate:
+        return
+    # Imports scipy, which runs of one pair do without.
+    from twinbed.statistics.fairness import jain
+
+    found = [value.value for value in values if value.metric == rate and value.host]
+    rates = [each for each in found if each is not None and 0 <= each < math.inf]
+    index = jain(rates) if len(rates) == len(found) == pairs else None
+    yield Value(FAIRNESS.name, index, FAIRNESS.unit)

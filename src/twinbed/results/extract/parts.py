@@ -1,0 +1,167 @@
+"""Writes rows as parts of Parquet tables, and prunes rows that are no longer true.
+
+A part is one file of the same name in several folders below ``tables``; the one in ``tables/runs`` is written last and makes
+the part count.  Files appear by rename, so that whoever reads while this writes sees whole parts only.
+
+runs: run, cell, testbed, levels (JSON), replicate, block, position, status, failed_phase, reason, started_s, key
+metrics: run, host, direction, metric, unit, layer, scale, headline, description, margin, value
+cautions: run, kind, detail, subject.  facts: run, place, fact, value.  applied: run, subject, setting, asked, found, source
+Every other folder is a table of a plugin, with the column ``run`` put before its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from twinbed.results.extract.rows import RunRows, finite
+
+_TEXT = pa.string()
+RUNS = pa.schema(
+    [
+        *((name, _TEXT) for name in ("run", "cell", "testbed", "levels")),
+        *((name, pa.int64()) for name in ("replicate", "block", "position")),
+        *((name, _TEXT) for name in ("status", "failed_phase", "reason")),
+        ("started_s", pa.float64()),
+        ("key", _TEXT),
+    ]
+)
+METRICS = pa.schema(
+    [
+        *((name, _TEXT) for name in ("run", "host", "direction", "metric", "unit", "layer", "scale")),
+        ("headline", pa.bool_()),
+        ("description", _TEXT),
+        ("margin", pa.float64()),
+        ("value", pa.float64()),
+    ]
+)
+CAUTIONS = pa.schema([(name, _TEXT) for name in ("run", "kind", "detail", "subject")])
+FACTS = pa.schema([(name, _TEXT) for name in ("run", "place", "fact", "value")])
+APPLIED = pa.schema([(name, _TEXT) for name in ("run", "subject", "setting", "asked", "found", "source")])
+OURS = ("metrics", "cautions", "facts", "applied", "runs")
+
+
+def write_part(tables: Path, batch: Sequence[RunRows]) -> None:
+    """Writes a batch of runs as one part."""
+    written: dict[str, pa.Table] = {
+        "metrics": _table(METRICS, (_metric(rows, value, metric) for rows in batch for value, metric in rows.values)),
+        "cautions": _table(
+            CAUTIONS,
+            ((rows.record.id, item.kind.name.lower(), item.detail, item.subject) for rows in batch for item in rows.cautions),
+        ),
+        "facts": _table(FACTS, ((rows.record.id, *fact) for rows in batch for fact in rows.facts)),
+        "applied": _table(APPLIED, ((rows.record.id, *item) for rows in batch for item in rows.applied)),
+    }
+    own: dict[str, list[pa.Table]] = {}
+    for rows in batch:
+        for name, table in rows.tables:
+            if name in OURS:
+                raise TypeError(f"a plugin's table cannot be called {name}")
+            own.setdefault(name, []).append(table.add_column(0, "run", pa.repeat(pa.scalar(rows.record.id), table.num_rows)))
+    written |= {name: pa.concat_tables(parts, promote_options="permissive") for name, parts in own.items()}
+    _commit(tables, written, _table(RUNS, (_run(rows) for rows in batch)))
+
+
+def read_keys(tables: Path) -> dict[str, dict[str, str]]:
+    """Part -> run -> key, of all committed parts. A part that cannot be read holds none."""
+    keys: dict[str, dict[str, str]] = {}
+    for file in sorted((tables / "runs").glob("part-*.parquet")):
+        try:
+            part = pq.ParquetFile(file).read(columns=["run", "key"])
+        except (OSError, pa.ArrowException):
+            keys[file.name] = {}
+            continue
+        keys[file.name] = dict(zip(part["run"].to_pylist(), part["key"].to_pylist(), strict=True))
+    return keys
+
+
+def prune(tables: Path, part: str, keep: Iterable[str]) -> None:
+    """Rewrites a part without the rows of runs that are not kept."""
+    wanted = pa.array(sorted(keep), _TEXT)
+    files = {file.parent.name: file for file in tables.glob(f"*/{part}")}
+    if len(wanted):
+        try:
+            kept = {name: _kept(pq.ParquetFile(file).read(), wanted) for name, file in files.items()}
+        except (OSError, pa.ArrowException):
+            kept = {}
+        if "runs" in kept:
+            _commit(tables, kept, kept.pop("runs"))
+    for name in sorted(files, key=lambda name: name != "runs"):
+        files[name].unlink(missing_ok=True)
+
+
+def _kept(table: pa.Table, wanted: pa.Array) -> pa.Table:
+    return table.filter(pc.is_in(table["run"], wanted))
+
+
+def remove_orphans(tables: Path) -> None:
+    """Removes files of parts that never became committed, and what a killed writer left under a temporary name."""
+    committed = {file.name for file in (tables / "runs").glob("part-*.parquet")}
+    for file in tables.glob("*/*"):
+        if (file.name.startswith("part-") and file.name not in committed) or file.name.startswith(".part-"):
+            file.unlink(missing_ok=True)
+
+
+def _commit(tables: Path, written: dict[str, pa.Table], runs: pa.Table) -> None:
+    identity = json.dumps([runs["run"].to_pylist(), runs["key"].to_pylist()])
+    part = f"part-{hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()}.parquet"
+    for name, table in (*written.items(), ("runs", runs)):
+        if table.num_rows or name in OURS:
+            _write(tables / name / part, table)
+
+
+def _write(file: Path, table: pa.Table) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        pq.write_table(table, temporary, compression="zstd")
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _table(schema: pa.Schema, rows: Iterator[tuple[Any, ...]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _metric(rows: RunRows, value: Any, metric: Any) -> tuple[Any, ...]:
+    return (
+        rows.record.id,
+        value.host,
+        value.direction,
+        value.metric,
+        metric.unit,
+        str(metric.layer),
+        str(metric.scale),
+        metric.headline,
+        metric.description,
+        metric.margin,
+        finite(value.value),
+    )
+
+
+def _run(rows: RunRows) -> tuple[Any, ...]:
+    record = rows.record
+    return (
+        record.id,
+        record.cell,
+        str(record.settings["testbed"]["name"]),
+        json.dumps(dict(record.levels), sort_keys=True),
+        record.replicate,
+        record.block,
+        record.position,
+        str(record.status),
+        record.failed_phase,
+        record.reason,
+        record.started_s,
+        rows.key,
+    )

@@ -1,0 +1,187 @@
+"""One run's artifacts to rows: values with their declarations, the plugins' own tables, cautions.
+
+A plugin that cannot read its artifacts costs its own values only: they become null, with a caution that says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twinbed.contracts.plugin import Described, Extracted, Varying
+from twinbed.metrics.metric import MOST, Metric, Value, computable
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.run import Status
+from twinbed.results.extract.cautions import above_link_rate
+from twinbed.results.extract.derived import FAIRNESS, declared, derive, fairness, work_done
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
+"""What reading a broken artifact raises. Anything else is a bug and shown as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """The plugins by name, as the registry lists them."""
+
+    workloads: Mapping[str, Any]
+    beside: Mapping[str, Any]
+    """Instruments and background loads."""
+
+
+@dataclass(slots=True)
+class RunRows:
+    """The rows of one run; filled while its artifacts are read."""
+
+    record: Record
+    key: str
+    values: list[tuple[Value, Metric]] = field(default_factory=list)
+    tables: list[tuple[str, pa.Table]] = field(default_factory=list)
+    cautions: list[Caution] = field(default_factory=list)
+    facts: list[tuple[str, str, str]] = field(default_factory=list)
+    """(place, fact, value)"""
+    applied: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+    """(subject, setting, asked, found, source)"""
+
+
+def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | None], plugins: Plugins) -> RunRows:
+    """Everything that is known about a run. A failed run has no values: what it measured is not a measurement."""
+    rows = RunRows(record, key, cautions=list(record.cautions))
+    _facts(folder, rows)
+    if record.status is not Status.COMPLETE:
+        return rows
+    for artifact in record.artifacts:
+        size = found.get(artifact["path"])
+        if size != artifact["bytes"]:
+            there = "is not there" if size is None else f"has {size} bytes"
+            rows.cautions.append(
+                Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
+            )
+    artifacts = folder / "artifacts"
+    workload = plugins.workloads.get(record.settings["workload"]["kind"])
+    if workload is None:
+        name = record.settings["workload"]["kind"]
+        rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no workload {name}", record.id))
+        return rows
+    about = described(workload, record.settings["workload"])
+    done = _read(rows, workload, record.settings["workload"], workload.parse, artifacts, about, None)
+    of_clients = [value for value, _ in rows.values]
+    pairs = record.settings["topology"].get("pairs", 1)
+    rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
+    beside = [("instrument", settings) for settings in record.settings["instruments"].values()]
+    beside += [("background load", settings) for settings in record.settings.get("background", {}).values()]
+    for what, settings in beside:
+        plugin = plugins.beside.get(settings["kind"])
+        if plugin is None:
+            rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))
+            continue
+        _read(rows, plugin, settings, plugin.extract, artifacts, replace(about, metrics=plugin.metrics), done)
+    _without_nonsense(rows)
+    rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
+    return rows
+
+
+def _params(plugin: Any, settings: Mapping[str, Any]) -> Any:
+    return plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
+
+
+def described(workload: Any, settings: Mapping[str, Any]) -> Described:
+    """Settings that cannot be read describe nothing: reading the artifacts then says so."""
+    if isinstance(workload, Varying):
+        with contextlib.suppress(*UNREADABLE):
+            return workload.described(_params(workload, settings))
+    return Described(workload.metrics, workload.work, workload.rate)
+
+
+def _read(
+    rows: RunRows,
+    plugin: Any,
+    settings: Mapping[str, Any],
+    reader: Callable[[Any, Path], Extracted],
+    artifacts: Path,
+    about: Described,
+    done: float | None,
+) -> float | None:
+    """Adds what one plugin reads; returns the work done, which the workload itself tells."""
+    metrics, work = {metric.name: metric for metric in about.metrics}, about.work
+    try:
+        extracted = reader(_params(plugin, settings), artifacts)
+    except UNREADABLE as error:
+        # An absolute path would make the same results differ by where they lie.
+        detail = f"{plugin.name}: {error}".replace(f"{artifacts.parent}/", "")
+        rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
+        extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
+    undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())
+    if undeclared:
+        raise TypeError(f"{plugin.name} gives {', '.join(undeclared)}, which its metrics do not declare")
+    if done is None:
+        done = work_done(extracted.values, work)
+    known = declared(about.metrics, work)
+    seen: set[tuple[str, str, str]] = set()
+    for value in (*extracted.values, *derive(extracted.values, metrics, work, done)):
+        place = (value.metric, value.host, value.direction)
+        if place in seen:
+            raise TypeError(f"{plugin.name} gives {value.metric} twice for host {value.host!r} direction {value.direction!r}")
+        seen.add(place)
+        rows.values.append((value, known[value.metric]))
+    rows.tables.extend(extracted.tables.items())
+    rows.cautions.extend(caution for caution in extracted.cautions if caution not in rows.cautions)
+    return done
+
+
+def _without_nonsense(rows: RunRows) -> None:
+    """Values of a size that no measurement has are missing."""
+    for at, (value, metric) in enumerate(rows.values):
+        if value.value is not None and math.isfinite(value.value) and not computable(value.value):
+            said = f"{value.metric} is {value.value:.3g}: nothing measured is above {MOST:g} or below {1 / MOST:g}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, said, rows.record.id))
+            rows.values[at] = replace(value, value=None), metric
+
+
+def finite(value: float | None) -> float | None:
+    """The value; None for one that is no number."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _facts(folder: Path, rows: RunRows) -> None:
+    try:
+        passport = _json(folder / "passport.json", dict)
+        rows.facts.extend((place, fact, _text(value)) for place, facts in passport.items() for fact, value in _flat(facts))
+        for item in _json(folder / "applied.json", list):
+            rows.applied.append(
+                (item["subject"], item["setting"], _text(item["asked"]), _text(item["found"]), str(item.get("source", "")))
+            )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        rows.cautions.append(Caution(Kind.UNREADABLE, f"passport.json or applied.json: {error}", rows.record.id))
+
+
+def _json(file: Path, kind: type) -> Any:
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return kind()
+    if not isinstance(data, kind):
+        raise ValueError(f"{file.name} is not a JSON {'object' if kind is dict else 'list'}")
+    return data
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested facts (offloads of an interface) as ``name.inner``."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

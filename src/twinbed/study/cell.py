@@ -1,0 +1,180 @@
+"""Cells: every combination of the levels of a study's factors that is not excluded, each with all its settings checked."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from twinbed.model.run import Choice, Level, Run
+from twinbed.model.topology import Topology
+from twinbed.study.document import Scalar
+from twinbed.study.factor import INSTRUMENTS, TESTBED, Factor, Setting, instruments_of
+from twinbed.study.params import FromLevel, Path, Section, shown
+from twinbed.study.problem import Problem
+
+MAX_CELLS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of levels, and what it resolves to."""
+
+    levels: Mapping[str, Level]
+    testbed_name: str
+    testbed: Choice
+    topology: Topology
+    workload: Choice
+    instruments: Mapping[str, Choice]
+    backgrounds: Mapping[str, Choice]
+
+    def beside(self) -> tuple[Choice, ...]:
+        """All that runs beside the workload: instruments and background loads."""
+        return (*self.instruments.values(), *self.backgrounds.values())
+
+    def run(self, *, replicate: int, block: int, position: int) -> Run:
+        return Run(
+            levels=self.levels,
+            replicate=replicate,
+            block=block,
+            position=position,
+            testbed_name=self.testbed_name,
+            testbed=self.testbed,
+            topology=self.topology,
+            workload=self.workload,
+            instruments=self.instruments,
+            backgrounds=self.backgrounds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The parts of a study that settings go to; a part that is wrong itself is missing."""
+
+    testbeds: Mapping[str, Section]
+    workload: Section | None
+    topology: Section
+    instruments: Mapping[str, Section]
+    backgrounds: Mapping[str, Section]
+    """By their paths: ``background``, or of several ``background.KIND``."""
+
+
+def cells(
+    factors: Sequence[Factor], exclude: Sequence[Mapping[str, Scalar]], sections: Sections, problems: list[Problem]
+) -> tuple[Cell, ...]:
+    """All cells, in the order of the file, the last factor varying fastest. What is wrong is appended to ``problems``.
+
+    ``exclude`` maps factor names to levels; a cell that has all levels of one of them is left out.
+    """
+    count = math.prod(len(factor.levels) for factor in factors)
+    if count > MAX_CELLS:
+        problems.append(Problem.at(factors[-1].place, "factors", f"make {count} cells", f"at most {MAX_CELLS}"))
+        return ()
+    resolver = _Resolver(factors, sections, problems)
+    found: list[Cell] = []
+    for combination in itertools.product(*(factor.levels for factor in factors)):
+        chosen = {factor.name: level for factor, level in zip(factors, combination, strict=True)}
+        if any(all(chosen[name] is level for name, level in entry.items()) for entry in exclude):
+            continue
+        cell = resolver.cell(chosen)
+        if cell is not None:
+            found.append(cell)
+    return tuple(found)
+
+
+class _Resolver:
+    """Checks the settings of cells; cells that share settings share the check."""
+
+    def __init__(self, factors: Sequence[Factor], sections: Sections, problems: list[Problem]) -> None:
+        self.by_owner: dict[str, list[tuple[Factor, Setting]]] = {}
+        for factor in factors:
+            if factor.setting is not None:
+                self.by_owner.setdefault(factor.setting.owner, []).append((factor, factor.setting))
+        self.sections = sections
+        self.problems = problems
+        self.checked: dict[tuple[object, ...], BaseModel | None] = {}
+        self.resolved: dict[tuple[str, str, str], Scalar] = {}
+
+    def cell(self, chosen: Mapping[str, Scalar]) -> Cell | None:
+        name = str(chosen[TESTBED].value)
+        testbed = self._choice(self.sections.testbeds.get(name), "testbed", chosen, f" (testbed {name})")
+        workload = self._choice(self.sections.workload, "workload", chosen)
+        loads = {path: self._choice(section, path, chosen) for path, section in self.sections.backgrounds.items()}
+        topology = self._params(self.sections.topology, "topology", chosen)
+        used = self._instruments(chosen)
+        instruments = {kind: self._choice(section, f"instruments.{kind}", chosen) for kind, section in used.items()}
+        self._unused_instruments(used, chosen)
+        if testbed is None or workload is None or not isinstance(topology, Topology):
+            return None
+        complete = {kind: choice for kind, choice in instruments.items() if choice is not None}
+        backgrounds = {choice.kind: choice for choice in loads.values() if choice is not None}
+        if len(complete) < len(instruments) or len(backgrounds) < len(loads):
+            return None
+        for path, choice in loads.items():
+            self._fits(self.sections.backgrounds[path], choice, topology)
+        levels = {factor: level.value for factor, level in chosen.items()}
+        return Cell(levels, name, testbed, topology, workload, complete, backgrounds)
+
+    def _fits(self, section: Section, choice: Choice | None, topology: Topology) -> None:
+        """What a background load cannot have on this topology."""
+        unfit = getattr(choice.params, "unfit", None) if choice is not None else None
+        if unfit is not None and (found := unfit(topology)) is not None:
+            setting, message, allowed = found
+            place = section.node.keys.get(setting, section.node.place)
+            self.problems.append(Problem.at(place, f"{section.path}.{setting}", message, allowed))
+
+    def _instruments(self, chosen: Mapping[str, Scalar]) -> Mapping[str, Section]:
+        if INSTRUMENTS not in chosen:
+            return self.sections.instruments
+        names = instruments_of(chosen[INSTRUMENTS].value)
+        return {name: self.sections.instruments[name] for name in names if name in self.sections.instruments}
+
+    def _unused_instruments(self, used: Mapping[str, Section], chosen: Mapping[str, Scalar]) -> None:
+        for kind in self.sections.instruments:
+            if kind not in used:
+                for factor, setting in self.by_owner.get(f"instruments.{kind}", ()):
+                    self._not_there(factor, setting, chosen, f"the instrument {kind!r} is not used in every cell")
+
+    def _choice(self, section: Section | None, owner: str, chosen: Mapping[str, Scalar], note: str = "") -> Choice | None:
+        if section is None:
+            return None
+        params = self._params(section, owner, chosen, note)
+        return None if params is None else Choice(section.kind, params)
+
+    def _params(self, section: Section, owner: str, chosen: Mapping[str, Scalar], note: str = "") -> BaseModel | None:
+        levels = dict(self._levels(section, owner, chosen))
+        key = (section.path, *((path, type(made.level.value), made.level.value) for path, made in levels.items()))
+        if key not in self.checked:
+            params = self.checked[key] = section.check(levels, self.problems, note)
+            if params is not None:
+                self._find_twins(section, levels, params)
+        return self.checked[key]
+
+    def _levels(self, section: Section, owner: str, chosen: Mapping[str, Scalar]) -> Iterator[tuple[Path, FromLevel]]:
+        for factor, setting in self.by_owner.get(owner, ()):
+            if setting.field[0] in section.model.model_fields:
+                yield setting.field, FromLevel(factor.name, chosen[factor.name])
+            else:
+                reason = f"the testbed {section.path.partition('.')[2]!r} ({section.kind}) has no setting {setting.field[0]!r}"
+                self._not_there(factor, setting, chosen, reason)
+
+    def _not_there(self, factor: Factor, setting: Setting, chosen: Mapping[str, Scalar], reason: str) -> None:
+        """A level for a setting that this cell does not have: only null will do."""
+        if chosen[factor.name].value is not None:
+            allowed = f"null as its level of {factor.name}, with the other such cells excluded"
+            self.problems.append(Problem.at(factor.place, f"factors.{factor.name}", reason, allowed))
+
+    def _find_twins(self, section: Section, levels: Mapping[Path, FromLevel], params: BaseModel) -> None:
+        """Levels that are written differently and mean the same, such as 1MiB and 1024KiB."""
+        for path, made in levels.items():
+            value: object = params
+            for step in path:
+                value = getattr(value, step)
+            key = (made.factor, section.path, repr(value))
+            first = self.resolved.setdefault(key, made.level)
+            if first is not made.level:
+                text = f"the level {shown(made.level.value)} means the same as {shown(first.value)}"
+                self.problems.append(Problem.at(made.level.place, f"factors.{made.factor}", text))

@@ -1,0 +1,183 @@
+"""YAML 1.2 text as a tree that knows the line and column of everything in it.
+
+Scalars follow the core schema of YAML 1.2: ``on``, ``off``, ``yes`` and dates are text.  Keys are text as written.
+Syntax errors, duplicate keys and tags outside the core schema become problems with their place, not exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from twinbed.model.run import Level
+from twinbed.study.problem import Place, Problem
+
+_CORE = "tag:yaml.org,2002:"
+_PLAIN_TEXT = {_CORE + "str", _CORE + "timestamp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    value: Level
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A YAML sequence."""
+
+    items: Sequence[Node]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A YAML mapping; ``keys`` says where each key stands."""
+
+    entries: Mapping[str, Node]
+    keys: Mapping[str, Place]
+    place: Place
+
+
+Node: TypeAlias = Scalar | Items | Entries
+
+
+def plain(node: Node) -> Any:
+    """The tree as plain Python data."""
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Items):
+        return [plain(item) for item in node.items]
+    return {key: plain(value) for key, value in node.entries.items()}
+
+
+def is_absent(node: Node | None) -> bool:
+    """Not there, or there without a value."""
+    return node is None or (isinstance(node, Scalar) and node.value is None)
+
+
+def node_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
+    """What stands at ``path``; None where nothing does."""
+    for step in path:
+        if isinstance(node, Entries):
+            node = node.entries.get(str(step))
+        elif isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
+            node = node.items[step]
+        else:
+            return None
+    return node
+
+
+def place_of(node: Node, path: Sequence[str | int]) -> Place:
+    """Where the value at ``path`` stands, or else the deepest part of the path that is there."""
+    for step in path:
+        below = node_at(node, (step,))
+        if below is None:
+            break
+        node = below
+    return node.place
+
+
+def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, column: int = 1) -> Node | None:
+    """The tree of ``text``, or None where it has no tree; what is wrong is appended to ``problems``.
+
+    ``line`` and ``column`` say where the text begins in what the user sees.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    start = Place(file, line, column)
+    try:
+        root = yaml.compose(text)
+        return None if root is None else _Reader(yaml, start, problems).read(root, "")
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = start if mark is None else _shifted(start, mark.line, mark.column)
+        problems.append(Problem.at(place, "", ", ".join(filter(None, (f"not YAML: {error.problem}", error.context)))))
+    except ReaderError as error:
+        before = text[: error.position]
+        place = _shifted(start, before.count("\n"), len(before) - before.rfind("\n") - 1)
+        problems.append(Problem.at(place, "", f"not YAML: the character {error.character!r} is not allowed"))
+    except YAMLError as error:
+        problems.append(Problem.at(start, "", f"not YAML: {error}"))
+    except RecursionError:
+        problems.append(Problem.at(start, "", "nested too deeply"))
+    return None
+
+
+def _shifted(start: Place, line: int, column: int) -> Place:
+    """The place ``line`` lines and ``column`` columns (from 0) after ``start``."""
+    return Place(start.file, start.line + line, column + (start.column if line == 0 else 1))
+
+
+class _Reader:
+    """Turns ruamel's nodes into ours. An anchored node is read once, so that aliases cannot multiply the work."""
+
+    def __init__(self, yaml: YAML, start: Place, problems: list[Problem]) -> None:
+        self.construct = yaml.constructor.construct_object
+        self.start = start
+        self.problems = problems
+        self.known: dict[int, Node] = {}
+        self.open: set[int] = set()
+
+    def place(self, node: Any) -> Place:
+        return _shifted(self.start, node.start_mark.line, node.start_mark.column)
+
+    def read(self, node: Any, key: str) -> Node:
+        if id(node) in self.known:
+            return self.known[id(node)]
+        place = self.place(node)
+        if id(node) in self.open:
+            self.problems.append(Problem.at(place, key, "contains itself"))
+            return Scalar(None, place)
+        self.open.add(id(node))
+        result = self._read(node, key, place)
+        self.open.discard(id(node))
+        self.known[id(node)] = result
+        return result
+
+    def _read(self, node: Any, key: str, place: Place) -> Node:
+        if isinstance(node, MappingNode):
+            return self._entries(node, key, place)
+        if isinstance(node, SequenceNode):
+            return Items([self.read(item, f"{key}[{index}]") for index, item in enumerate(node.value)], place)
+        return Scalar(self._scalar(node, key, place), place)
+
+    def _entries(self, node: MappingNode, key: str, place: Place) -> Entries:
+        entries: dict[str, Node] = {}
+        keys: dict[str, Place] = {}
+        for key_node, value_node in node.value:
+            where = self.place(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self.problems.append(Problem.at(where, key, "a key is neither a list nor a mapping", "a name"))
+                continue
+            name = str(key_node.value)
+            path = f"{key}.{name}" if key else name
+            if name in entries:
+                first = keys[name]
+                self.problems.append(Problem.at(where, path, f"is given twice; the first is at {first.line}:{first.column}"))
+                continue
+            keys[name] = where
+            entries[name] = self.read(value_node, path)
+        return Entries(entries, keys, place)
+
+    def _scalar(self, node: ScalarNode, key: str, place: Place) -> Level:
+        tag, text = str(node.tag), str(node.value)
+        if tag in _PLAIN_TEXT:
+            return text
+        if tag == _CORE + "bool":
+            # A %YAML 1.1 directive would make on and off booleans.
+            return text.lower() == "true" if text.lower() in {"true", "false"} else text
+        if tag in {_CORE + "int", _CORE + "float", _CORE + "null"}:
+            try:
+                value: Level = self.construct(node)
+            except ValueError:
+                self.problems.append(Problem.at(place, key, f"{text!r} is not what its tag {tag.replace(_CORE, '!!')} says"))
+                return text
+            return value
+        self.problems.append(Problem.at(place, key, f"has the tag {tag.replace(_CORE, '!!')}", "no tags"))
+        return text

@@ -1,0 +1,164 @@
+"""Factors: which setting a factor's name means, and its levels.
+
+A factor is ``testbed``, ``instruments``, or any setting of the workload, background load, topology, drivers or instruments.
+A setting is named by its own name where only one has it, or by its dotted path, such as ``workload.payload``,
+``topology.link.rate``, ``testbed.vcpus`` or ``instruments.packets.snaplen``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from twinbed.model.run import Level
+from twinbed.model.topology import Link, Topology
+from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
+from twinbed.study.params import Path, shown
+from twinbed.study.problem import Place, Problem, listed, nearest
+
+TESTBED = "testbed"
+INSTRUMENTS = "instruments"
+NO_INSTRUMENTS = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting that can be a factor."""
+
+    owner: str
+    """``workload``, ``background`` (of several ``background.KIND``), ``topology``, ``testbed`` (of whichever testbed the cell
+    has), or ``instruments.NAME``."""
+    field: Path
+    """Where it is in its owner's params model."""
+
+    @property
+    def path(self) -> str:
+        return ".".join((self.owner, *self.field))
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A factor as the file gives it; ``setting`` is None for ``testbed`` and ``instruments``."""
+
+    name: str
+    place: Place
+    setting: Setting | None
+    levels: tuple[Scalar, ...]
+
+    @property
+    def target(self) -> str:
+        return self.name if self.setting is None else self.setting.path
+
+    def values(self) -> tuple[Level, ...]:
+        return tuple(level.value for level in self.levels)
+
+
+def settings(
+    workload: type[BaseModel] | None,
+    backgrounds: Mapping[str, type[BaseModel]],
+    drivers: Iterable[type[BaseModel]],
+    instruments: Mapping[str, type[BaseModel]],
+) -> dict[str, Setting]:
+    """Every setting that can be a factor, by its dotted path. ``backgrounds`` are by their paths in the file."""
+    found = [Setting("workload", (name,)) for name in (workload.model_fields if workload else ())]
+    found += [Setting(path, (name,)) for path, params in backgrounds.items() for name in params.model_fields]
+    found += [Setting("topology", (name,)) for name in Topology.model_fields if name not in {"kind", "link"}]
+    found += [Setting("topology", ("link", name)) for name in Link.model_fields]
+    found += [Setting("testbed", (name,)) for driver in drivers for name in driver.model_fields]
+    found += [Setting(f"instruments.{kind}", (name,)) for kind, params in instruments.items() for name in params.model_fields]
+    return {setting.path: setting for setting in found}
+
+
+def read_factors(node: Node | None, known: Mapping[str, Setting], problems: list[Problem]) -> list[Factor]:
+    """The factors of the ``factors`` section, in its order; a wrong one is left out."""
+    if node is None or is_absent(node):
+        return []
+    if not isinstance(node, Entries):
+        problems.append(Problem.at(node.place, "factors", "is not a mapping", "a mapping of factors to lists of levels"))
+        return []
+    factors: dict[str, Factor] = {}
+    for name, value in node.entries.items():
+        place = node.keys[name]
+        target = _target(name, place, known, problems)
+        levels = _levels(name, value, problems)
+        if target is None or levels is None:
+            continue
+        factor = Factor(name, place, known.get(target), levels)
+        if target in factors:
+            other = factors[target].name
+            problems.append(Problem.at(place, f"factors.{name}", f"is the same setting as the factor {other!r}"))
+        else:
+            factors[target] = factor
+    return list(factors.values())
+
+
+def match_level(node: Node, factor: Factor) -> Scalar | None:
+    """The level of ``factor`` that ``node`` writes; None where it is none of them."""
+    asked = _level(factor.name, node)
+    if asked is None:
+        return None
+    return next((level for level in factor.levels if _same(level.value, asked.value)), None)
+
+
+def instruments_of(level: Level) -> tuple[str, ...]:
+    """The instruments that a level of the factor ``instruments`` switches on."""
+    return () if level == NO_INSTRUMENTS else tuple(str(level).split("+"))
+
+
+def _target(name: str, place: Place, known: Mapping[str, Setting], problems: list[Problem]) -> str | None:
+    if name in {TESTBED, INSTRUMENTS} or name in known:
+        return name
+    paths = [path for path, setting in known.items() if setting.field[-1] == name]
+    if len(paths) == 1:
+        return paths[0]
+    if paths:
+        problems.append(Problem.at(place, f"factors.{name}", "is the name of more than one setting", listed(paths)))
+        return None
+    own = [setting.field[-1] for setting in known.values()]
+    names = [TESTBED, INSTRUMENTS, *dict.fromkeys(leaf for leaf in own if own.count(leaf) == 1)]
+    alike = [path for path in known if "." in name and path.rpartition(".")[2] == name.rpartition(".")[2]]
+    near = alike[0] if len(alike) == 1 else nearest(name, [*names, *known])
+    problems.append(Problem.at(place, f"factors.{name}", "is not a setting of this study", listed(names), near))
+    return None
+
+
+def _levels(name: str, node: Node, problems: list[Problem]) -> tuple[Scalar, ...] | None:
+    key = f"factors.{name}"
+    if not isinstance(node, Items):
+        value: object = node.value if isinstance(node, Scalar) else {}
+        example = (
+            f"a list of levels, such as [{value}]" if isinstance(node, Scalar) and value is not None else "a list of levels"
+        )
+        problems.append(Problem.at(node.place, key, f"{shown(value)} is not a list", example))
+        return None
+    if not node.items:
+        problems.append(Problem.at(node.place, key, "has no levels", "at least one level"))
+        return None
+    levels: list[Scalar] = []
+    for item in node.items:
+        level = _level(name, item)
+        if level is None:
+            allowed = "a list of instruments, or none" if name == INSTRUMENTS else "a single value"
+            problems.append(Problem.at(item.place, key, "is not a level", allowed))
+        elif any(_same(level.value, other.value) for other in levels):
+            problems.append(Problem.at(item.place, key, f"the level {shown(level.value)} is given twice"))
+        else:
+            levels.append(level)
+    return tuple(levels) or None
+
+
+def _level(name: str, node: Node) -> Scalar | None:
+    """One level; a list of instruments is written ``a+b`` from here on, an empty one ``none``."""
+    if isinstance(node, Scalar):
+        return None if name in {TESTBED, INSTRUMENTS} and not isinstance(node.value, str) else node
+    if name == INSTRUMENTS and isinstance(node, Items):
+        names = [item.value for item in node.items if isinstance(item, Scalar) and isinstance(item.value, str)]
+        return Scalar("+".join(names) or NO_INSTRUMENTS, node.place) if len(names) == len(node.items) else None
+    return None
+
+
+def _same(one: Level, other: Level) -> bool:
+    """Equal as written: 1, 1.0 and true are three levels."""
+    return type(one) is type(other) and one == other

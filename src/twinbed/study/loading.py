@@ -1,0 +1,55 @@
+"""From the text of a study file to a Study: as it stands, or with one of its profiles, and with overrides.
+
+Every profile is read, so that all problems of a file are told at once.
+"""
+
+from __future__ import annotations
+
+from twinbed.study.document import Entries, parse
+from twinbed.study.override import override
+from twinbed.study.problem import Place, Problem, StudyError, listed
+from twinbed.study.profile import FIXED, Profile, chosen, read_profiles
+from twinbed.study.reader import KEYS, StudyReader
+from twinbed.study.study import Catalogue, Study
+
+
+def read(text: str, filename: str, catalogue: Catalogue, overrides: tuple[str, ...], profile: str | None) -> Study:
+    """See ``study.load``."""
+    problems: list[Problem] = []
+    start = Place(filename, 1, 1)
+    root = parse(text, filename, problems)
+    if root is None:
+        raise StudyError(problems or [Problem.at(start, "", "is empty", f"a mapping with the keys {listed(KEYS)}")])
+    if not isinstance(root, Entries):
+        raise StudyError([*problems, Problem.at(root.place, "", "is not a mapping", f"a mapping with the keys {listed(KEYS)}")])
+    profiles = read_profiles(root, problems)
+    wanted = chosen(profile, profiles, problems)
+    study = None
+    # What -s mends or breaks is not the other profiles' business.
+    for each in (wanted,) if overrides else (None, *profiles.values()):
+        found: list[Problem] = []
+        made = _read_with(each, root, filename, text, catalogue, overrides, found)
+        study = made if each is wanted else study
+        known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
+        fresh = [problem for problem in found if (problem.file, problem.line, problem.column, problem.key) not in known]
+        problems += fresh if each is None else map(each.said, fresh)
+    if problems or study is None:
+        raise StudyError(problems)
+    return study
+
+
+def _read_with(
+    profile: Profile | None,
+    root: Entries,
+    filename: str,
+    text: str,
+    catalogue: Catalogue,
+    overrides: tuple[str, ...],
+    problems: list[Problem],
+) -> Study | None:
+    """The study with the changes of a profile, or as it stands, and then with the overrides."""
+    changeable = tuple(key for key in KEYS if key not in FIXED)
+    changed = root if profile is None else profile.put_in(root, changeable, problems)
+    for number, item in enumerate(overrides, start=1):
+        changed = override(changed, item, number, (KEYS[0], *changeable), problems)
+    return StudyReader(changed, root, catalogue, problems).study(filename, text, overrides, profile)

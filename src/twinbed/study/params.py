@@ -1,0 +1,201 @@
+"""Settings from a study file held against the params model they go to, with every mistake at its line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from twinbed.model.units import QuantityError, format_size
+from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, plain
+from twinbed.study.problem import Place, Problem, listed, nearest
+
+Path = tuple[str, ...]
+
+_MAPPING_EXPECTED = {"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"}
+_QUOTED = re.compile(r"'([^']*)'")
+
+
+@dataclass(frozen=True, slots=True)
+class FromLevel:
+    """A setting that a factor decides: the factor's name and the level, where it stands in the file."""
+
+    factor: str
+    level: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The settings of one plugin (or of the topology) as the file gives them."""
+
+    path: str
+    """Dotted path of the section in the file, such as ``testbeds.e1000``."""
+    model: type[BaseModel]
+    node: Entries
+    kind: str = ""
+    """The chosen plugin's name."""
+    kind_key: str | None = None
+    """The key of the section that names the plugin and is not a setting: ``driver`` or ``kind``."""
+    excused: frozenset[str] = field(default_factory=frozenset)
+    """Settings whose absence is not reported: a factor that is wrong itself was meant to give them."""
+
+    def names(self) -> list[str]:
+        return list(self.model.model_fields)
+
+    def unknown_keys(self) -> Iterator[Problem]:
+        known = self.names()
+        for key, place in self.node.keys.items():
+            if key != self.kind_key and key not in known:
+                allowed = ([self.kind_key] if self.kind_key else []) + known
+                of = f" of {self.kind}" if self.kind else ""
+                yield Problem.at(place, self._key((key,)), f"is not a setting{of}", listed(allowed), nearest(key, allowed))
+
+    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> BaseModel | None:
+        """The checked params, with the levels put in; None where something is wrong, which is appended to ``problems``.
+
+        ``note`` says in a message about a level what it was meant for. Keys that the model does not know are left out here.
+        """
+        known = set(self.names())
+        data = {key: plain(value) for key, value in self.node.entries.items() if key in known}
+        for path, chosen in levels.items():
+            inner = data
+            for step in path[:-1]:
+                below = inner.get(step)
+                inner[step] = inner = dict(below) if isinstance(below, dict) else {}
+            inner[path[-1]] = chosen.level.value
+        try:
+            return self.model.model_validate(data)
+        except ValidationError as error:
+            for detail in error.errors():
+                if detail["type"] == "missing" and detail["loc"] and detail["loc"][-1] in self.excused:
+                    continue
+                problems.append(self._problem(detail, levels, note))
+        return None
+
+    def _problem(self, detail: ErrorDetails, levels: Mapping[Path, FromLevel], note: str) -> Problem:
+        location = self._location(detail["loc"], levels)
+        written = next((c.level for path, c in levels.items() if path == location), None) or node_at(self.node, location)
+        value = shown(written.value if isinstance(written, Scalar) else detail["input"])
+        message, allowed, near = _said(detail, value, self.model, location)
+        for path, chosen in levels.items():
+            if location[: len(path)] == path:
+                return Problem.at(chosen.level.place, f"factors.{chosen.factor}", message + note, allowed, near)
+        if not location and levels:
+            message += " (with " + ", ".join(f"{c.factor}: {shown(c.level.value)}" for c in levels.values()) + ")"
+        place = place_of(self.node, location)
+        if detail["type"] == "extra_forbidden":
+            place = _key_place(self.node, location) or place
+        return Problem.at(place, self._key(location), message, allowed, near)
+
+    def _location(self, loc: Sequence[str | int], levels: Mapping[Path, FromLevel]) -> tuple[str | int, ...]:
+        """pydantic's location without the steps that name a branch of a union or of a validator."""
+        model: type[BaseModel] | None = self.model
+        kept: list[str | int] = []
+        for step in loc:
+            if isinstance(step, str) and model is not None and step in model.model_fields:
+                model = _model_in(model.model_fields[step].annotation)
+            elif isinstance(step, str) and node_at(self.node, (*kept, step)) is None:
+                continue
+            kept.append(step)
+        return tuple(kept)
+
+    def _key(self, location: Sequence[str | int]) -> str:
+        key = self.path
+        for step in location:
+            key += f"[{step}]" if isinstance(step, int) else f".{step}" if key else str(step)
+        return key
+
+
+def shown(value: object) -> str:
+    """A value as it would stand in the file, for a message."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)
+
+
+def _size(bounds: Mapping[str, object]) -> str:
+    """A bound of a size once more, as it would be written; nothing for what is no size."""
+    for bound in bounds.values():
+        if isinstance(bound, int) and bound >= 4096 and bound % 1024 == 0:
+            return f" ({format_size(bound)})"
+    return ""
+
+
+def _said(
+    detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]
+) -> tuple[str, str, str | None]:
+    """(message, allowed, nearest) for one of pydantic's errors about ``value``, shown as written."""
+    kind, text, context = detail["type"], detail["msg"], detail.get("ctx", {})
+    if kind == "missing":
+        described = _field_description(model, location)
+        return "is required" + (f": {described}" if described else ""), "", None
+    if kind == "extra_forbidden":
+        names = _names_at(model, location[:-1])
+        return "is not a setting", listed(names), nearest(str(location[-1]), names)
+    if kind == "value_error":
+        cause = context.get("error")
+        if isinstance(cause, QuantityError):
+            return cause.message, cause.allowed, None
+        return str(cause), "", None
+    if kind in {"literal_error", "enum"}:
+        expected = str(context["expected"])
+        return f"{value} is not known", expected.replace("'", ""), nearest(str(detail["input"]), _QUOTED.findall(expected))
+    if kind in _MAPPING_EXPECTED:
+        names = _names_at(model, location)
+        return f"{value} is not a mapping", f"a mapping with the keys {listed(names)}" if names else "a mapping", None
+    if text.startswith("Input should be "):
+        return (
+            f"{value} is not allowed",
+            text.removeprefix("Input should be ").split(", unable to parse")[0] + _size(context),
+            None,
+        )
+    return f"{value} is not allowed: {text}", "", None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The pydantic model that an annotation is or contains."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+
+
+def _descend(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel] | None:
+    found: type[BaseModel] | None = model
+    named = False
+    for step in location:
+        if named:  # the step is one of the names in a mapping of models
+            named = False
+            continue
+        if found is None or not isinstance(step, str) or step not in found.model_fields:
+            return None
+        annotation = found.model_fields[step].annotation
+        found, named = _model_in(annotation), get_origin(annotation) is dict
+    return None if named else found
+
+
+def _names_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    inner = _descend(model, location)
+    return [] if inner is None else list(inner.model_fields)
+
+
+def _field_description(model: type[BaseModel], location: Sequence[str | int]) -> str:
+    inner = _descend(model, location[:-1])
+    fields = {} if inner is None else inner.model_fields
+    return (fields[str(location[-1])].description or "") if str(location[-1]) in fields else ""
+
+
+def _key_place(node: Node, location: Sequence[str | int]) -> Place | None:
+    """Where the key at the end of ``location`` stands."""
+    for step in location[:-1]:
+        node = node.entries.get(str(step), node) if isinstance(node, Entries) else node
+    return node.keys.get(str(location[-1])) if isinstance(node, Entries) else None

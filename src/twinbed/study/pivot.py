@@ -1,0 +1,206 @@
+"""``tables`` of a study file: tables that the report has beside its own, rows and columns as one wants them printed.
+
+A number of such a table is of one cell on one testbed, so every factor that varies is in the rows, is the columns, or is held
+at one level by ``where``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr
+
+from twinbed.model.run import Level, level_text
+from twinbed.study.document import Entries, Items, Node, Scalar, is_absent, node_at, plain
+from twinbed.study.factor import TESTBED, Factor, match_level
+from twinbed.study.params import Section, shown
+from twinbed.study.problem import Place, Problem, listed, nearest
+
+TABLES = "tables"
+UNITS: Mapping[str, tuple[str, float]] = {
+    "s": ("s", 1.0),
+    "ms": ("s", 1e-3),
+    "us": ("s", 1e-6),
+    "B": ("bytes", 1.0),
+    "kB": ("bytes", 1e3),
+    "MB": ("bytes", 1e6),
+    "kbit/s": ("bit/s", 1e3),
+    "Mbit/s": ("bit/s", 1e6),
+    "Gbit/s": ("bit/s", 1e9),
+    "%": ("1", 0.01),
+}
+"""Units a table can be in: the metric's own unit, and how much of it that is."""
+Unit = Literal["s", "ms", "us", "B", "kB", "MB", "kbit/s", "Mbit/s", "Gbit/s", "%"]
+
+
+class Pivot(BaseModel):
+    """One table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: StrictStr = Field(description="what stands above it")
+    metric: StrictStr = Field(description="whose values it holds, by its name in docs/metrics.md")
+    host: StrictStr = Field("", description="client, server or machine; without it, the value of the whole run")
+    direction: Literal["", "client_to_server", "server_to_client"] = Field("", description="of a metric that has one")
+    rows: tuple[StrictStr, ...] = Field(description="factors whose levels are the rows")
+    columns: StrictStr = Field(TESTBED, description="the factor whose levels are the columns")
+    where: dict[str, Any] = Field({}, description="factor -> its level, or a list of levels: what is left out has others")
+    show: Literal["mean", "change"] = Field("mean", description="means, or by how much they differ from a column's")
+    against: Any = Field(None, description="the level of the columns that changes are from; null: the reference")
+    spread: Literal["interval", "stdev", "none"] = Field(
+        "interval", description="what follows ±: half the interval of the mean, or the standard deviation"
+    )
+    unit: Unit | None = Field(None, description="such as ms; null: as suits the numbers")
+    published: StrictStr | None = Field(None, description="a table of `twinbed published list` whose numbers stand beside")
+
+
+class PivotReader:
+    """Reads the section ``tables``; what is wrong is appended to ``problems``, and a wrong table left out."""
+
+    def __init__(
+        self,
+        factors: Sequence[Factor],
+        whole: Entries,
+        reference: str,
+        metrics: Mapping[str, str],
+        printed: Sequence[str],
+        problems: list[Problem],
+    ) -> None:
+        """``whole`` is the study without a profile's changes. ``metrics`` maps names to units, ``printed`` are the printed
+        tables; empty where none are known."""
+        self.by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
+        self.names = [factor.name for factor in factors]
+        self.whole = whole
+        self.reference = reference
+        self.metrics = metrics
+        self.printed = printed
+        self.problems = problems
+
+    def read(self, node: Node | None) -> tuple[Pivot, ...]:
+        if node is None or is_absent(node):
+            return ()
+        if not isinstance(node, Items):
+            self.problems.append(Problem.at(node.place, TABLES, "is not a list", "a list of tables, each a mapping"))
+            return ()
+        found = (self._table(f"{TABLES}[{index}]", item) for index, item in enumerate(node.items))
+        return tuple(each for each in found if each is not None)
+
+    def _table(self, path: str, node: Node) -> Pivot | None:
+        if not isinstance(node, Entries):
+            allowed = "a mapping such as {title: Requests per second, metric: requests_per_second, rows: [payload]}"
+            self.problems.append(Problem.at(node.place, path, "is not a mapping", allowed))
+            return None
+        before = len(self.problems)
+        section = Section(path, Pivot, node)
+        self.problems.extend(section.unknown_keys())
+        table = section.check({}, self.problems)
+        rows = self._rows(f"{path}.rows", node.entries.get("rows"))
+        columns = self._factor(f"{path}.columns", node.entries.get("columns", Scalar(TESTBED, node.place)))
+        where, absent = self._where(f"{path}.where", node.entries.get("where"))
+        if not isinstance(table, Pivot) or columns is None:
+            return None
+        self._check_metric(path, table, node)
+        self._check_printed(path, table, node)
+        against = self._against(f"{path}.against", table, columns, node)
+        self._check_held(path, node.place, [each.name for each in (*rows, columns)], where)
+        if absent or len(self.problems) > before:
+            return None
+        names = tuple(each.name for each in rows)
+        return table.model_copy(update={"rows": names, "columns": columns.name, "where": where, "against": against})
+
+    def _rows(self, key: str, node: Node | None) -> list[Factor]:
+        items = node.items if isinstance(node, Items) else ()
+        if isinstance(node, Items) and not items:
+            self.problems.append(Problem.at(node.place, key, "names no factor", listed(self.names)))
+        found = (self._factor(key, item) for item in items)
+        return [each for each in found if each is not None]
+
+    def _check_metric(self, path: str, table: Pivot, node: Entries) -> None:
+        if not self.metrics:
+            return
+        place = node.entries["metric"].place
+        unit = self.metrics.get(table.metric)
+        if unit is None:
+            near = nearest(table.metric, self.metrics)
+            said = f"{table.metric!r} is measured by neither the workload nor an instrument of this study"
+            self.problems.append(Problem.at(place, f"{path}.metric", said, "a metric of docs/metrics.md", near))
+        elif table.unit is not None and UNITS[table.unit][0] != unit.partition("/")[0] and UNITS[table.unit][0] != unit:
+            fitting = [name for name, (base, _) in UNITS.items() if base in (unit, unit.partition("/")[0])]
+            said = f"{table.unit} is no unit of {table.metric}, which is in {unit}"
+            self.problems.append(Problem.at(node.entries["unit"].place, f"{path}.unit", said, listed(fitting) or "none"))
+
+    def _check_printed(self, path: str, table: Pivot, node: Entries) -> None:
+        if self.printed and table.published is not None and table.published not in self.printed:
+            near = nearest(table.published, self.printed)
+            said = f"{table.published!r} is not a printed table"
+            place = node.entries["published"].place
+            self.problems.append(Problem.at(place, f"{path}.published", said, listed(self.printed), near))
+
+    def _factor(self, key: str, node: Node) -> Factor | None:
+        """The factor whose name this is; a value that is no name is told elsewhere."""
+        if not isinstance(node, Scalar) or not isinstance(node.value, str):
+            return None
+        factor = self.by_name.get(node.value)
+        if factor is None:
+            said = f"{node.value!r} is not a factor"
+            self.problems.append(Problem.at(node.place, key, said, listed(self.names), nearest(node.value, self.names)))
+        return factor
+
+    def _where(self, key: str, node: Node | None) -> tuple[dict[str, list[Level]], bool]:
+        """Factor -> the levels that are in the table; and whether a profile has left out all of those of a factor."""
+        found: dict[str, list[Level]] = {}
+        absent = False
+        for name, value in node.entries.items() if isinstance(node, Entries) else ():
+            place = node.keys[name] if isinstance(node, Entries) else value.place
+            factor = self._factor(f"{key}.{name}", Scalar(name, place))
+            if factor is None:
+                continue
+            one = match_level(value, factor)
+            items = value.items if isinstance(value, Items) and one is None else (value,)
+            levels: list[Level] = []
+            for item in items:
+                level = match_level(item, factor)
+                if level is not None:
+                    levels.append(level.value)
+                elif not self._left_out(factor, item):
+                    self._not_a_level(f"{key}.{name}", factor, item)
+            found[factor.name] = levels
+            absent = absent or not levels
+        return found, absent
+
+    def _against(self, key: str, table: Pivot, columns: Factor, whole: Entries) -> Level:
+        node = whole.entries.get("against")
+        if node is None or is_absent(node):
+            if table.show == "change" and columns.name != TESTBED:
+                levels = listed(level_text(level.value) for level in columns.levels)
+                self.problems.append(Problem.at(whole.place, key, "is required: the level that changes are from", levels))
+            return self.reference if table.show == "change" else None
+        if table.show == "mean":
+            self.problems.append(Problem.at(node.place, key, "says nothing of means", "show: change with it"))
+            return None
+        level = match_level(node, columns)
+        if level is None and not self._left_out(columns, node):
+            self._not_a_level(key, columns, node)
+        return None if level is None else level.value
+
+    def _left_out(self, factor: Factor, item: Node) -> bool:
+        """Whether it is a level in the study as it is without a profile."""
+        written = node_at(self.whole, ("factors", factor.name))
+        return isinstance(written, Items) and any(plain(each) == plain(item) for each in written.items)
+
+    def _not_a_level(self, key: str, factor: Factor, item: Node) -> None:
+        levels = [level_text(level.value) for level in factor.levels]
+        said = shown(item.value) if isinstance(item, Scalar) else "a list or mapping"
+        near = nearest(level_text(item.value), levels) if isinstance(item, Scalar) else None
+        self.problems.append(Problem.at(item.place, key, f"{said} is not a level of {factor.name}", listed(levels), near))
+
+    def _check_held(self, path: str, place: Place, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:
+        for name in dict.fromkeys(each for each in shown_by if shown_by.count(each) > 1):
+            self.problems.append(Problem.at(place, path, f"has {name} twice", "rows and columns that differ"))
+        for factor in {factor.name: factor for factor in self.by_name.values()}.values():
+            held = where.get(factor.name)
+            several = len(factor.levels) > 1 if held is None else len(held) > 1
+            if factor.name not in shown_by and several:
+                allowed = f"{factor.name} in rows, as columns, or with one level in where"
+                self.problems.append(Problem.at(place, path, f"mixes several levels of {factor.name}", allowed))

@@ -1,0 +1,316 @@
+"""From the tree of a study file to a Study: sections, factors, excluded cells, cross checks; every problem is collected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from twinbed.model.run import Level
+from twinbed.study.cell import Cell, Sections, cells
+from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
+from twinbed.study.factor import (
+    INSTRUMENTS,
+    NO_INSTRUMENTS,
+    TESTBED,
+    Factor,
+    instruments_of,
+    match_level,
+    read_factors,
+    settings,
+)
+from twinbed.study.params import Section, shown
+from twinbed.study.pivot import TABLES, Pivot, PivotReader
+from twinbed.study.problem import Place, Problem, listed, nearest
+from twinbed.study.profile import Profile
+from twinbed.study.sections import SectionReader
+from twinbed.study.study import Catalogue, Head, Study, seed_of
+from twinbed.study.until import read_until
+
+KEYS = (
+    "study",
+    "testbeds",
+    "reference",
+    "topology",
+    "workload",
+    "background",
+    "factors",
+    "exclude",
+    "instruments",
+    "replicates",
+    "order",
+    "seed",
+    "margin",
+    "confidence",
+    "tables",
+    "profiles",
+)
+"""The keys of a study file, in the order of the manual."""
+
+MAX_RUNS = 1_000_000
+REMOTE = "remote"
+"""The driver of physical hosts: the natural reference."""
+
+_STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_STUDY_NAME_ALLOWED = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"
+
+
+class StudyReader:
+    def __init__(self, root: Entries, whole: Entries, catalogue: Catalogue, problems: list[Problem]) -> None:
+        """``whole`` is the study without the changes of a profile and of -s."""
+        self.root = root
+        self.whole = whole
+        self.catalogue = catalogue
+        self.problems = problems
+        self.sections = SectionReader(root, catalogue, problems)
+
+    def problem(self, place: Place, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
+        self.problems.append(Problem.at(place, key, message, allowed, near))
+
+    def study(self, filename: str, source: str, overrides: tuple[str, ...], profile: Profile | None) -> Study | None:
+        for key, place in self.root.keys.items():
+            if key not in KEYS:
+                self.problem(place, key, "is not a key of a study", listed(KEYS), nearest(key, KEYS))
+        head = self.head()
+        until = read_until(self.root, None if head is None else head.order, self.problems)
+        testbeds = self.sections.testbeds()
+        workload = self.sections.workload()
+        backgrounds = self.sections.backgrounds()
+        topology = self.sections.topology()
+        instruments = self.sections.instruments()
+        factors = self.factors(testbeds, workload, backgrounds, instruments)
+        self.check_instruments_factor(factors, instruments)
+        excused = self.excused(factors)
+        sections = Sections(
+            {name: _excuse(section, excused) for name, section in testbeds.items()},
+            None if workload is None else _excuse(workload, excused),
+            topology,
+            instruments,
+            {path: _excuse(section, excused) for path, section in backgrounds.items()},
+        )
+        self.check_sections(sections, factors)
+        exclude = self.exclude(factors)
+        found = cells(factors, exclude, sections, self.problems)
+        if not testbeds:
+            return None
+        if exclude and not found and not self.problems:
+            self.problem(self.root.entries["exclude"].place, "exclude", "leaves no cell")
+        reference, reason = self.reference(factors, testbeds)
+        tables = self.tables(factors, reference, workload, found)
+        if head is None or self.problems:
+            return None
+        replicates = head.replicates if until is None else until.most
+        if len(found) * replicates > MAX_RUNS:
+            place = self.root.entries["replicates"].place
+            self.problem(place, "replicates", f"make {len(found) * replicates} runs", f"at most {MAX_RUNS}")
+            return None
+        return Study(
+            name=head.study if profile is None else f"{head.study}-{profile.name}",
+            profile=None if profile is None else profile.name,
+            reference=reference,
+            reference_reason=reason,
+            factors={factor.name: factor.values() for factor in factors},
+            exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
+            cells=found,
+            replicates=replicates,
+            until=until,
+            order=head.order,
+            seed=seed_of(head.study) if head.seed is None else head.seed,
+            margin=head.margin,
+            confidence=head.confidence,
+            tables=tables,
+            filename=filename,
+            source=source,
+            overrides=overrides,
+        )
+
+    def head(self) -> Head | None:
+        own = {key: node for key, node in self.root.entries.items() if key in Head.model_fields}
+        if isinstance(own.get("replicates"), Entries):  # ``read_until`` reads it
+            del own["replicates"]
+        node = Entries(own, {key: self.root.keys[key] for key in own}, self.root.place)
+        head = Section("", Head, node).check({}, self.problems)
+        name = own.get("study")
+        if isinstance(name, Scalar) and isinstance(name.value, str) and not _STUDY_NAME.fullmatch(name.value):
+            self.problem(name.place, "study", f"{name.value!r} is not a safe folder name", _STUDY_NAME_ALLOWED)
+        return head if isinstance(head, Head) else None
+
+    def factors(
+        self,
+        testbeds: Mapping[str, Section],
+        workload: Section | None,
+        backgrounds: Mapping[str, Section],
+        instruments: dict[str, Section],
+    ) -> list[Factor]:
+        node = self.root.entries.get("factors")
+        drivers = [section.model for section in testbeds.values()]
+        models = {name: section.model for name, section in instruments.items()}
+        models |= self.instruments_in_levels(node)
+        loads = {path: section.model for path, section in backgrounds.items()}
+        known = settings(None if workload is None else workload.model, loads, drivers, models)
+        factors = read_factors(node, known, self.problems)
+        if any(factor.name == TESTBED for factor in factors):
+            self.check_testbed_factor(factors)
+            return factors
+        return [self.all_testbeds(), *factors]
+
+    def all_testbeds(self) -> Factor:
+        """The factor ``testbed`` where it is not given: every testbed there is."""
+        node = self.root.entries.get("testbeds")
+        names = list(node.entries) if isinstance(node, Entries) else []
+        place = self.root.keys.get("testbeds", self.root.place)
+        return Factor(TESTBED, place, None, tuple(Scalar(name, place) for name in names or [""]))
+
+    def instruments_in_levels(self, node: Node | None) -> dict[str, type[BaseModel]]:
+        """The instruments that only the levels of the factor ``instruments`` name."""
+        levels = node.entries.get(INSTRUMENTS) if isinstance(node, Entries) else None
+        names: list[Any] = []
+        for level in levels.items if isinstance(levels, Items) else ():
+            names += [item.value for item in level.items if isinstance(item, Scalar)] if isinstance(level, Items) else []
+            names += str(level.value).split("+") if isinstance(level, Scalar) else []
+        known = self.catalogue.instruments
+        return {name: known[name] for name in names if name in known}
+
+    def check_testbed_factor(self, factors: Sequence[Factor]) -> None:
+        node = self.root.entries.get("testbeds")
+        defined = list(node.entries) if isinstance(node, Entries) else []
+        for level in next(factor.levels for factor in factors if factor.name == TESTBED):
+            if level.value not in defined:
+                name = str(level.value)
+                self.problem(
+                    level.place, "factors.testbed", f"{name!r} is not a testbed", listed(defined), nearest(name, defined)
+                )
+
+    def check_instruments_factor(self, factors: Sequence[Factor], instruments: dict[str, Section]) -> None:
+        """Adds the instruments that only levels name; one that no level names would silently be off."""
+        factor = next((factor for factor in factors if factor.name == INSTRUMENTS), None)
+        if factor is None:
+            return
+        known = self.catalogue.instruments
+        used: set[str] = set()
+        for level in factor.levels:
+            for name in instruments_of(level.value):
+                used.add(name)
+                if name not in known:
+                    allowed = listed([*known, NO_INSTRUMENTS])
+                    self.problem(
+                        level.place, "factors.instruments", f"{name!r} is not an instrument", allowed, nearest(name, known)
+                    )
+                elif name not in instruments:
+                    instruments[name] = self.sections.instrument(name, Entries({}, {}, level.place))
+        for name, section in instruments.items():
+            if name not in used:
+                self.problem(section.node.place, f"instruments.{name}", "is in no level of the factor instruments")
+
+    def excused(self, factors: Sequence[Factor]) -> frozenset[str]:
+        """The last names of factors that are written but wrong: what they were to set is not missing as well."""
+        node = self.root.entries.get("factors")
+        written = node.entries if isinstance(node, Entries) else {}
+        right = {factor.name for factor in factors}
+        return frozenset(name.rpartition(".")[2] for name in written if name not in right)
+
+    def check_sections(self, sections: Sections, factors: Sequence[Factor]) -> None:
+        """No setting is given twice, and testbeds that no cell uses are right too."""
+        for factor in factors:
+            if factor.setting is None:
+                continue
+            for section in _owners(factor.setting.owner, sections):
+                node: Node | None = section.node
+                for step in factor.setting.field[:-1]:
+                    node = node.entries.get(step) if isinstance(node, Entries) else None
+                if isinstance(node, Entries) and factor.setting.field[-1] in node.entries:
+                    key = ".".join((section.path, *factor.setting.field))
+                    self.problem(
+                        node.keys[factor.setting.field[-1]], key, f"is also the factor {factor.name!r}", "one of the two"
+                    )
+        used = {level.value for factor in factors if factor.name == TESTBED for level in factor.levels}
+        driven = {factor.setting.field[0] for factor in factors if factor.setting and factor.setting.owner == "testbed"}
+        for name, section in sections.testbeds.items():
+            if name not in used:
+                _excuse(section, section.excused | driven).check({}, self.problems)
+
+    def exclude(self, factors: Sequence[Factor]) -> list[dict[str, Scalar]]:
+        node = self.root.entries.get("exclude")
+        if node is None or is_absent(node):
+            return []
+        if not isinstance(node, Items):
+            self.problem(node.place, "exclude", "is not a list", "a list of mappings of factors to levels")
+            return []
+        by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
+        written = self.root.entries.get("factors")
+        wrong = set(written.entries if isinstance(written, Entries) else ()) - set(by_name)
+        found = []
+        for index, item in enumerate(node.items):
+            key = f"exclude[{index}]"
+            if not isinstance(item, Entries) or not item.entries:
+                self.problem(
+                    item.place, key, "is not a mapping of factors to levels", "such as {testbed: container, payload: 1MiB}"
+                )
+                continue
+            entry: dict[str, Scalar] = {}
+            for name, value in item.entries.items():
+                factor = by_name.get(name)
+                if factor is None:
+                    if name not in wrong:
+                        names = [factor.name for factor in factors]
+                        self.problem(item.keys[name], f"{key}.{name}", "is not a factor", listed(names), nearest(name, names))
+                    continue
+                level = match_level(value, factor)
+                if level is not None:
+                    entry[factor.name] = level
+                elif factor.levels:
+                    levels = [_text(known.value) for known in factor.levels]
+                    near = nearest(_text(value.value), levels) if isinstance(value, Scalar) else None
+                    said = shown(value.value) if isinstance(value, Scalar) else "a list or mapping"
+                    self.problem(value.place, f"{key}.{name}", f"{said} is not a level of {factor.name}", listed(levels), near)
+            if len(entry) == len(item.entries):
+                found.append(entry)
+        return found
+
+    def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section]) -> tuple[str, str]:
+        names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
+        node = self.root.entries.get("reference")
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            given = node.value
+            if given not in names:
+                what = "a level of the factor testbed" if given in testbeds else "a testbed"
+                self.problem(node.place, "reference", f"{given!r} is not {what}", listed(names), nearest(given, names))
+            return given, "given"
+        remote = [name for name in names if name in testbeds and testbeds[name].kind == REMOTE]
+        if remote:
+            return remote[0], "the first testbed of physical hosts"
+        return (names[0] if names else ""), "the first testbed listed"
+
+    def tables(
+        self, factors: Sequence[Factor], reference: str, workload: Section | None, found: Sequence[Cell]
+    ) -> tuple[Pivot, ...]:
+        used = dict.fromkeys(name for cell in found for name in cell.instruments)
+        used |= dict.fromkeys(name for cell in found for name in cell.backgrounds)
+        metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
+        return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
+            self.root.entries.get(TABLES)
+        )
+
+
+def _text(value: Level) -> str:
+    """A level as written, without quotes."""
+    return value if isinstance(value, str) else shown(value)
+
+
+def _excuse(section: Section, names: frozenset[str] | set[str]) -> Section:
+    return Section(section.path, section.model, section.node, section.kind, section.kind_key, frozenset(names))
+
+
+def _owners(owner: str, sections: Sections) -> Sequence[Section]:
+    if owner == "testbed":
+        return list(sections.testbeds.values())
+    if owner == "workload":
+        return [] if sections.workload is None else [sections.workload]
+    if owner in sections.backgrounds:
+        return [sections.backgrounds[owner]]
+    if owner == "topology":
+        return [sections.topology]
+    name = owner.partition(".")[2]
+    return [sections.instruments[name]] if name in sections.instruments else []

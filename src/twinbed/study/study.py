@@ -1,0 +1,143 @@
+"""The study: what the study file resolves to.  ``load`` reads it; ``docs/study-file.md`` is its manual."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+
+from twinbed.model.interim import UntilDecided
+from twinbed.model.run import Choice, Level
+from twinbed.model.units import Share
+from twinbed.study.cell import Cell
+from twinbed.study.pivot import Pivot
+from twinbed.study.problem import Place, Problem, StudyError
+
+__all__ = ["Catalogue", "Cell", "Head", "Order", "Place", "Problem", "Study", "StudyError", "load"]
+
+FORMAT = 1
+"""Of ``Study.to_json``."""
+
+
+class Order(StrEnum):
+    """In which order runs are made."""
+
+    RANDOMIZED_BLOCKS = "randomized-blocks"
+    """Each replicate is a block: all cells once, in a random order. What drifts with time hits every cell alike."""
+    RANDOM = "random"
+    """All runs in one random order."""
+    SEQUENTIAL = "sequential"
+    """Cell by cell, as written."""
+
+
+def _unknown(_workload: str, _beside: Sequence[str]) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The plugins a study may name: kind -> its params model, whose fields are the settings it has."""
+
+    drivers: Mapping[str, type[BaseModel]]
+    workloads: Mapping[str, type[BaseModel]]
+    instruments: Mapping[str, type[BaseModel]]
+    backgrounds: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+    metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
+    """Of a workload and what measures beside it (instruments, a background load): the metrics that a run with them has, and
+    their units. Empty: names are not checked."""
+    printed: Sequence[str] = ()
+    """The printed tables that there are. Empty: names are not checked."""
+
+
+class Head(BaseModel):
+    """The keys of a study that stand for themselves."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    study: StrictStr = Field(description="the study's name, which also names its results folder")
+    reference: StrictStr | None = Field(None, description="the testbed that the others are held against")
+    replicates: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(5, description="runs of each cell")
+    order: Order = Field(Order.RANDOMIZED_BLOCKS, description="in which order runs are made")
+    seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
+        None, description="of the random order; derived from the name if not given"
+    )
+    margin: Share = Field(0.1, gt=0, lt=1, description="how far apart still counts as equivalent")
+    confidence: Share = Field(0.95, ge=0.5, lt=1, description="level of the intervals")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study, checked and resolved."""
+
+    name: str
+    """Of its results folder too; with a profile it ends in that."""
+    profile: str | None
+    reference: str
+    reference_reason: str
+    """Why that testbed is the reference: given, or by which rule it was chosen."""
+    factors: Mapping[str, tuple[Level, ...]]
+    """Factor -> levels as written; ``testbed`` is always there."""
+    exclude: tuple[Mapping[str, Level], ...]
+    cells: tuple[Cell, ...]
+    """In the order of the file, the last factor varying fastest."""
+    replicates: int
+    """Of each cell; where it goes on until it is decided, the most there may be."""
+    until: UntilDecided | None
+    order: Order
+    seed: int
+    margin: float
+    confidence: float
+    tables: tuple[Pivot, ...]
+    filename: str
+    source: str
+    """The text of the file as given."""
+    overrides: tuple[str, ...]
+
+    @property
+    def testbeds(self) -> Mapping[str, tuple[Choice, ...]]:
+        """Testbed -> the distinct parameters that its cells ask of its driver."""
+        found: dict[str, dict[str, Choice]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
+        return {name: tuple(choices.values()) for name, choices in found.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``study.json`` of a results folder holds; quantities in base units."""
+        return {
+            "format": FORMAT,
+            "study": self.name,
+            "profile": self.profile,
+            "testbeds": {name: [choice.to_json() for choice in choices] for name, choices in self.testbeds.items()},
+            "reference": self.reference,
+            "reference_reason": self.reference_reason,
+            "factors": {name: list(levels) for name, levels in self.factors.items()},
+            "exclude": [dict(entry) for entry in self.exclude],
+            "replicates": self.replicates if self.until is None else self.until.model_dump(),
+            "order": self.order.value,
+            "seed": self.seed,
+            "margin": self.margin,
+            "confidence": self.confidence,
+            "tables": [table.model_dump(mode="json") for table in self.tables],
+            "cells": [cell.run(replicate=0, block=0, position=0).settings() for cell in self.cells],
+            "filename": self.filename,
+            "overrides": list(self.overrides),
+            "source": self.source,
+        }
+
+
+def seed_of(name: str) -> int:
+    """The seed of a study that gives none: the first four bytes of the SHA-256 of its name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+
+
+def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
+    """The study that ``text`` describes, with the changes of one of its profiles and then ``-s`` overrides put in.
+
+    Raises StudyError with every problem there is, in any of its profiles."""
+    from twinbed.study.loading import read  # reading builds a Study
+
+    return read(text, filename, catalogue, tuple(overrides), profile)

@@ -1,0 +1,299 @@
+"""The analysis ``compare``: pairing, degenerate samples, cautions, and the command's exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from synthetic_results import write_run, write_study
+from twinbed.analyses.compare import CompareParams, compare
+from twinbed.cli.compare import command
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.result import Comparison, Result, Verdict
+from twinbed.render.words import explanation, overall, summaries
+from twinbed.results.extract import extract
+from twinbed.statistics.ratio import ratio_test
+from twinbed.workloads.planted import planted
+
+RATES = {"requests": 100, "requests_per_second": 50.0, "packets": 1000, "bytes": 64000}
+
+
+def compared(folder: Path, **params: Any) -> Result:
+    return compare.run(extract(folder, {"planted": planted}, {}), CompareParams(**params))
+
+
+def of(result: Result, metric: str = "requests_per_second") -> list[Comparison]:
+    return [each for each in result.comparisons if each.metric == metric]
+
+
+def listed(rates: Mapping[str, list[float | None]]) -> Any:
+    """A response that gives each testbed the listed rates, replicate by replicate."""
+    return lambda testbed, levels, replicate: {**RATES, "requests_per_second": rates[testbed][replicate]}
+
+
+def one(folder: Path, rates: Mapping[str, list[float | None]], **params: Any) -> Comparison:
+    write_study(folder, list(rates), {}, len(next(iter(rates.values()))), listed(rates))
+    [found] = of(compared(folder, **params))
+    return found
+
+
+def test_each_testbed_is_held_against_the_reference_in_its_own_cell(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        base = {"500B": 1000.0, "1MiB": 10.0}[levels["payload"]]
+        return {**RATES, "requests_per_second": base * {"a": 1.0, "ref": 2.0, "b": 4.0}[testbed]}
+
+    write_study(tmp_path, ["a", "ref", "b"], {"payload": ["500B", "1MiB"]}, 2, respond, reference="ref")
+    found = [(each.cell["payload"], each.testbed, each.reference, each.ratio) for each in of(compared(tmp_path))]
+    assert found == [("500B", "a", "ref", 0.5), ("500B", "b", "ref", 2.0), ("1MiB", "a", "ref", 0.5), ("1MiB", "b", "ref", 2.0)]
+
+
+def test_layers_and_headlines_come_in_order(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a", "b"], {}, 2, listed({"a": [1, 1], "b": [1, 1]}))
+    found = [(each.layer, each.metric) for each in compared(tmp_path).comparisons]
+    assert found == [
+        ("application", "requests_per_second"),
+        ("application", "requests"),
+        ("network", "packets_per_request"),
+        ("network", "bytes_per_request"),
+        ("network", "packets"),
+        ("network", "bytes"),
+    ]
+
+
+def test_constants_that_are_equal_are_equivalent(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [5, 5, 5], "b": [5, 5, 5]})
+    assert (found.verdict, found.ratio, found.method) == (Verdict.EQUIVALENT, 1.0, "exact")
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(5.4, Verdict.EQUIVALENT), (5.5, Verdict.EQUIVALENT), (5.6, Verdict.DIFFERENT)])
+def test_constants_are_judged_by_their_ratio(tmp_path: Path, value: float, verdict: Verdict) -> None:
+    """5.4, 5.5 and 5.6 are 1.08, 1.10 and 1.12 times 5; the edge belongs to the region."""
+    assert one(tmp_path, {"a": [5, 5, 5], "b": [value] * 3}).verdict is verdict
+
+
+def test_all_zero_is_equivalent_and_zero_against_something_is_not(tmp_path: Path) -> None:
+    same = one(tmp_path / "same", {"a": [0, 0, 0], "b": [0, 0, 0]})
+    assert (same.verdict, same.ratio) == (Verdict.EQUIVALENT, 1.0)
+    lost = one(tmp_path / "lost", {"a": [0, 0, 0], "b": [50, 51, 52]})
+    assert (lost.verdict, lost.ratio, lost.ratio_interval) == (Verdict.DIFFERENT, None, None)
+    none = one(tmp_path / "none", {"a": [50, 51, 52], "b": [0, 0, 0]})
+    assert (none.verdict, none.ratio) == (Verdict.DIFFERENT, 0.0)
+
+
+def test_some_zeros_are_compared_by_fieller_and_may_stay_open(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [0, 3, 1, 0, 2], "b": [1, 0, 2, 4, 0]})
+    assert (found.method, found.verdict) == ("fieller", Verdict.INCONCLUSIVE)
+
+
+def test_negative_values_have_no_ratio(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [1, -1, 2], "b": [1, 2, 3]})
+    assert (found.verdict, found.method, found.ratio_interval) == (Verdict.INCONCLUSIVE, "", None)
+    assert "negative" in explanation(found)
+
+
+def test_one_replicate_concludes_nothing(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [100], "b": [100]})
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.estimate.stdev is None and found.estimate.interval is None
+    assert {caution.kind for caution in found.cautions} == {Kind.FEW_REPLICATES}
+
+
+def test_missing_values_are_left_out_and_said(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [100, 101, 102, 103, 99, 98], "b": [100, None, 102, 103, 99, 98]})
+    assert (found.estimate.n, found.reference_estimate.n) == (5, 6)
+    assert [(caution.kind, caution.subject) for caution in found.cautions] == [(Kind.UNREADABLE, "b")]
+
+
+def test_a_metric_that_one_testbed_never_has_is_shown_as_missing(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [100, 101, 102], "b": [None, None, None]})
+    assert (found.verdict, found.estimate.n, found.estimate.mean, found.ratio) == (Verdict.INCONCLUSIVE, 0, None, None)
+    assert explanation(found) == "no values on b"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        # Means are 3 % apart with next to no noise: 1 is excluded, the margin is not; then 5 % to 15 %; then noise.
+        ([100, 101, 99], [109, 110, 108], "differs, but maybe by less than 10 %"),
+        ([100, 130, 70], [100, 70, 130], "too spread to say"),
+    ],
+)
+def test_why_a_verdict_is_open(tmp_path: Path, a: list[float | None], b: list[float | None], words: str) -> None:
+    found = one(tmp_path, {"a": a, "b": b})
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert explanation(found).startswith(words)
+
+
+def test_which_is_the_reference_changes_no_verdict() -> None:
+    one, two = [1.0, 1.1, 0.95, 1.3], [1.2, 1.25, 1.4, 1.1, 1.15]
+    forth, back = ratio_test(one, two, 0.1, 0.05), ratio_test(two, one, 0.1, 0.05)
+    assert forth is not None and back is not None
+    assert forth.p_equivalent == pytest.approx(back.p_equivalent)
+    assert forth.p_different == pytest.approx(back.p_different)
+    assert forth.ratio == pytest.approx(1 / (back.ratio or 0))
+
+
+def test_the_margin_can_be_told(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a", "b"], {}, 3, listed({"a": [100, 101, 99], "b": [119, 120, 121]}))
+    assert of(compared(tmp_path))[0].verdict is Verdict.DIFFERENT
+    assert of(compared(tmp_path, margin=0.5))[0].verdict is Verdict.EQUIVALENT
+
+
+def test_failed_and_unmade_runs_are_said(tmp_path: Path) -> None:
+    values = [100, 101, 99, 100, 101, 99]
+    study = write_study(tmp_path, ["a", "b"], {}, len(values), listed({"a": values, "b": values}))
+    result = compared(tmp_path)
+    assert result.cautions == ()
+    runs = sorted(
+        json.loads((study / "study.json").read_text())["runs"], key=lambda run: (run["levels"]["testbed"], run["replicate"])
+    )
+    for run in (runs[0], runs[11]):
+        (tmp_path / "runs" / run["id"]).rename(tmp_path / run["id"])
+    record = json.loads((tmp_path / runs[11]["id"] / "run.json").read_text())
+    failed = write_run(tmp_path, "b", record["levels"], 5, RATES, failed="hung")
+    assert failed == runs[11]["id"]
+    result = compared(tmp_path)
+    assert {(each.kind, each.subject) for each in result.cautions} == {(Kind.FAILED_RUNS, "b"), (Kind.INCOMPLETE, "")}
+    [found] = of(result)
+    assert (found.reference_estimate.n, found.estimate.n) == (5, 5)
+    assert {caution.kind for caution in found.cautions} == {Kind.FAILED_RUNS, Kind.INCOMPLETE}
+
+
+def test_what_runs_carry_is_counted_not_repeated(tmp_path: Path) -> None:
+    cautions = [Caution(Kind.SOFTWARE_CPU, "tcg")]
+    write_study(tmp_path, ["a", "b"], {}, 5, listed({"a": [1] * 5, "b": [1] * 5}), cautions=cautions)
+    found = [(each.kind, each.subject, each.detail) for each in compared(tmp_path).cautions]
+    assert found == [(Kind.SOFTWARE_CPU, "a", "5 of 5 runs: tcg"), (Kind.SOFTWARE_CPU, "b", "5 of 5 runs: tcg")]
+
+
+def test_a_fact_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:
+    for replicate, kernel in enumerate(["6.1", "6.1", "6.2"]):
+        write_run(
+            tmp_path,
+            "a",
+            {"testbed": "a"},
+            replicate,
+            RATES,
+            passport={"server": {"kernel": kernel, "nic": "e1000", "boot seconds": 3 + replicate}},
+        )
+    [caution] = compared(tmp_path).cautions
+    assert (caution.kind, caution.subject, caution.detail) == (Kind.RESIDUE, "a", "server: kernel is 6.1, 6.2")
+
+
+def test_a_setting_that_varies_inside_a_cell_is_residue(tmp_path: Path) -> None:
+    for replicate, rate in enumerate([1000.0, 1000.0, 2000.0]):
+        write_run(tmp_path, "a", {"testbed": "a"}, replicate, RATES, workload={"rate": rate})
+    [caution] = compared(tmp_path).cautions
+    assert (caution.kind, caution.detail) == (Kind.RESIDUE, "setting workload.rate is 1000.0, 2000.0")
+
+
+def test_an_outlier_is_said(tmp_path: Path) -> None:
+    found = one(tmp_path, {"a": [100, 100.1, 99.9, 100, 100.2, 100], "b": [100.2, 100, 100, 30, 99.9, 100.1]})
+    assert [(caution.kind, caution.subject) for caution in found.cautions] == [(Kind.SKEWED, "b")]
+
+
+def test_one_testbed_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a"], {}, 3, listed({"a": [1, 2, 3]}))
+    result = compared(tmp_path)
+    assert result.comparisons == () and overall(result) is None
+    rates = [row for row in result.tables["estimates"] if row["metric"] == "requests_per_second"]
+    assert [(row["testbed"], row["n"], row["mean"]) for row in rates] == [("a", 3, 2.0)]
+
+
+def test_summary_sentences(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a", "b", "c"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99], "c": [200, 201, 199]}))
+    same, far = summaries(compared(tmp_path))
+    assert same.sentence == "b is equivalent to a within 10 % in all 3 headline comparisons."
+    assert far.sentence == "c differs from a in 1 of 3 headline comparisons; it is equivalent within 10 % in 2."
+    assert (same.verdict, far.verdict) == (Verdict.EQUIVALENT, Verdict.DIFFERENT)
+    # Another testbed may have the metric, in cells of its own.
+    apart = replace(same, equivalent=(), different=(), inconclusive=())
+    assert apart.sentence == "b has no headline metric in a cell that a has too."
+
+
+@pytest.mark.parametrize(
+    ("rates", "code"), [([100, 101, 99], 0), ([200, 201, 199], 4), ([100, 150, 70], 5), ([100, None, None], 5)]
+)
+@pytest.mark.parametrize("style", ["text", "json", "csv"])
+def test_the_command_and_its_exit_codes(tmp_path: Path, rates: list[float | None], code: int, style: str) -> None:
+    write_study(tmp_path, ["a", "b"], {}, 3, listed({"a": [100, 101, 99], "b": rates}))
+    runner = CliRunner()
+    found = runner.invoke(command, [str(tmp_path), "--format", style], standalone_mode=False)
+    assert found.exception is None
+    assert found.return_value == code
+    if style == "json":
+        assert len(json.loads(found.output)["comparisons"]) == 3
+    elif style == "csv":
+        assert len(found.output.splitlines()) == 4
+    else:
+        assert max(len(line) for line in found.output.splitlines()) <= 100
+
+
+def test_the_command_chooses_metrics(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a", "b"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99]}))
+    runner = CliRunner()
+    everything = runner.invoke(command, [str(tmp_path), "--all", "--format", "csv"], standalone_mode=False)
+    assert len(everything.output.splitlines()) == 7
+    chosen = runner.invoke(command, [str(tmp_path), "--metric", "bytes", "--format", "csv"], standalone_mode=False)
+    assert [line.split(",")[1] for line in chosen.output.splitlines()] == ["metric", "bytes"]
+    unknown = runner.invoke(command, [str(tmp_path), "--metric", "bites"], standalone_mode=False)
+    assert "bites" in str(unknown.exception) and "bytes" in getattr(unknown.exception, "advice", "")
+    margin = runner.invoke(command, [str(tmp_path), "--margin", "wide"], standalone_mode=False)
+    assert getattr(margin.exception, "exit_code", None) == 2
+
+
+def metrics_table(folder: Path, rows: list[tuple[str, str, str, str, float | None]]) -> Any:
+    """An opened study whose metrics are the given (run, metric, host, direction, value), all headlines."""
+    import pyarrow as pa
+
+    store = extract(folder, {"planted": planted}, {})
+    names = ("run", "metric", "host", "direction", "value")
+    table = pa.table({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
+    for name, value in (("unit", "1"), ("layer", "host"), ("scale", "ratio"), ("headline", True), ("description", "")):
+        table = table.append_column(name, pa.array([value] * len(rows)))
+
+    class Given:
+        path, outline, planned, records, cautions = store.path, store.outline, store.planned, store.records, store.cautions
+
+        def table(self, name: str) -> Any:
+            return table if name == "metrics" else store.table(name)
+
+    return Given()
+
+
+def test_the_headline_is_the_whole_run_where_there_is_one(tmp_path: Path) -> None:
+    write_study(tmp_path, ["a", "b"], {}, 2, listed({"a": [1, 1], "b": [1, 1]}))
+    runs = [record.id for record in extract(tmp_path, {"planted": planted}, {}).records]
+    places = [
+        ("packets", "", ""),
+        ("packets", "client", "client_to_server"),
+        ("interrupts", "machine", ""),
+        ("interrupts", "server", ""),
+    ]
+    tables = metrics_table(tmp_path, [(run, *place, 5.0) for run in runs for place in places])
+    found = {(each.metric, each.host): each.headline for each in compare.run(tables).comparisons}
+    assert found == {
+        ("packets", ""): True,
+        ("packets", "client"): False,
+        ("interrupts", "machine"): True,
+        ("interrupts", "server"): True,
+    }
+
+
+def test_what_the_reference_has_no_means_to_measure_is_no_headline(tmp_path: Path) -> None:
+    """A container has no kernel of its own to count interrupts in: that is no open question about a guest."""
+    write_study(tmp_path, ["container", "guest"], {}, 2, listed({"container": [1, 1], "guest": [1, 1]}))
+    records = extract(tmp_path, {"planted": planted}, {}).records
+    rows: list[tuple[str, str, str, str, float | None]] = []
+    for record in records:
+        guest = record.settings["testbed"]["name"] == "guest"
+        rows += [(record.id, "interrupts", "machine", "", 5.0), (record.id, "cpu", "", "", 1.0 if guest else None)]
+        rows += [(record.id, "interrupts", "server", "", 5.0)] if guest else []
+    found = {(each.metric, each.host): each.headline for each in compare.run(metrics_table(tmp_path, rows)).comparisons}
+    assert found == {("interrupts", "machine"): True, ("interrupts", "server"): False, ("cpu", ""): True}

@@ -1,0 +1,83 @@
+"""Every format against its cases, and every case's file recognised by its own format alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from format_cases import Case, cases
+from twinbed.contracts.format import FormatError, Reading
+from twinbed.imports.text.source import File
+from twinbed.metrics.metric import Metric
+from twinbed.registry import PLUGINS
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_case(case: Case) -> None:
+    assert (case.folder / "how.md").read_text().strip(), "a case says how its expected values were got"
+    expected = case.expected
+    source = File(case.input, case.input.name)
+    if isinstance(expected, dict):
+        with pytest.raises(FormatError) as refused:
+            PLUGINS.formats[case.format].read(source, case.options)
+        assert expected["error"] in str(refused.value)
+        return
+    found = PLUGINS.formats[case.format].read(source, case.options)
+    assert len(found) == len(expected)
+    for reading, one in zip(found, expected, strict=True):
+        _agrees(reading, one)
+
+
+def _agrees(reading: Reading, expected: dict[str, Any]) -> None:
+    values = {_name(value): value.value for value in reading.values}
+    assert len(values) == len(reading.values), "a value is given twice"
+    for name, number in expected.get("values", {}).items():
+        assert name in values, f"{name} is not among {sorted(values)}"
+        assert values[name] == (number if number is None else pytest.approx(number, rel=1e-9)), name
+    for name, rows in expected.get("tables", {}).items():
+        assert reading.tables[name].num_rows == rows, name
+    if "cautions" in expected:
+        assert [caution.kind.name.lower() for caution in reading.cautions] == expected["cautions"]
+    if "flaws" in expected:
+        assert [flaw.line for flaw in reading.flaws] == expected["flaws"], [str(flaw) for flaw in reading.flaws]
+    for name, fact in expected.get("facts", {}).items():
+        assert reading.facts.get(name) == fact, name
+    if "of" in expected:
+        assert reading.of is not None
+        of = {"testbed": reading.of.testbed, "levels": dict(reading.of.levels), "replicate": reading.of.replicate}
+        assert (of if reading.of.known else None) == expected["of"]
+    if "started_s" in expected:
+        assert reading.started_s == pytest.approx(expected["started_s"])
+
+
+def _name(value: Any) -> str:
+    name = f"{value.metric}@{value.host}" if value.host else value.metric
+    return f"{name}>{value.direction}" if value.direction else name
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_file_is_recognised_by_one_format(case: Case) -> None:
+    head = File(case.input, case.input.name).head()
+    found = [name for name, each in PLUGINS.formats.items() if each.recognises(head)]
+    by_hand = case.format.startswith("generic-")
+    assert found == ([] if by_hand else [case.format])
+
+
+def test_every_format_has_cases_and_declares_its_metrics() -> None:
+    assert {case.format for case in CASES} == set(PLUGINS.formats)
+    declared: dict[str, tuple[object, ...]] = {}
+    for plugin in (*PLUGINS.workloads.values(), *PLUGINS.beside.values(), *PLUGINS.formats.values()):
+        for metric in plugin.metrics:
+            known = declared.setdefault(metric.name, _about(metric))
+            assert _about(metric) == known, f"{metric.name} of {plugin.name} is declared otherwise elsewhere"
+    for name, each in PLUGINS.formats.items():
+        assert name == each.name
+        assert not each.work or each.work in {metric.name for metric in each.metrics}
+        assert not each.rate or each.rate in {metric.name for metric in each.metrics}
+
+
+def _about(metric: Metric) -> tuple[object, ...]:
+    return metric.unit, metric.layer, metric.scale, metric.extensive

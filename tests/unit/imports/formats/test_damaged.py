@@ -1,0 +1,81 @@
+"""Cut, spliced and damaged files: nothing but the documented error is raised, and no number that is none comes out."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from format_cases import Case, cases
+from twinbed.contracts.format import FormatError
+from twinbed.imports.text.source import File
+from twinbed.registry import PLUGINS
+
+CASES = list(cases())
+MOST_BYTES = 40_000
+"""Of a text that is damaged: many small ones find more than few large ones."""
+ODD = (
+    b"\x00",
+    b"\xff\xfe",
+    b"\r\n",
+    b"nan",
+    b"inf",
+    b"-",
+    b"1e999",
+    b"9" * 400,
+    b",",
+    b"\t",
+    b"{",
+    b"[]",
+    b"null",
+    b"1,5",
+    b"%",
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn, text: bytes, other: bytes) -> bytes:
+    kind = draw(st.sampled_from(("cut", "splice", "odd", "lines", "crlf", "locale")))
+    at = draw(st.integers(0, len(text)))
+    if kind == "cut":
+        return text[:at]
+    if kind == "splice":
+        there = draw(st.integers(0, len(other)))
+        return text[:at] + other[there : there + draw(st.integers(0, 2000))] + text[at:]
+    if kind == "odd":
+        over = draw(st.integers(0, 12))
+        return text[:at] + draw(st.sampled_from(ODD)) + text[at + over :]
+    if kind == "lines":
+        lines = text.splitlines(keepends=True)
+        if lines:
+            lines.pop(draw(st.integers(0, len(lines) - 1)))
+        return b"".join(lines)
+    return text.replace(b"\n", b"\r\n") if kind == "crlf" else text.replace(b".", b",")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(data=st.data())
+def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
+    other = data.draw(st.sampled_from(CASES))
+    text = data.draw(damaged(case.input.read_bytes()[:MOST_BYTES], other.input.read_bytes()[:MOST_BYTES]))
+    file = tmp_path / case.input.name
+    file.write_bytes(text)
+    source, each = File(file, file.name), PLUGINS.formats[case.format]
+    each.recognises(source.head())
+    try:
+        found = each.read(source, case.options)
+    except FormatError as error:
+        assert str(error)
+        return
+    assert found
+    declared = {metric.name: metric.unit for metric in each.metrics}
+    for reading in found:
+        if reading.of is not None and reading.of.known:
+            assert all(str(each).isprintable() for each in (reading.of.testbed, *reading.of.levels.values()))
+        for value in reading.values:
+            assert value.value is None or math.isfinite(value.value), value
+            assert not declared or value.unit == declared[value.metric]

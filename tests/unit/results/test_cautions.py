@@ -1,0 +1,36 @@
+"""Goodput held against what Ethernet can carry: 941.5 Mbit/s on 1 Gbit/s with an MTU of 1500, the field's known figure."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from twinbed.metrics.metric import Value
+from twinbed.results.extract.cautions import above_link_rate
+
+
+def record(**topology: object) -> SimpleNamespace:
+    return SimpleNamespace(id="r", settings={"topology": {"link": {"rate": 10**9}, **topology}})
+
+
+@pytest.mark.parametrize(
+    ("topology", "value", "cautions"),
+    [
+        ({}, Value("goodput", 941.4e6, "bit/s"), 0),
+        ({}, Value("goodput", 941.6e6, "bit/s"), 1),
+        ({"pairs": 2}, Value("goodput", 1882.0e6, "bit/s"), 0),
+        ({"pairs": 2}, Value("goodput", 1884.0e6, "bit/s"), 1),
+        ({"pairs": 2}, Value("goodput", 942.0e6, "bit/s", "client1"), 1),
+        ({"link": {"rate": None}}, Value("goodput", 1e12, "bit/s"), 0),
+        ({}, Value("goodput", None, "bit/s"), 0),
+        ({}, Value("link_goodput", 2e9, "bit/s", "client"), 0),
+    ],
+)
+def test_goodput_above_it_is_a_caution(topology: dict, value: Value, cautions: int) -> None:
+    assert len(list(above_link_rate(record(**topology), [value]))) == cautions
+
+
+def test_the_caution_tells_a_wires_limit_from_the_shapers() -> None:
+    [caution] = above_link_rate(record(), [Value("goodput", 951.6e6, "bit/s")])
+    assert caution.detail == "951.6 Mbit/s over links that carry 941.5 (956.4 as the shaper counts)"

@@ -1,0 +1,164 @@
+"""What the workload ``iperf3`` plans, and reads from real reports; tests/golden/iperf3/README.md says where they are from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from twinbed.contracts.plugin import Extracted
+from twinbed.model.caution import Kind
+from twinbed.workloads.iperf3 import iperf3
+from twinbed.workloads.iperf3.params import Iperf3Params
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "iperf3"
+UDP = Iperf3Params(protocol="udp", duration=3)
+TCP = Iperf3Params(duration=3, omit=1, streams=2)
+PAIRS = Iperf3Params(protocol="udp", duration=3, omit=1)
+
+
+def numbers(extracted: Extracted, host: str = "") -> dict[str, float | None]:
+    return {value.metric: value.value for value in extracted.values if value.host == host}
+
+
+def own_end(folder: str, client: str = "client") -> dict[str, Any]:
+    end: dict[str, Any] = json.loads((GOLDEN / folder / client / "iperf3.json").read_text())["end"]
+    return end
+
+
+def argv(**settings: object) -> str:
+    plan = iperf3.plan(Iperf3Params(**settings), [("client", "server", "10.77.0.2")])  # type: ignore[arg-type]
+    return " ".join(plan.clients[0].argv)
+
+
+def test_plans() -> None:
+    head = "iperf3 -c 10.77.0.2 -p 5201 -J --get-server-output -i 1"
+    assert argv() == f"{head} -t 10 -O 0 -P 1"
+    assert argv(duration="2s", omit="1s", streams=4, mss=500, rate="1mbit", payload="64KiB", socket_buffer="1MiB") == (
+        f"{head} -t 2 -O 1 -P 4 -b 1000000 -l 65536 -M 500 -w 1048576"
+    )
+    assert argv(protocol="udp", payload="18B") == f"{head} -t 10 -O 0 -P 1 -u -b 0 -l 18"
+    plan = iperf3.plan(Iperf3Params(), [("client", "server", "10.77.0.2")])
+    assert plan.servers[0].argv == ("iperf3", "-s", "-p", "5201", "-J", "-i", "1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"duration": "1500ms"}, "duration must be whole seconds"),
+        ({"omit": "1500ms"}, "omit must be whole seconds"),
+        ({"protocol": "udp", "mss": 500}, "mss is TCP's"),
+        ({"protocol": "udp", "payload": "15B"}, r"16 \(iperf3's header\) to 65507 bytes, not 15"),
+        ({"protocol": "udp", "payload": "64KiB"}, "not 65536"),
+    ],
+)
+def test_what_iperf3_cannot_do_is_refused(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Iperf3Params(**settings)  # type: ignore[arg-type]
+
+
+def test_udp_with_loss() -> None:
+    """Sums and rates are iperf3's own, as nothing was omitted; what was sent is as tshark counted it on the wire."""
+    found, end = numbers(iperf3.parse(UDP, GOLDEN / "udp")), own_end("udp")
+    assert found["sent_datagrams"] == 34812 == end["sum_sent"]["packets"]
+    assert found["lost_datagrams"] == end["sum_received"]["lost_packets"]
+    assert found["received_bytes"] == end["sum_received"]["bytes"] == 1400 * found["received_datagrams"]  # type: ignore[operator]
+    # Less than tshark saw on the server's link: what came after the end, and what its socket had no room for.
+    assert found["received_datagrams"] < 26086  # type: ignore[operator]
+    assert found["goodput"] == pytest.approx(end["sum_received"]["bits_per_second"], rel=1e-4)
+    assert found["send_rate"] == pytest.approx(end["sum_sent"]["bits_per_second"], rel=1e-4)
+    assert found["loss"] == pytest.approx(end["sum_received"]["lost_percent"] / 100, rel=1e-4)
+    assert found["effective_throughput"] == pytest.approx((1 - 0.258611) * 129.961e6, rel=1e-4)
+
+
+def test_jitter_is_not_that_of_the_last_interval() -> None:
+    report = json.loads((GOLDEN / "udp" / "client" / "iperf3.json").read_text())
+    jitters = [each["streams"][0]["jitter_ms"] for each in report["server_output_json"]["intervals"]]
+    found = numbers(iperf3.parse(UDP, GOLDEN / "udp"))["interarrival_jitter"]
+    assert found == pytest.approx(sum(jitters[:3]) / 3 * 1e-3)
+    assert found != pytest.approx(report["end"]["sum_received"]["jitter_ms"] * 1e-3, rel=0.1)
+
+
+def test_tcp() -> None:
+    found, end = numbers(iperf3.parse(TCP, GOLDEN / "tcp")), own_end("tcp")
+    assert found["tcp_retransmissions"] == end["sum_sent"]["retransmits"]
+    assert found["sent_bytes"] == end["sum_sent"]["bytes"]
+    assert found["received_bytes"] == end["sum_received"]["bytes"]
+    assert found["goodput"] == pytest.approx(end["sum_received"]["bits_per_second"], rel=1e-4)
+    assert 0 < found["tcp_rtt_mean"] < 0.1  # type: ignore[operator]
+    assert "loss" not in found and "interarrival_jitter" not in found
+
+
+def test_what_is_omitted_is_not_counted_though_iperf3_does() -> None:
+    extracted = iperf3.parse(PAIRS, GOLDEN / "pairs")
+    for client in ("client1", "client2"):
+        found, end = numbers(extracted, client), own_end("pairs", client)
+        omitted = json.loads((GOLDEN / "pairs" / client / "iperf3.json").read_text())["server_output_json"]["intervals"][0]
+        assert omitted["sum"]["omitted"]
+        assert found["lost_datagrams"] == end["sum_received"]["lost_packets"] - omitted["sum"]["lost_packets"]
+        assert found["received_bytes"] == end["sum_received"]["bytes"]
+    both, one, two = numbers(extracted), numbers(extracted, "client1"), numbers(extracted, "client2")
+    for name in ("sent_datagrams", "received_datagrams", "lost_datagrams", "goodput"):
+        assert both[name] == pytest.approx(one[name] + two[name])  # type: ignore[operator]
+    assert both["loss"] == pytest.approx((21055 + 22075) / (245751 + 47), rel=1e-6)
+
+
+def test_the_table_of_intervals() -> None:
+    table = iperf3.parse(PAIRS, GOLDEN / "pairs").tables["intervals"]
+    assert table.num_rows == 2 * 2 * 3
+    assert set(table["end"].to_pylist()) == {"client", "server"}
+    received = [row for row in table.to_pylist() if row["host"] == "client1" and row["end"] == "server"]
+    assert sum(row["lost_datagrams"] for row in received) == 21055
+
+
+def changed(tmp_path: Path, folder: str, change: Any) -> Path:
+    report = json.loads((GOLDEN / folder / "client" / "iperf3.json").read_text())
+    change(report)
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client" / "iperf3.json").write_text(json.dumps(report))
+    return tmp_path
+
+
+def test_a_stream_that_ended_early_is_a_caution(tmp_path: Path) -> None:
+    place = changed(tmp_path, "udp", lambda report: report["server_output_json"]["intervals"].pop(1))
+    assert [caution.kind for caution in iperf3.parse(UDP, place).cautions] == [Kind.CUT_SHORT]
+
+
+def test_a_server_whose_clock_began_late_has_no_rate(tmp_path: Path) -> None:
+    """As seen where guests outnumber CPUs: 7.3 MB of a stream of two seconds in 29 ms."""
+    report = json.loads((GOLDEN / "udp" / "client" / "iperf3.json").read_text())
+    far = report["server_output_json"]
+    whole = sum(each["sum"]["bytes"] for each in far["intervals"])
+    late = far["intervals"][-1]
+    late["sum"] |= {"bytes": whole, "seconds": 0.029, "omitted": False}
+    far["intervals"] = [late]
+    place = tmp_path / "client" / "iperf3.json"
+    place.parent.mkdir()
+    place.write_text(json.dumps(report))
+    found = iperf3.parse(UDP, tmp_path)
+    values = numbers(found)
+    assert values["goodput"] is None
+    assert values["received_bytes"] == whole
+    assert values["send_rate"] is not None and values["loss"] is not None
+    assert "faster than they were sent: no rate" in " ".join(caution.detail for caution in found.cautions)
+
+
+def test_nothing_counted_is_null_with_a_caution(tmp_path: Path) -> None:
+    def omit(report: Any) -> None:
+        for each in report["server_output_json"]["intervals"]:
+            each["sum"]["omitted"] = True
+
+    extracted = iperf3.parse(UDP, changed(tmp_path, "udp", omit))
+    assert [caution.kind for caution in extracted.cautions] == [Kind.UNREADABLE]
+    assert numbers(extracted)["goodput"] is None and numbers(extracted)["loss"] is None
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", '{"start": {}, "error": "unable to connect to server"}', '{"intervals": []}'])
+def test_anything_else_is_an_error_with_its_text(text: str, tmp_path: Path) -> None:
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client" / "iperf3.json").write_text(text)
+    with pytest.raises(ValueError, match="iperf3"):
+        iperf3.parse(UDP, tmp_path)
