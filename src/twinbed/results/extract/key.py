@@ -13,10 +13,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-import twinbed
 from twinbed.results.extract.closure import closure, source_files
 
-_PACKAGE = Path(twinbed.__file__).parent
+_PACKAGE = Path(__file__).parents[2]
 _WHOLE = ("twinbed.results.extract", "twinbed.imports.formats")
 """Packages that count with all of their modules: extraction, and the plugins that are handed to it by way of a workload."""
 
