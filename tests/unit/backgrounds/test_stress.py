@@ -10,11 +10,15 @@ import pytest
 
 from twinbed import design
 from twinbed.backgrounds.stress import StressParams, stress
-from twinbed.contracts.plugin import MACHINE, MACHINE2, BackgroundPlan, Places, Ready
+from twinbed.contracts.background import BackgroundPlan
+from twinbed.contracts.command import Ready
+from twinbed.contracts.place import MACHINE, MACHINE2, Places
 from twinbed.lab import preflight
-from twinbed.model.run import Run
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import Study, StudyError, load
+from twinbed.study.loading import load
+from twinbed.study.problem import StudyError
+from twinbed.study.run import Run
+from twinbed.study.study import Study
 from twinbed.testbeds.container import ContainerSettings, container
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "stress"

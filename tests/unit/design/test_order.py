@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from twinbed import design
-from twinbed.design.time import capture_bytes
-from twinbed.model.run import Choice, Run
+from twinbed.instruments.packets import PacketsParams
 from twinbed.model.topology import Link, Topology
-from twinbed.study.study import Catalogue, Study, load
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.loading import load
+from twinbed.study.run import Choice, Run
+from twinbed.study.study import Study
 
 
 class Nothing(BaseModel):
@@ -141,8 +143,8 @@ def test_time_is_the_workloads_and_what_surrounds_it() -> None:
 
 def test_a_capture_is_bounded_by_a_full_link() -> None:
     # 8 Mbit/s both ways is 2 MB/s, 2000 packets of 1000 bytes; of each 84 bytes and a 16-byte header are kept: 200 kB/s.
-    assert capture_bytes(8_000_000, 84) == 200_000
-    assert capture_bytes(8_000_000, 65535) == 2000 * 1016
+    assert PacketsParams(snaplen=84).estimate_bytes(8_000_000) == 200_000
+    assert PacketsParams(snaplen=65535).estimate_bytes(8_000_000) == 2000 * 1016
     # One pair has two links; 30 s.
     assert design.run_expense(run(Timed(), {"c": Capture()})).bytes == 2 * 30 * 200_000
     assert design.run_expense(run(Timed(), {"c": Capture()}, pairs=3)).bytes == 6 * 30 * 200_000

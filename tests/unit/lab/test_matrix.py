@@ -14,11 +14,12 @@ from pydantic import BaseModel
 
 from twinbed.backgrounds.stress import stress
 from twinbed.cli.check import _lines, command
-from twinbed.contracts.plugin import Applied, Bed, Check
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab import matrix, preflight, settings
 from twinbed.testbeds.container import _limited

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.cli.main import run as main
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError

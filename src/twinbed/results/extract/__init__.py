@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from twinbed.contracts.plugins import AnyWorkload
 from twinbed.results.extract.key import code_key, run_key, sizes
-from twinbed.results.extract.rows import Plugins, RunRows, read_run
+from twinbed.results.extract.rows import Measuring, Readers, RunRows, read_run
 from twinbed.results.store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ class _Job:
 
 def extract(
     results: Path,
-    workloads: Mapping[str, Any],
-    beside: Mapping[str, Any],
+    workloads: Mapping[str, AnyWorkload],
+    beside: Mapping[str, Measuring],
     on_progress: Callable[[int, int], None] | None = None,
     shown: Path | None = None,
 ) -> Store:
@@ -63,7 +64,7 @@ def extract(
         return store
     try:
         with _locked(tables):
-            _update(tables, jobs, Plugins(workloads, beside), on_progress)
+            _update(tables, jobs, Readers(workloads, beside), on_progress)
     except OSError as error:
         raise StoreError(
             f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
@@ -72,7 +73,7 @@ def extract(
     return store
 
 
-def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Plugins, on_progress: Callable[[int, int], None] | None) -> None:
+def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Readers, on_progress: Callable[[int, int], None] | None) -> None:
     from twinbed.results.extract.parts import write_part
 
     todo = _todo(tables, jobs)
@@ -138,7 +139,7 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield batch
 
 
-def _read(batch: Sequence[_Job], plugins: Plugins) -> Iterable[RunRows]:
+def _read(batch: Sequence[_Job], plugins: Readers) -> Iterable[RunRows]:
     def read(job: _Job) -> RunRows:
         return read_run(job.folder, job.record, job.key, job.sizes, plugins)
 

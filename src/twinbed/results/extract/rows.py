@@ -11,9 +11,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from twinbed.contracts.plugin import Described, Extracted, Varying
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import PluginParams
+from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
+from twinbed.contracts.workload import Described
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -29,12 +32,15 @@ UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
 """What reading a broken artifact raises. Anything else is a bug and shown as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """The plugins by name, as the registry lists them."""
+Measuring: TypeAlias = AnyInstrument | AnyBackground
 
-    workloads: Mapping[str, Any]
-    beside: Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The plugins that read artifacts, by name."""
+
+    workloads: Mapping[str, AnyWorkload]
+    beside: Mapping[str, Measuring]
     """Instruments and background loads."""
 
 
@@ -53,7 +59,7 @@ class RunRows:
     """(subject, setting, asked, found, source)"""
 
 
-def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | None], plugins: Plugins) -> RunRows:
+def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | None], plugins: Readers) -> RunRows:
     """Everything that is known about a run. A failed run has no values: what it measured is not a measurement."""
     rows = RunRows(record, key, cautions=list(record.cautions))
     _facts(folder, rows)
@@ -90,21 +96,20 @@ def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | N
     return rows
 
 
-def _params(plugin: Any, settings: Mapping[str, Any]) -> Any:
+def _params(plugin: AnyWorkload | Measuring, settings: Mapping[str, Any]) -> PluginParams:
     return plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
 
 
-def described(workload: Any, settings: Mapping[str, Any]) -> Described:
+def described(workload: AnyWorkload, settings: Mapping[str, Any]) -> Described:
     """Settings that cannot be read describe nothing: reading the artifacts then says so."""
-    if isinstance(workload, Varying):
-        with contextlib.suppress(*UNREADABLE):
-            return workload.described(_params(workload, settings))
+    with contextlib.suppress(*UNREADABLE):
+        return workload.described(_params(workload, settings))
     return Described(workload.metrics, workload.work, workload.rate)
 
 
 def _read(
     rows: RunRows,
-    plugin: Any,
+    plugin: AnyWorkload | Measuring,
     settings: Mapping[str, Any],
     reader: Callable[[Any, Path], Extracted],
     artifacts: Path,
