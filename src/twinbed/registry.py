@@ -14,8 +14,8 @@ from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
-from twinbed.results.extract.derived import FAIRNESS, declared
 from twinbed.study.study import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake

@@ -21,9 +21,10 @@ from types import MappingProxyType
 from typing import Any
 
 from twinbed.backgrounds.traffic.params import TrafficParams
-from twinbed.backgrounds.traffic.parse import METRICS, read
+from twinbed.backgrounds.traffic.parse import read
 from twinbed.backgrounds.traffic.plan import traffic_plan
 from twinbed.contracts.plugin import BackgroundPlan, Extracted, Places
+from twinbed.metrics.traffic import METRICS
 
 
 class Traffic:

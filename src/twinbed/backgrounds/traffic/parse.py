@@ -12,14 +12,9 @@ from twinbed import _core
 from twinbed.backgrounds.traffic.params import TrafficParams
 from twinbed.backgrounds.traffic.plan import HTTP_REPORT, TCP_REPORT, UDP_REPORT
 from twinbed.contracts.plugin import Extracted
-from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.traffic import HTTP, LOSS, TCP, UDP
 from twinbed.readers.clients import total
-
-HTTP = Metric("background_http_rate", "1/s", Layer.APPLICATION, "HTTP requests a second of the background traffic")
-TCP = Metric("background_tcp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background TCP that arrived")
-UDP = Metric("background_udp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background UDP that arrived")
-LOSS = Metric("background_udp_loss", "1", Layer.APPLICATION, "share of the background's UDP datagrams that did not arrive")
-METRICS = (HTTP, TCP, UDP, LOSS)
 
 _INTERVAL = re.compile(
     r"\[ *(?P<stream>\d+)\] +(?P<start>\d+\.\d+)-(?P<end>\d+\.\d+) +sec +\S+ \w+ +(?P<kbit_s>\S+) Kbits/sec"

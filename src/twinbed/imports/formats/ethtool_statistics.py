@@ -18,7 +18,7 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.counter_deltas import differences, flaws, joined, summed, table
 from twinbed.imports.text.figures import count
-from twinbed.instruments.counters.metrics import NIC_METRICS
+from twinbed.metrics.counters import NIC_METRICS
 from twinbed.metrics.metric import Metric
 
 _HEAD = "NIC statistics:"

@@ -21,9 +21,9 @@ from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
+from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
 if TYPE_CHECKING:
     import pyarrow as pa

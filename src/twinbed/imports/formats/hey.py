@@ -20,8 +20,8 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")

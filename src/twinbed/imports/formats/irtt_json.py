@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from twinbed.contracts.format import FormatError, Reading, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
-from twinbed.instruments.latency.metrics import METRICS
 from twinbed.instruments.latency.windows import LEAST
+from twinbed.metrics.latency import METRICS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
 

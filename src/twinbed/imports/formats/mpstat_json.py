@@ -19,7 +19,7 @@ from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
 from twinbed.imports.text.processors import Sample, doubts, shares
-from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
+from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 
 _BEGINS = re.compile(rb'\s*\{\s*"sysstat"\s*:\s*\{\s*"hosts"\s*:')

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.netperf_text import Test, scale, tests
-from twinbed.instruments.counters.metrics import METRICS as COUNTERS
+from twinbed.metrics.counters import METRICS as COUNTERS
+from twinbed.metrics.http import METRICS as HTTP
+from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS as HTTP
-from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
 if TYPE_CHECKING:
     import pyarrow as pa

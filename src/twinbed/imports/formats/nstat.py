@@ -20,7 +20,7 @@ from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.counter_deltas import Difference, differences, flaws, joined, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
-from twinbed.instruments.counters.metrics import NETWORK
+from twinbed.metrics.counters import NETWORK
 from twinbed.metrics.metric import Metric, Value
 
 _ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"

@@ -24,8 +24,8 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
 from twinbed.instruments.counters.doubts import doubts
-from twinbed.instruments.counters.metrics import LOST, METRICS, UNEXPLAINED
 from twinbed.instruments.counters.place import KERNEL_MARK, Place, read_place
+from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
 
 _FILE = "counters.snap"

@@ -19,9 +19,9 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts
 
 MEBIBYTE = 2.0**20

@@ -19,9 +19,9 @@ from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, RTT_MIN, RTT_SD, loss
 from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
+from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
 _PERCENTILES = {"25": "25", "75": "75", "90": "90", "99": "99", "99.9": "99_9", "99.99": "99_99", "99.999": "99_999"}
 """Beside the median."""

@@ -22,8 +22,8 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.system_calls import STRACE_LINE, most_lines
-from twinbed.instruments.syscalls.metrics import KINDS, METRICS, kind_of, unit
 from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.syscalls import KINDS, METRICS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
 
 _NAMES = ("% time", "total %", "seconds", "total time", "usecs/call", "avg time", "min time", "shortest", "max time", "longest")

@@ -25,7 +25,7 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.processors import Sample, doubts, shares
-from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
+from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 
 _HEAD = re.compile(

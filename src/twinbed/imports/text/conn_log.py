@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from twinbed.contracts.format import Flaw, Reading
-from twinbed.instruments.packets.metrics import METRICS as PACKETS
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import METRICS as PACKETS
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any
 
 from twinbed.contracts.format import FormatError
 from twinbed.imports.text.probing import loss, values
-from twinbed.instruments.latency.metrics import METRICS as LATENCY
 from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT
+from twinbed.metrics.latency import METRICS as LATENCY
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
 

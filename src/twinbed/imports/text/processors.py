@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from twinbed.instruments.counters.doubts import IDLE_SHARE, STEAL_SHARE
-from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL
+from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
 

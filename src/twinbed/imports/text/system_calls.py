@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from twinbed import _core
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.uncompressed import read_by_path
-from twinbed.instruments.syscalls.metrics import METRICS
 from twinbed.instruments.syscalls.place import Place, Program
 from twinbed.metrics.metric import Metric
+from twinbed.metrics.syscalls import METRICS
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
 from twinbed.instruments.counters import losses
 from twinbed.instruments.counters.doubts import doubts, log_doubts
-from twinbed.instruments.counters.metrics import METRICS
 from twinbed.instruments.counters.place import Place, read_place
+from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
 
 ARTIFACT = "counters.snap"

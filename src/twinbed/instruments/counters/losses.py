@@ -30,8 +30,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from twinbed.instruments.counters.metrics import LOST, UNEXPLAINED
 from twinbed.instruments.counters.place import Place
+from twinbed.metrics.counters import LOST, UNEXPLAINED
 from twinbed.metrics.metric import Value
 from twinbed.model.topology import BYSTANDER
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed import _core
-from twinbed.instruments.counters.metrics import (
+from twinbed.metrics.counters import (
     CPU_BUSY,
     CPU_IDLE,
     CPU_STEAL,

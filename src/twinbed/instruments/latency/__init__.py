@@ -27,9 +27,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from twinbed.contracts.plugin import Command, Extracted, Target
 from twinbed.contracts.resources import ProgramNeed
 from twinbed.instruments.latency import hostclock, irtt, owamp
-from twinbed.instruments.latency.metrics import METRICS
 from twinbed.instruments.latency.probes import CLIENT_TO_SERVER
 from twinbed.instruments.latency.windows import LEAST
+from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Duration, Size
 

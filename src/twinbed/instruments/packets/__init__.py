@@ -28,8 +28,8 @@ from twinbed import _core
 from twinbed.contracts.plugin import BACKGROUND_PORTS, PROBE_PORT, Command, Extracted, Target
 from twinbed.contracts.resources import ProgramNeed
 from twinbed.instruments.packets import link, path
-from twinbed.instruments.packets.metrics import METRICS
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Size
 from twinbed.readers import tcpdump

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.instruments.packets.metrics import COUNTED, MEASURED, value
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import COUNTED, MEASURED, value
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers import tcpdump
 

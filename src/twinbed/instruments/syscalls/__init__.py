@@ -31,8 +31,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.syscalls.metrics import METRICS
 from twinbed.instruments.syscalls.place import Place, read_place
+from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
 
 SIGINT = 2

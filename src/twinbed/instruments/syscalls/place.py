@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
 from twinbed.contracts.plugin import MACHINE
-from twinbed.instruments.syscalls.metrics import BYTES, KINDS, kind_of, unit
 from twinbed.metrics.metric import Value
+from twinbed.metrics.syscalls import BYTES, KINDS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:

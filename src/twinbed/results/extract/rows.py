@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed.contracts.plugin import Described, Extracted, Varying
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
-from twinbed.results.extract.derived import FAIRNESS, declared, derive, fairness, work_done
+from twinbed.results.extract.derived import derive, fairness, work_done
 
 if TYPE_CHECKING:
     import pyarrow as pa

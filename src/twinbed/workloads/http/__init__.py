@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.contracts.plugin import Extracted, WorkloadPlan
-from twinbed.workloads.http.metrics import METRICS
+from twinbed.metrics.http import METRICS
 from twinbed.workloads.http.params import HttpParams
 from twinbed.workloads.http.parse import read
 from twinbed.workloads.http.plan import workload_plan

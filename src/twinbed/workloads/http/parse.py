@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
 from twinbed.contracts.plugin import Extracted
+from twinbed.metrics.http import PERCENTILES, STAGES, SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
-from twinbed.workloads.http.metrics import PERCENTILES, STAGES, SUMMED, UNITS
 from twinbed.workloads.http.params import HttpParams
 
 if TYPE_CHECKING:

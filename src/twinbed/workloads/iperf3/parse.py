@@ -11,9 +11,9 @@ from statistics import fmean, stdev
 from typing import Any
 
 from twinbed.contracts.plugin import Extracted
+from twinbed.metrics.iperf3 import SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
-from twinbed.workloads.iperf3.metrics import SUMMED, UNITS
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.plan import REPORT
 

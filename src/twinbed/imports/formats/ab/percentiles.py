@@ -8,9 +8,9 @@ from typing import Any
 from twinbed import _core
 from twinbed.contracts.format import FormatError, Reading, Source
 from twinbed.imports.text.load import MOST, head_text, parsed, values, whole_lines
+from twinbed.metrics.http import METRICS as OF_HTTP
+from twinbed.metrics.http import PERCENTILES, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.metrics import PERCENTILES, UNITS
 
 HEADING = "Percentage served,Time in ms"
 OF = {"total_time_min": 0, "total_time_max": 100} | {f"total_time_p{percent}": percent for percent in PERCENTILES}

@@ -10,9 +10,9 @@ from twinbed import _core
 from twinbed.contracts.format import Flaw, Reading, Source
 from twinbed.imports.text.load import MOST, SHOWN, parsed, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.workloads.http.parse import ab_numbers, request_doubts
 
 _LAYOUT = Layout(

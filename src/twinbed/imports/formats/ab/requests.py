@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from twinbed import _core
 from twinbed.contracts.format import FormatError, Reading, Source
 from twinbed.imports.text.load import head_text, parsed, values, whole_lines
+from twinbed.metrics.http import METRICS as OF_HTTP
+from twinbed.metrics.http import MOMENTS, STAGES, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.metrics import MOMENTS, STAGES, UNITS
 
 if TYPE_CHECKING:
     import pyarrow as pa

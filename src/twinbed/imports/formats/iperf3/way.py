@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
+from twinbed.metrics.iperf3 import METRICS as OF_WORKLOAD
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.iperf3.metrics import METRICS as OF_WORKLOAD
 from twinbed.workloads.iperf3.parse import SHORT
 
 JITTER_LAST = Metric(

@@ -10,8 +10,8 @@ from twinbed import _core
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.load import MOST, parsed, plain, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.metrics import METRICS, UNITS
 from twinbed.workloads.http.parse import request_doubts, wrk_numbers
 
 LAYOUT = Layout(

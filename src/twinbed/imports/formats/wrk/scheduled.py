@@ -10,8 +10,8 @@ from twinbed.contracts.format import Flaw, Reading, Source
 from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, counted, facts
 from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
+from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
 from twinbed.workloads.http.parse import request_doubts
 
 if TYPE_CHECKING:
