@@ -10,6 +10,7 @@ from typing import Any
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.contracts.format import Format
+from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
@@ -24,7 +25,6 @@ from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
-from twinbed.workloads.imported import Imported
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 

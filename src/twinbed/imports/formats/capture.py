@@ -18,11 +18,11 @@ from typing import Any
 from twinbed import _core
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.uncompressed import read_by_path
-from twinbed.instruments.packets import link
-from twinbed.instruments.packets.path import stream_values
 from twinbed.metrics.metric import Metric, Value
 from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.packets import link
+from twinbed.readers.packets.path import stream_values
 
 _PCAP = tuple(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"))
 _PCAPNG = bytes.fromhex("0a0d0d0a")

@@ -25,7 +25,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_doubts
 
 _FIRST = "from the start of a connection until the first byte of an answer"
 METRICS = (

@@ -22,7 +22,7 @@ from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, val
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_doubts
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
 METRICS = (

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from twinbed.contracts.format import FormatError, Reading, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
-from twinbed.instruments.latency.windows import LEAST
 from twinbed.metrics.latency import METRICS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency.windows import LEAST
 
 if TYPE_CHECKING:
-    from twinbed.instruments.latency.clocks import Clocks
-    from twinbed.instruments.latency.probes import Pair
+    from twinbed.readers.latency.clocks import Clocks
+    from twinbed.readers.latency.probes import Pair
 
 _START = re.compile(rb'\A\s*\{\s*"version":\s*\{\s*"irtt":\s*"')
 _MOST_NS = 1 << 62
@@ -46,7 +46,7 @@ class IrttJson:
         return _START.match(head) is not None
 
     def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        from twinbed.instruments.latency import clocks, summary
+        from twinbed.readers.latency import clocks, summary
 
         text = source.text().encode()
         said = document(text)
@@ -72,8 +72,8 @@ class IrttJson:
 
 
 def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:
-    from twinbed.instruments.latency import irtt
-    from twinbed.instruments.latency.probes import MISSING
+    from twinbed.readers.latency import irtt
+    from twinbed.readers.latency.probes import MISSING
 
     config, stats = said["config"], said["stats"]
     if of_json(stats.get("duration")) is None or (
@@ -102,7 +102,7 @@ def _params(said: Mapping[str, Any]) -> Mapping[str, Any]:
 def _clocks(judged: Any) -> Any:
     import pyarrow as pa
 
-    from twinbed.instruments.latency import summary
+    from twinbed.readers.latency import summary
 
     return pa.Table.from_pylist([summary.clocks_row(judged)], summary.clocks_schema())
 

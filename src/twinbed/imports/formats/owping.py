@@ -20,10 +20,10 @@ from typing import Any
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
-from twinbed.instruments.latency import owamp
-from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency import owamp
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 
 _START = re.compile(
     rb"^[ \t]*--- ow(?:ping|stats) statistics from \[|\A\s*(?:\d{1,10} \d{18,20} [01] \S+ \d{1,20} [01] \S+ \d{1,3}\s)", re.M

@@ -23,10 +23,10 @@ from typing import Any
 
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
-from twinbed.instruments.counters.doubts import doubts
-from twinbed.instruments.counters.place import KERNEL_MARK, Place, read_place
 from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
+from twinbed.readers.counters.cautions import doubts
+from twinbed.readers.counters.place import KERNEL_MARK, Place, read_place
 
 _FILE = "counters.snap"
 _UPTIME = "/proc/uptime"

@@ -22,7 +22,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_doubts
 
 MEBIBYTE = 2.0**20
 _STEP = 0.005

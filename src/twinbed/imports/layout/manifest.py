@@ -16,11 +16,11 @@ from twinbed.imports.layout.pattern import compile_pattern, compile_regex
 from twinbed.imports.layout.run_key import Assigned, Assigner, FirstOf, ImportRefused, NotAssigned, snapshot_of
 from twinbed.imports.text.column_mapping import told_by
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.imports.workload import OwnMetric
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
 from twinbed.study.document import Entries, Node, parse, place_of, plain
 from twinbed.study.problem import Place, Problem
-from twinbed.workloads.imported import OwnMetric
 
 MOST_BYTES = 64 * 2**20
 Fact = str | int | float | bool

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from twinbed.imports.workload import OwnMetric
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
-from twinbed.workloads.imported import OwnMetric
 
 
 class ImportRefused(TwinbedError):

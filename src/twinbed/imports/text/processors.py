@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from twinbed.instruments.counters.doubts import IDLE_SHARE, STEAL_SHARE
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.counters.cautions import IDLE_SHARE, STEAL_SHARE
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from twinbed import _core
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text.uncompressed import read_by_path
-from twinbed.instruments.syscalls.place import Place, Program
 from twinbed.metrics.metric import Metric
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.syscalls import Place, Program
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,11 +24,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
-from twinbed.instruments.counters import losses
-from twinbed.instruments.counters.doubts import doubts, log_doubts
-from twinbed.instruments.counters.place import Place, read_place
 from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
+from twinbed.readers.counters import losses
+from twinbed.readers.counters.cautions import doubts, log_doubts
+from twinbed.readers.counters.place import Place, read_place
 
 ARTIFACT = "counters.snap"
 SNAPSHOT_BYTES = 24_000

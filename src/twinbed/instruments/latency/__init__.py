@@ -24,14 +24,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from twinbed.contracts.plugin import Command, Extracted, Target
+from twinbed.contracts.plugin import Command, Extracted, Ready, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.latency import hostclock, irtt, owamp
-from twinbed.instruments.latency.probes import CLIENT_TO_SERVER
-from twinbed.instruments.latency.windows import LEAST
+from twinbed.instruments.latency import irtt, owamp
 from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Duration, Size
+from twinbed.readers.latency import host_clock
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER
+from twinbed.readers.latency.windows import LEAST
 
 PROBE_BYTES = 1_200
 """Of a probe in the results."""
@@ -91,16 +92,18 @@ class Latency:
             for server, address in target.servers.items():
                 commands.append(irtt.client(target.name, server, address, interval_s=params.interval, length=params.length))
             commands += [irtt.server(target)] if target.clients else []
-        return [*commands, hostclock.command(target.name)] if commands else ()
+        return [*commands, _host_clock(target.name)] if commands else ()
 
     def extract(self, params: Any, artifacts: Path) -> Extracted:
         import pyarrow as pa
 
-        from twinbed.instruments.latency import clocks, summary
+        from twinbed.readers.latency import clocks, summary
+        from twinbed.readers.latency import irtt as irtt_reader
+        from twinbed.readers.latency import owamp as owamp_reader
 
-        pattern, read = ("*/irtt-*.json", irtt.read)
+        pattern, read = ("*/irtt-*.json", irtt_reader.read)
         if params.tool == "owamp":
-            pattern, read = (f"*/{owamp.artifact('*', CLIENT_TO_SERVER)}", owamp.read)
+            pattern, read = (f"*/{owamp_reader.artifact('*', CLIENT_TO_SERVER)}", owamp_reader.read)
         files = sorted(artifacts.glob(pattern))
         if not files:
             raise FileNotFoundError(f"no {pattern} in {artifacts}")
@@ -112,7 +115,7 @@ class Latency:
             except (OSError, ValueError, LookupError) as error:
                 cautions.append(Caution(Kind.UNREADABLE, str(error)))
                 continue
-            ends = (hostclock.read(artifacts / host / hostclock.ARTIFACT) for host in (pair.client, pair.server))
+            ends = (host_clock.read(artifacts / host / host_clock.ARTIFACT) for host in (pair.client, pair.server))
             related = clocks.relate(pair, *ends)
             cautions += clocks.cautions(pair, related)
             found.append(summary.judge(pair, related, params.window))
@@ -130,6 +133,11 @@ class Latency:
             "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in found], summary.clocks_schema()),
         }
         return Extracted(values, tables, cautions)
+
+
+def _host_clock(host: str) -> Command:
+    argv = ("twinbed-probe", "clock", "--out", f"{{artifacts}}/{host_clock.ARTIFACT}")
+    return Command(host, argv, "clock.out", Ready(says=b"ready"))
 
 
 latency = Latency()

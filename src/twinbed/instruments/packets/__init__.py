@@ -27,12 +27,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinbed import _core
 from twinbed.contracts.plugin import BACKGROUND_PORTS, PROBE_PORT, Command, Extracted, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.packets import link, path
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Size
 from twinbed.readers import tcpdump
+from twinbed.readers.packets import link, path
 
 WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"

@@ -31,9 +31,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.syscalls.place import Place, read_place
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
+from twinbed.readers.syscalls import Place, read_place
 
 SIGINT = 2
 ARTIFACTS = {"count": "system-calls.count", "trace": "system-calls.trace"}

@@ -13,7 +13,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.parse import ab_numbers, request_doubts
+from twinbed.readers.http import ab_numbers, request_doubts
 
 _LAYOUT = Layout(
     begins=re.compile(r"This is ApacheBench, Version "),

@@ -67,7 +67,7 @@ def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
 
 def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
     """As the workload's ``intervals``; with a column ``direction`` where there are two."""
-    from twinbed.workloads.iperf3.parse import interval_table
+    from twinbed.readers.iperf3 import interval_table
 
     found = interval_table(rows)
     if "direction" in rows[0]:

@@ -12,7 +12,7 @@ from twinbed.imports.text.load import MOST, parsed, plain, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.parse import request_doubts, wrk_numbers
+from twinbed.readers.http import request_doubts, wrk_numbers
 
 LAYOUT = Layout(
     begins=re.compile(r"Running \S+ test @ "),

@@ -12,7 +12,7 @@ from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_doubts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,8 +9,8 @@ from statistics import median
 
 from twinbed import _core
 from twinbed.contracts.plugin import MACHINE
-from twinbed.instruments.counters.place import Place
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.counters.place import Place
 from twinbed.readers.kernel_log import nic_trouble
 
 IDLE_SHARE = 0.02

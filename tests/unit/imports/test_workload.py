@@ -13,9 +13,9 @@ import pytest
 from twinbed.contracts.format import Flaw, FormatError, Reading, Source
 from twinbed.imports.text import source
 from twinbed.imports.text.source import File
+from twinbed.imports.workload import Imported, ImportedParams
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Kind
-from twinbed.workloads.imported import Imported, ImportedParams
 
 RATE = Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests a second", headline=True)
 REQUESTS = Metric("requests", "1", Layer.APPLICATION, "requests", extensive=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twinbed.instruments.latency.clocks import Clocks, absolute_s, unskewed_s
-from twinbed.instruments.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
-from twinbed.instruments.latency.windows import Windows, windows
 from twinbed.metrics.latency import METRICS, value
 from twinbed.metrics.metric import Value
+from twinbed.readers.latency.clocks import Clocks, absolute_s, unskewed_s
+from twinbed.readers.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
+from twinbed.readers.latency.windows import Windows, windows
 
 if TYPE_CHECKING:
     import pyarrow as pa

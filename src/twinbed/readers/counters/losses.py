@@ -30,10 +30,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from twinbed.instruments.counters.place import Place
 from twinbed.metrics.counters import LOST, UNEXPLAINED
 from twinbed.metrics.metric import Value
 from twinbed.model.topology import BYSTANDER
+from twinbed.readers.counters.place import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
