@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import FormatError, Reading, Source
+from twinbed.contracts.format import FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.metrics.latency import METRICS
@@ -45,7 +45,7 @@ class IrttJson:
     def recognises(self, head: bytes) -> bool:
         return _START.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         from twinbed.readers.latency import clocks, summary
 
         text = source.text().encode()
@@ -68,7 +68,7 @@ class IrttJson:
             raise FormatError(f"its stamps cannot be compared: {error}") from error
         mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
         cautions = [*_steps(related), *_contradictions(said["stats"], pair, mean_s)]
-        return [Reading(values, tables, cautions, facts=_facts(said), started_s=float(pair.wall.client_sent[0]) / 1e9)]
+        return [Measurement(values, tables, cautions, facts=_facts(said), started_s=float(pair.wall.client_sent[0]) / 1e9)]
 
 
 def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
@@ -80,7 +80,7 @@ class Siege:
         text = head_of(head)
         return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -98,11 +98,11 @@ def _labelled(line: str) -> tuple[str, float | None] | None:
     return None
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     told: dict[str, float | None] = {}
     statuses: list[int] = []
     errors: list[str] = []
-    flaws: list[Flaw] = []
+    diagnostics: list[Diagnostic] = []
     version, json = "", False
     for index, line in enumerate(lines):
         labelled = _labelled(line)
@@ -110,7 +110,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
             told[labelled[0]] = labelled[1]
             json = json or '"' in line
             if labelled[1] is None:
-                flaws.append(Flaw(f"has a unit that siege does not print: {line.strip()[:SHOWN]!r}", first + index))
+                diagnostics.append(Diagnostic(f"has a unit that siege does not print: {line.strip()[:SHOWN]!r}", first + index))
         elif (found := _TRANSACTION.fullmatch(line)) is not None:
             statuses.append(int(found[1]))
         elif (found := _VERSION.match(line)) is not None:
@@ -120,15 +120,15 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
         elif (found := _ERROR.search(line)) is not None:
             errors.append(found[1])
         elif not _NOTHING.match(line):
-            flaws.append(Flaw(f"cannot be read: {line.strip()[:SHOWN]!r}", first + index))
+            diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", first + index))
     if told.get("transactions") is None:
         raise FormatError("has no count of transactions", first)
-    flaws += cut
+    diagnostics += cut
     numbers = dict(_numbers(told, statuses, json or version.startswith("4.")))
-    return Reading(
+    return Measurement(
         values=list(values(numbers, UNITS)),
         cautions=list(_cautions(told, numbers, errors)),
-        flaws=flaws,
+        diagnostics=diagnostics,
         facts={"version": version} if version else {},
         resolution={
             "time_taken": _STEP,

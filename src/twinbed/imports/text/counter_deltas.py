@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Flaw
+from twinbed.contracts.format import Diagnostic
 from twinbed.metrics.metric import Metric, Value
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def _difference(key: str, values: Sequence[int | None]) -> Difference:
     return Difference(key, present[0], present[-1], None if note else present[-1] - present[0], note)
 
 
-def flaws(found: Mapping[str, Difference]) -> list[Flaw]:
+def diagnostics(found: Mapping[str, Difference]) -> list[Diagnostic]:
     """Counters that were reset between two snapshots."""
     backwards = [key for key, each in found.items() if each.note == "went backwards"]
     more = f" (and {len(backwards) - 1} more)" if len(backwards) > 1 else ""
-    return [Flaw(f"went backwards: {backwards[0]}{more}")] if backwards else []
+    return [Diagnostic(f"went backwards: {backwards[0]}{more}")] if backwards else []
 
 
 def summed(found: Mapping[str, Difference], metric: Metric, keys: Iterable[str]) -> Value:
