@@ -46,7 +46,7 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "gaps": lacking,
         "numbered": [shown(each) for each in plan.numbered],
         "conflicts": [shown(each) for each in plan.conflicts],
-        "doubts": [shown(each) for each in plan.doubts],
+        "doubts": [shown(each) for each in plan.cautions],
         "two_readings": [shown(each) for each in plan.otherwise],
         "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
         "outcomes": [_row(each) for each in plan.outcomes],

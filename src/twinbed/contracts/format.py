@@ -36,7 +36,7 @@ class Diagnostic:
 
     text: str
     line: int | None = None
-    beside: bool = False
+    harmless: bool = False
     """Whether it is text beside the measurement, such as a log's, of which nothing is missing."""
 
     def __str__(self) -> str:

@@ -45,14 +45,16 @@ def whole(members: list[Candidate]) -> Candidate:
     first = members[0]
     if first.only is None:
         return first
-    told = [each.file_key for each in members]
+    file_keys = [each.file_key for each in members]
     same = {
-        name: level for name, level in first.file_key.levels.items() if all(each.levels.get(name) == level for each in told)
+        name: level
+        for name, level in first.file_key.levels.items()
+        if all(each.levels.get(name) == level for each in file_keys)
     }
     file_key = replace(
         first.file_key,
-        testbed=first.file_key.testbed if len({each.testbed for each in told}) == 1 else "",
+        testbed=first.file_key.testbed if len({each.testbed for each in file_keys}) == 1 else "",
         levels=same,
-        replicate=first.file_key.replicate if len({each.replicate for each in told}) == 1 else None,
+        replicate=first.file_key.replicate if len({each.replicate for each in file_keys}) == 1 else None,
     )
     return Candidate(file_key, first.scanned)

@@ -61,7 +61,7 @@ def plan(
         _number(runs, first, have or {})
         found.runs += runs
     found.outcomes = _once([*_outcomes(found.runs), *found.outcomes])
-    _doubt(found, formats)
+    _add_cautions(found, formats)
     _hold_against_files(found, formats)
     return found
 
@@ -81,11 +81,11 @@ def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
                     isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
                 ):
                     text = f"{one.scanned.path}: its path says {name} {level}, the file itself {fact}"
-                    found.doubts.append(text)
-                    run.doubts.append(text)
+                    found.cautions.append(text)
+                    run.cautions.append(text)
 
 
-def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:
+def _add_cautions(found: Plan, formats: Mapping[str, Format]) -> None:
     """The same measurement in two cells: one of them is a copy under a wrong name, and nobody can tell which."""
     first: dict[str, Made] = {}
     for run in found.runs:
@@ -97,10 +97,10 @@ def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:
                 continue
             there = next(each.scanned.path for each, _ in other.files if each.scanned.sha256 == one.scanned.sha256)
             text = f"{one.scanned.path} has the same bytes as {there}, which is of another cell"
-            if text not in found.doubts:
-                found.doubts.append(text)
-            run.doubts.append(text)
-            other.doubts.append(text)
+            if text not in found.cautions:
+                found.cautions.append(text)
+            run.cautions.append(text)
+            other.cautions.append(text)
 
 
 def _measures(one: Candidate, formats: Mapping[str, Format]) -> bool:
@@ -177,16 +177,16 @@ def _of_one(
         found.conflicts.append(f"{where}: measurements that cannot be told which belong together: {said}")
         return
     count = next(iter(counts), 1)
-    told = [each for each in files if each.only is not None]
-    if count > 1 and label and not number and any("replicate" in each.file_key.within for each in told):
-        found.conflicts.append(f"{where}, replicate {label}: {told[0].scanned.path} has {count} measurements of it")
+    keyed = [each for each in files if each.only is not None]
+    if count > 1 and label and not number and any("replicate" in each.file_key.within for each in keyed):
+        found.conflicts.append(f"{where}, replicate {label}: {keyed[0].scanned.path} has {count} measurements of it")
         return
     if count > 1:
-        of = f"{where}: " if told else ""
+        of = f"{where}: " if keyed else ""
         found.numbered.append(f"{of}{files[0].scanned.path}: {count} measurements, a replicate each")
     for place in range(count):
         # A row that is the only one of its cell is numbered all the same: a table grows.
-        own = label if count == 1 and (label or not told) else f"{label}#{place}"
+        own = label if count == 1 and (label or not keyed) else f"{label}#{place}"
         taken = [(each, each.pieces[place]) for each in files]
         yield _made(testbed, own, taken, refused if place == 0 else [])
 
@@ -239,7 +239,7 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
         elif scanned.flawed:
             state, reason = State.PARTLY, diagnostics(scanned)
         else:
-            state, reason = State.READ, "; ".join(text for piece in scanned.pieces for text in piece.beside)
+            state, reason = State.READ, "; ".join(text for piece in scanned.pieces for text in piece.harmless)
         yield Outcome(path, state, reason, file, tuple(ids))
         for then in scanned.then:
             below = Candidate(file.file_key, replace(then, format=scanned.format))

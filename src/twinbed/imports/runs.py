@@ -70,7 +70,7 @@ class Made:
     """With the measurement in it, from 0."""
     refused: list[Candidate]
     replicate: int = 0
-    doubts: list[str] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     """What contradicts that its files are its own."""
 
     @property
@@ -99,7 +99,7 @@ class Plan:
     numbered: list[str] = field(default_factory=list)
     """What was numbered that had no number of its own, and why."""
     conflicts: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     """Measurements that are in several cells to the byte, and levels that a file contradicts."""
     otherwise: list[str] = field(default_factory=list)
     """Both readings where the pattern can be read from a path in two ways, and of which paths."""

@@ -53,7 +53,7 @@ class Piece:
     cautions: tuple[str, ...]
     facts: Mapping[str, Fact]
     started_s: float | None
-    beside: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ()
     """The first text that is none of the measurement's."""
     run_key: RunKey | None = None
     """What the file itself says that it is of."""
@@ -243,11 +243,11 @@ def _piece(measurement: Measurement) -> Piece:
     cautions = [caution.detail for caution in measurement.cautions if caution.kind is Kind.UNREADABLE]
     if measurement.values and all(value.value is None for value in measurement.values) and not measurement.tables:
         cautions.append(f"{'' if measurement.run_key is None else f'{measurement.run_key}: '}none of its values could be read")
-    diagnostics = [diagnostic for diagnostic in measurement.diagnostics if not diagnostic.beside]
+    diagnostics = [diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless]
     return Piece(
         diagnostics=tuple(shown(str(diagnostic)) for diagnostic in diagnostics[:3]),
         flaw_count=len(diagnostics),
-        beside=tuple(shown(str(diagnostic)) for diagnostic in measurement.diagnostics if diagnostic.beside)[:1],
+        harmless=tuple(shown(str(diagnostic)) for diagnostic in measurement.diagnostics if diagnostic.harmless)[:1],
         cautions=tuple(shown(text) for text in cautions[:3]),
         facts=dict(measurement.facts),
         started_s=measurement.started_s,

@@ -105,7 +105,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         for each in run.refused
         if run.files
     ]
-    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.doubts]
+    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.cautions]
     return Record(
         id=run.id,
         cell=run.cell,

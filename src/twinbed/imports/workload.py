@@ -111,7 +111,7 @@ class Imported:
             cautions += [
                 Caution(Kind.UNREADABLE, f"{file.path}: {diagnostic}")
                 for diagnostic in measurement.diagnostics
-                if not diagnostic.beside
+                if not diagnostic.harmless
             ]
         return Extracted(
             [value for value, _ in values.values()], {name: _joined(parts) for name, parts in tables.items()}, cautions

@@ -90,7 +90,7 @@ def wrk_numbers(report: Mapping[str, Any], payload: int | None) -> Iterator[tupl
         yield f"total_time_p{percent}", percentiles.get(percent)
 
 
-def request_doubts(numbers: Numbers, done: float | None, of_host: str = "") -> Iterator[Caution]:
+def request_cautions(numbers: Numbers, done: float | None, of_host: str = "") -> Iterator[Caution]:
     """What requests that failed, and answers other than 2xx, say against the rest. ``of_host`` is put behind it."""
     failed, odd = numbers["failed_requests"], numbers["non_2xx"]
     of = "of {} requests{}".format("?" if done is None else f"{done:.0f}", of_host)

@@ -25,7 +25,7 @@ def possible(sent: Intervals, received: Intervals) -> bool:
     return rate(received) <= IMPOSSIBLE * rate(sent)
 
 
-def counted(intervals: Intervals) -> Intervals:
+def counted_intervals(intervals: Intervals) -> Intervals:
     """Without those that were to be omitted, or have no length."""
     return [each for each in intervals if not each["sum"]["omitted"] and each["sum"]["seconds"] > 0]
 

@@ -126,7 +126,7 @@ class Place:
             "lost": self.summary["lost_events"],
         }
 
-    def doubts(self) -> Iterator[Caution]:
+    def cautions(self) -> Iterator[Caution]:
         where = "the machine" if self.name == MACHINE else self.name
         lost, facts = self.summary["lost_events"], self.facts
         if lost:

@@ -93,7 +93,7 @@ def test_copies_are_dropped_and_said(tmp_path: Path) -> None:
     copies = [(each.path, each.reason) for each in found.outcomes if each.state is State.COPY]
     assert copies == [("old/a_1_1.txt", "the same bytes as a_1_1.txt"), ("a_1_2.txt", "the same bytes as a_1_1.txt")]
     doubt = "a_2_1.txt has the same bytes as a_1_1.txt, which is of another cell"
-    assert (found.doubts, [run.doubts for run in found.runs]) == ([doubt], [[doubt], [doubt]])
+    assert (found.cautions, [run.cautions for run in found.runs]) == ([doubt], [[doubt], [doubt]])
     found = planned(tmp_path, {"b_1_1.txt": "load 1", "b_1_2.txt": "load 1", "b2/b_1_2.txt": "load 1"})
     assert len(found.runs) == 2
 

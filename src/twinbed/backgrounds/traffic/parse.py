@@ -53,10 +53,12 @@ def read(params: TrafficParams, artifacts: Path) -> Extracted:
     if params.tcp:
         found += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
-        counted = _received(artifacts, UDP_REPORT)
-        whole = Received(datagrams=sum(each.datagrams for each in counted.values()), lost=sum(e.lost for e in counted.values()))
-        losses = {host: each.loss for host, each in counted.items()}
-        found += _values(UDP, {host: each.goodput for host, each in counted.items()}, total)
+        received = _received(artifacts, UDP_REPORT)
+        whole = Received(
+            datagrams=sum(each.datagrams for each in received.values()), lost=sum(e.lost for e in received.values())
+        )
+        losses = {host: each.loss for host, each in received.items()}
+        found += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
         found += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
     return Extracted(found)
 

@@ -43,7 +43,7 @@ class EthtoolFeatures:
             elif features is not None and line.strip():
                 found = _FEATURE.fullmatch(line)
                 if line.startswith(_NOT_TOLD):
-                    diagnostics.append(Diagnostic(line.strip()[:120], number, beside=True))
+                    diagnostics.append(Diagnostic(line.strip()[:120], number, harmless=True))
                 elif found is None:
                     diagnostics.append(Diagnostic(f"is no feature that can be read: {line.strip()[:80]!r}", number))
                 elif features.setdefault(name := found[1].replace(" ", "-"), found[2] == "on") != (found[2] == "on"):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
-from twinbed.imports.text.counter_deltas import diagnostics, differences, joined, summed, table
+from twinbed.imports.text.counter_deltas import counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.figures import count
 from twinbed.metrics.counters import NIC_METRICS
 from twinbed.metrics.metric import Metric
@@ -63,11 +63,11 @@ class EthtoolStatistics:
         if not any(blocks):
             raise FormatError("has no counter of ethtool -S")
         if options.get("before_and_after") is not True:
-            tables = [table("ethtool -S", differences([block])) for block in blocks]
+            tables = [table("ethtool -S", counter_deltas([block])) for block in blocks]
             return [Measurement((), {"counters": joined(tables)}, (), [*unread, Diagnostic(_TOTALS)])]
         if len(blocks) < 2:
             raise FormatError("has one block only, and before_and_after is said of it")
-        found = differences(blocks)
+        found = counter_deltas(blocks)
         values = [
             summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
         ]

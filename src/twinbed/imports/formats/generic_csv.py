@@ -72,7 +72,7 @@ class GenericCsv:
             facts = {fact: found[column].strip() for column, fact in said.facts.items() if column in found}
             of = said.of(_levels_with_points(said, found), number, diagnostics)
             rows.append(Row(numbers, facts, diagnostics, of))
-        named = (*said.columns, *said.facts, *said.told())
+        named = (*said.columns, *said.facts, *said.key_places())
         if said.header and (absent := [column for column in named if column not in header]):
             raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
         if twice := [column for column in named if header.count(column) > 1]:

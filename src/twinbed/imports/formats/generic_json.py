@@ -59,7 +59,7 @@ class JsonOptions(ColumnMapping):
 
     @model_validator(mode="after")
     def _own(self) -> JsonOptions:
-        for path in self.told():
+        for path in self.key_places():
             steps(path)
         return self
 
@@ -87,8 +87,8 @@ class GenericJson:
             found = None if isinstance(item, Diagnostic) else item
             numbers = {path: _number(found, path, line, diagnostics) for path in said.paths}
             facts = {fact: each for path, fact in said.facts.items() if (each := _fact(found, path)) is not None}
-            told = {path: each for path in said.told() if (each := _at(found, path)) is not _NOWHERE}
-            rows.append(Row(numbers, facts, diagnostics, said.of(told, line, diagnostics)))
+            key_cells = {path: each for path in said.key_places() if (each := _at(found, path)) is not _NOWHERE}
+            rows.append(Row(numbers, facts, diagnostics, said.of(key_cells, line, diagnostics)))
         if not rows:
             raise FormatError("no row in it")
         return measurements(said, rows)

@@ -25,7 +25,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.readers.http import request_doubts
+from twinbed.readers.http import request_cautions
 
 _FIRST = "from the start of a connection until the first byte of an answer"
 METRICS = (
@@ -181,7 +181,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     numbers = dict(_numbers(report))
     return Measurement(
         values=list(values(numbers, UNITS)),
-        cautions=[*request_doubts(numbers, report.requests["total"]), *_contradictions(report)],
+        cautions=[*request_cautions(numbers, report.requests["total"]), *_contradictions(report)],
         diagnostics=report.diagnostics,
         facts=report.facts,
         resolution=report.resolution,
@@ -202,8 +202,8 @@ def _contradictions(report: _Report) -> Iterator[Caution]:
 
 
 def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
-    told = report.requests
-    answered = told["succeeded"] + told["failed"] - told["errored"]
+    counts = report.requests
+    answered = counts["succeeded"] + counts["failed"] - counts["errored"]
     taken, rate = report.finished if report.finished is not None else (None, None)
     seconds = report.seconds
     total, data = report.traffic if report.traffic is not None else (None, None)
@@ -217,8 +217,8 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     yield "time_taken", taken
     yield "transferred_bytes", total
     yield "document_transferred_bytes", data
-    yield "failed_requests", told["errored"]
-    yield "failed_timeout", told["timeout"]
+    yield "failed_requests", counts["errored"]
+    yield "failed_timeout", counts["timeout"]
     yield "non_2xx", sum(report.statuses[1:]) if report.statuses else None
     for name in UNITS:
         if name.startswith(tuple(_STEMS.values())) and (

@@ -22,7 +22,7 @@ from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, val
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.readers.http import request_doubts
+from twinbed.readers.http import request_cautions
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
 METRICS = (
@@ -133,7 +133,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     report.diagnostics += cut
     numbers = dict(_numbers(report))
     answered, failed = numbers["requests"], numbers["failed_requests"]
-    cautions = list(request_doubts(numbers, None if answered is None or failed is None else answered + failed))
+    cautions = list(request_cautions(numbers, None if answered is None or failed is None else answered + failed))
     times = [name for name in numbers if "_time_" in name]
     return Measurement(
         values=list(values(numbers, UNITS)),
@@ -147,15 +147,15 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     summary = report.summary
     taken, rate = summary.get("Total"), summary.get("Requests/sec")
     answered, failed = sum(report.statuses.values()), _failed(report)
-    counted = answered if answered < MOST_RESULTS and failed is not None else None
+    completed = answered if answered < MOST_RESULTS and failed is not None else None
     if answered >= MOST_RESULTS:
         report.diagnostics.append(Diagnostic(f"hey counts the statuses of {MOST_RESULTS} requests at most"))
-    tried = counted + failed if counted is not None and failed is not None else None
-    yield "requests", counted
-    yield "requests_per_second", rate * counted / tried if rate is not None and counted and tried else None
+    tried = completed + failed if completed is not None and failed is not None else None
+    yield "requests", completed
+    yield "requests_per_second", rate * completed / tried if rate is not None and completed and tried else None
     data = summary.get("Total data")
     seconds = finer_seconds(taken or 0.0, _STEP_S, tried or 0, rate or 0.0, _STEP_S)
-    yield "goodput", 8 * data / seconds if data is not None and seconds and counted else None
+    yield "goodput", 8 * data / seconds if data is not None and seconds and completed else None
     yield "time_taken", taken
     yield "document_transferred_bytes", data
     yield "failed_requests", failed

@@ -56,13 +56,13 @@ class IrttJson:
         try:
             related = clocks.relate(pair, None, None)
             window_s = max(1.0, LEAST * (of_json(_params(said).get("interval")) or 0.0) / 1e9)
-            judged = summary.judge(pair, related, window_s)
-            values = list(summary.values([judged], ""))
-            values += [replace(each, host="") for each in summary.clock_values(judged)]
+            pair_summary = summary.summarise(pair, related, window_s)
+            values = list(summary.values([pair_summary], ""))
+            values += [replace(each, host="") for each in summary.clock_values(pair_summary)]
             tables = {
-                "probes": summary.probes_table(judged),
-                "delay_windows": summary.windows_table(judged, window_s),
-                "clocks": _clocks(judged),
+                "probes": summary.probes_table(pair_summary),
+                "delay_windows": summary.windows_table(pair_summary, window_s),
+                "clocks": _clocks(pair_summary),
             }
         except (ValueError, ArithmeticError) as error:
             raise FormatError(f"its stamps cannot be compared: {error}") from error
@@ -99,12 +99,12 @@ def _params(said: Mapping[str, Any]) -> Mapping[str, Any]:
     return params if isinstance(params, dict) else {}
 
 
-def _clocks(judged: Any) -> Any:
+def _clocks(pair_summary: Any) -> Any:
     import pyarrow as pa
 
     from twinbed.readers.latency import summary
 
-    return pa.Table.from_pylist([summary.clocks_row(judged)], summary.clocks_schema())
+    return pa.Table.from_pylist([summary.clocks_row(pair_summary)], summary.clocks_schema())
 
 
 def _steps(related: Clocks) -> Iterator[Caution]:

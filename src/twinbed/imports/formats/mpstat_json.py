@@ -18,7 +18,7 @@ from typing import Any
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
-from twinbed.imports.text.processors import Sample, doubts, shares
+from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 
@@ -86,7 +86,7 @@ def _reading(blocks: Sequence[Any], diagnostics: list[Diagnostic], facts: Mappin
     }
     for name in ("busy", "idle", "steal"):
         columns[name] = pa.array([getattr(sample, name) / sample.whole for _, _, sample in rows], pa.float64())
-    return Measurement(values, {"mpstat": pa.table(columns)}, list(doubts(of_all, each)), diagnostics, dict(facts))
+    return Measurement(values, {"mpstat": pa.table(columns)}, list(cpu_cautions(of_all, each)), diagnostics, dict(facts))
 
 
 def _rows(blocks: Sequence[Any], diagnostics: list[Diagnostic]) -> Iterator[tuple[int, str, Sample]]:

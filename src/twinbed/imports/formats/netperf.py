@@ -202,9 +202,9 @@ def _miscounted(
     """Rates are printed to a hundredth of the unit (-f g: to a tenth), seconds to a hundredth."""
     if seconds <= 0:
         return
-    counted = 8 * messages * sent[1] / seconds
-    if abs(counted - rate) > (0.005 / seconds + 0.002) * counted + 0.1 * factor:
-        yield Caution(Kind.CONTRADICTED, f"{what}: {counted:.6g} bit/s by messages and time, {rate:.6g} bit/s by the rate")
+    by_messages = 8 * messages * sent[1] / seconds
+    if abs(by_messages - rate) > (0.005 / seconds + 0.002) * by_messages + 0.1 * factor:
+        yield Caution(Kind.CONTRADICTED, f"{what}: {by_messages:.6g} bit/s by messages and time, {rate:.6g} bit/s by the rate")
 
 
 def _apart(test: Test, numbers: Numbers) -> Iterator[Caution]:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
-from twinbed.imports.text.counter_deltas import Difference, diagnostics, differences, joined, summed, table
+from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
 from twinbed.metrics.counters import NETWORK
@@ -72,11 +72,13 @@ class Nstat:
         if counts == "totals":
             if len(dumps) < 2:
                 raise FormatError("has one dump only, and its counts are said to be totals")
-            found = differences(whole)
+            found = counter_deltas(whole)
             return [_reading(found, [*unread, *diagnostics(found)])]
         if counts is None:
             unread.append(Diagnostic(_UNTOLD))
-            return [Measurement((), {"counters": joined([table("nstat", differences([dump])) for dump in dumps])}, (), unread)]
+            return [
+                Measurement((), {"counters": joined([table("nstat", counter_deltas([dump])) for dump in dumps])}, (), unread)
+            ]
         return [_reading(_increments(dump), unread) for dump in whole]
 
 
@@ -127,12 +129,12 @@ def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> 
     return {**dict.fromkeys(sorted(names), 0), **dump}
 
 
-def _increments(dump: Mapping[str, int]) -> dict[str, Difference]:
+def _increments(dump: Mapping[str, int]) -> dict[str, CounterDelta]:
     """As differences, which they are."""
-    return {name: Difference(name, None, None, value, None) for name, value in dump.items()}
+    return {name: CounterDelta(name, None, None, value, None) for name, value in dump.items()}
 
 
-def _reading(found: Mapping[str, Difference], unread: Sequence[Diagnostic]) -> Measurement:
+def _reading(found: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
     values: list[Value] = [summed(found, metric, [_OF[metric.name]]) for metric in _METRICS]
     return Measurement(values, {"counters": table("nstat", found)}, (), unread)
 

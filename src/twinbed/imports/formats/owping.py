@@ -164,9 +164,11 @@ def _scaled(text: str, scale: float, number: int, diagnostics: list[Diagnostic])
 
 def _reading(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic]) -> Measurement:
     cautions: list[Caution] = []
-    values, doubts = said([(way, _one_way(session, cautions)) for way, session in group])
+    values, delay_cautions = said([(way, _one_way(session, cautions)) for way, session in group])
     starts = [sent for _, session in group for _, _, sent in session.packets if sent is not None]
-    return Measurement(values, {}, [*cautions, *doubts], diagnostics, {"protocol": "udp"}, min(starts) if starts else None)
+    return Measurement(
+        values, {}, [*cautions, *delay_cautions], diagnostics, {"protocol": "udp"}, min(starts) if starts else None
+    )
 
 
 def _one_way(session: _Session, cautions: list[Caution]) -> OneWay:

@@ -121,8 +121,8 @@ def _reading(block: _Block, way: str) -> Measurement:
         jitter=None if p50 is None or p95 is None else _times(p95 - p50, width),
         error_s=block.number("MAXERR") if block.said.get("SYNC") == "1" else None,
     )
-    values, doubts = said([(way, session)])
-    return Measurement(values, {}, [*cautions, *doubts], block.diagnostics, {"protocol": "udp"}, _started(block))
+    values, delay_cautions = said([(way, session)])
+    return Measurement(values, {}, [*cautions, *delay_cautions], block.diagnostics, {"protocol": "udp"}, _started(block))
 
 
 def _end(block: _Block, name: str) -> str:

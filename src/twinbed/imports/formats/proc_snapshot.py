@@ -25,7 +25,7 @@ from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Sourc
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
 from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
-from twinbed.readers.counters.cautions import doubts
+from twinbed.readers.counters.cautions import place_cautions
 from twinbed.readers.counters.place import KERNEL_MARK, Place, read_place
 
 _FILE = "counters.snap"
@@ -71,11 +71,11 @@ class ProcSnapshot:
                 diagnostics += unread.values()
                 place, timed = _place([_without(part, unread) for part in parts], file)
             diagnostics += [*_lost(place, len(parts)), *_several(place)]
-            doubtful = list(doubts(replace(place, name=source.name)))
+            cautions = list(place_cautions(replace(place, name=source.name)))
         if not timed:
             place = replace(place, seconds=None)
         values = [value for value in place.values() if value.value is not None]
-        return [Measurement(values, {"counters": place.moved() if timed else _without_times(place)}, doubtful, diagnostics)]
+        return [Measurement(values, {"counters": place.moved() if timed else _without_times(place)}, cautions, diagnostics)]
 
 
 def _keep(found: Sequence[Section], nics: Any) -> list[Diagnostic]:
@@ -97,7 +97,7 @@ def _several(place: Place) -> Iterator[Diagnostic]:
     moved = {key.removeprefix("net/dev:").rpartition(".")[0] for key, by in keys if key and key.startswith("net/dev:") and by}
     if len(nics := sorted(moved & set(place.nics()))) > 1:
         yield Diagnostic(
-            f"NICs are a sum of {', '.join(nics)}: what goes through several counts on each (see nics)", beside=True
+            f"NICs are a sum of {', '.join(nics)}: what goes through several counts on each (see nics)", harmless=True
         )
 
 

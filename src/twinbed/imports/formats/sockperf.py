@@ -187,11 +187,11 @@ def _send_rate(test: _Test) -> float | None:
     messages = test.sent.get("messages_per_second")
     if messages is None or test.size is None:
         return test.rate
-    counted = 8 * messages * test.size
-    if test.rate is not None and abs(counted - test.rate) > _APART * test.rate:
-        detail = f"send rate: {counted:.6g} bit/s by messages and their size, {test.rate:.6g} bit/s by the bandwidth"
+    by_messages = 8 * messages * test.size
+    if test.rate is not None and abs(by_messages - test.rate) > _APART * test.rate:
+        detail = f"send rate: {by_messages:.6g} bit/s by messages and their size, {test.rate:.6g} bit/s by the bandwidth"
         test.cautions.append(Caution(Kind.CONTRADICTED, detail))
-    return counted
+    return by_messages
 
 
 sockperf = Sockperf()

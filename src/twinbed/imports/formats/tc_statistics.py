@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
-from twinbed.imports.text.counter_deltas import Difference, diagnostics, differences, summed, table
+from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Layer, Metric, Value
@@ -102,7 +102,7 @@ class TcStatistics:
         outputs = _outputs([each for each in found if each.what == "qdisc"])
         classes = _outputs([each for each in found if each.what == "class"])
         facts: dict[str, str] = {}
-        counted: dict[str, Difference] = {}
+        deltas: dict[str, CounterDelta] = {}
         values: list[Value] = []
         for several in (outputs, classes):
             if len(several) > 1 and not is_said and not all(each.device for output in several for each in output):
@@ -111,13 +111,13 @@ class TcStatistics:
             facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
             anew = _anew(several)
             unread += [Diagnostic(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
-            of_these = differences([dict(_keys(output, anew)) for output in several])
-            counted |= of_these
+            of_these = counter_deltas([dict(_keys(output, anew)) for output in several])
+            deltas |= of_these
             if len(several) > 1 and several is outputs:
                 roots = [_key(each, anew) for each in outputs[-1] + outputs[0] if each.place == "root"]
                 for name, metric in _METRICS.items():
                     values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
-        return [Measurement(values, {"counters": table("tc -s", counted)}, (), [*unread, *diagnostics(counted)], facts)]
+        return [Measurement(values, {"counters": table("tc -s", deltas)}, (), [*unread, *diagnostics(deltas)], facts)]
 
 
 def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:

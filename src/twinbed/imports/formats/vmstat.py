@@ -24,7 +24,7 @@ from typing import Any
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
-from twinbed.imports.text.processors import Sample, doubts, shares
+from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 
@@ -67,7 +67,9 @@ class Vmstat:
                 if not columns:
                     zone, columns = (head["zone"] or "").strip(), found
                 elif since < _SCREEN or since != (screen := screen or since):
-                    diagnostics.append(Diagnostic("another vmstat begins: its first line is left out too", number, beside=True))
+                    diagnostics.append(
+                        Diagnostic("another vmstat begins: its first line is left out too", number, harmless=True)
+                    )
                     is_first = True
                 since = 0
                 is_other = found != columns
@@ -117,7 +119,9 @@ def _reading(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], diagnost
     fields = [("time_s", pa.float64()), *((name, pa.int64()) for name in columns)]
     table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in fields})
     started_s = rows[0]["time_s"] if rows else None
-    return Measurement(values, {"vmstat": table}, list(doubts(samples, {"all CPUs": samples})), diagnostics, {}, started_s)
+    return Measurement(
+        values, {"vmstat": table}, list(cpu_cautions(samples, {"all CPUs": samples})), diagnostics, {}, started_s
+    )
 
 
 vmstat = Vmstat()

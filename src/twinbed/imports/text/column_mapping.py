@@ -72,7 +72,7 @@ class ColumnMapping(RowKeys):
         metrics = list(self.places().values())
         if len(set(metrics)) < len(metrics):
             raise ValueError("two of them are the same metric")
-        if both := next((place for place in self.told() if place in self.places()), None):
+        if both := next((place for place in self.key_places() if place in self.places()), None):
             raise ValueError(f"{both} is a metric, and what a row is of")
         return self
 

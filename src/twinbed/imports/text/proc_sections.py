@@ -97,8 +97,8 @@ def _diagnostics(strange: Sequence[tuple[int, str]]) -> Iterator[Diagnostic]:
     last = -1
     for number, line in strange:
         if number != last + 1:
-            beside = _BETWEEN.fullmatch(line.strip()) is not None
-            yield Diagnostic(f"is of no source that is read: {line.strip()[:80]!r}", number, beside=beside)
+            harmless = _BETWEEN.fullmatch(line.strip()) is not None
+            yield Diagnostic(f"is of no source that is read: {line.strip()[:80]!r}", number, harmless=harmless)
         last = number
 
 

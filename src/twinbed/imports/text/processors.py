@@ -37,7 +37,7 @@ def shares(samples: Sequence[Sample]) -> Iterator[Value]:
         yield Value(metric.name, part / whole if whole > 0 else None, metric.unit)
 
 
-def doubts(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
+def cpu_cautions(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
     """As the instrument ``counters`` judges. ``each``: a CPU's own samples, or those of all CPUs as one."""
     busy = {cpu: median(1 - sample.idle / sample.whole for sample in own) for cpu, own in each.items() if own}
     if exhausted := {cpu: share for cpu, share in busy.items() if share > 1 - IDLE_SHARE}:

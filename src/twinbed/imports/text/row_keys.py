@@ -49,20 +49,20 @@ class RowKeys(BaseModel):
                 raise ValueError(f"levels: {place!r}: {factor!r} is no name of a factor")
         if len(set(self.levels.values())) < len(self.levels):
             raise ValueError("levels: two of them are the same factor")
-        places = self.told()
+        places = self.key_places()
         if twice := next((place for place in places if places.count(place) > 1), None):
             raise ValueError(f"{twice} is two of testbed, replicate and levels")
         return self
 
-    def told(self) -> list[str]:
+    def key_places(self) -> list[str]:
         """The columns or paths."""
         return [place for place in (self.testbed, *self.levels, self.replicate) if place]
 
     def of(self, found: Mapping[str, Any], line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
         """``found`` has what stands in them, as far as they are there. None where nothing is asked."""
-        if not self.told():
+        if not self.key_places():
             return None
-        wrong = next((f"{place} {why}" for place in self.told() if (why := self._wrong(place, found))), "")
+        wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, found))), "")
         if wrong:
             diagnostics.append(Diagnostic(f"{wrong}, so that it is of no run", line))
             return _NOBODY

@@ -91,13 +91,13 @@ class TraceFormat:
         values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
         joined = {name: _joined(rows) for name, rows in tables.items()}
-        doubts, diagnostics = list(_cautions(self, summary)), [*damaged, *_diagnostics(summary, below)]
+        cautions, diagnostics = list(_cautions(self, summary)), [*damaged, *_diagnostics(summary, below)]
         if self.kind in _NUMBERED and "architecture" not in options:
             diagnostics.append(
-                Diagnostic(f"call numbers are read as those of {architecture}: architecture says otherwise", beside=True)
+                Diagnostic(f"call numbers are read as those of {architecture}: architecture says otherwise", harmless=True)
             )
         facts = {"tracer": self.name, **({"call_numbers": architecture} if self.kind in _NUMBERED else {})}
-        return [Measurement(values, joined, doubts, diagnostics, facts, _started_s(self, summary))]
+        return [Measurement(values, joined, cautions, diagnostics, facts, _started_s(self, summary))]
 
 
 def _started_s(of: TraceFormat, summary: _core.TraceSummary) -> float | None:

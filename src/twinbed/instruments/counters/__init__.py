@@ -27,7 +27,7 @@ from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
 from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
 from twinbed.readers.counters import losses
-from twinbed.readers.counters.cautions import doubts, log_doubts
+from twinbed.readers.counters.cautions import log_cautions, place_cautions
 from twinbed.readers.counters.place import Place, read_place
 
 ARTIFACT = "counters.snap"
@@ -86,7 +86,7 @@ class Counters:
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
                 **({"losses": losses.table(found)} if found else {}),
             },
-            [caution for place in places for caution in (*doubts(place), *log_doubts(place))],
+            [caution for place in places for caution in (*place_cautions(place), *log_cautions(place))],
         )
 
 

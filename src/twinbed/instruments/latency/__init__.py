@@ -107,7 +107,7 @@ class Latency:
         files = sorted(artifacts.glob(pattern))
         if not files:
             raise FileNotFoundError(f"no {pattern} in {artifacts}")
-        found: list[summary.Judged] = []
+        found: list[summary.PairSummary] = []
         cautions: list[Caution] = []
         for file in files:
             try:
@@ -118,7 +118,7 @@ class Latency:
             ends = (host_clock.read(artifacts / host / host_clock.ARTIFACT) for host in (pair.client, pair.server))
             related = clocks.relate(pair, *ends)
             cautions += clocks.cautions(pair, related)
-            found.append(summary.judge(pair, related, params.window))
+            found.append(summary.summarise(pair, related, params.window))
         if not found:
             raise ValueError("; ".join(caution.detail for caution in cautions))
         # A run is what all its pairs say; of a pair that says nothing, so is it.

@@ -114,7 +114,7 @@ class Syscalls:
         return Extracted(
             [value for place in places for value in place.values()],
             {name: pa.concat_tables(tables) for name, tables in joined.items() if tables},
-            [caution for place in places for caution in place.doubts()],
+            [caution for place in places for caution in place.cautions()],
         )
 
 

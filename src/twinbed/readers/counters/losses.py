@@ -124,7 +124,7 @@ def _uplink(machine: Place, end: str) -> float | None:
 
 
 def _has_bystanders(machine: Place) -> bool:
-    return any(key.startswith(f"net/dev:p.{BYSTANDER}") for key in machine.counted.get("/proc/net/dev", {}))
+    return any(key.startswith(f"net/dev:p.{BYSTANDER}") for key in machine.deltas.get("/proc/net/dev", {}))
 
 
 def _shared_out(found: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:

@@ -81,7 +81,7 @@ def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
         wall=_stamps(numbers[0::2]),
         monotonic=monotonic,
         fate={CLIENT_TO_SERVER: fates[:, 0], SERVER_TO_CLIENT: fates[:, 1]},
-        judged=_judged(monotonic, said["stats"]["duration"]),
+        settled=_settled(monotonic, said["stats"]["duration"]),
         duplicates=said["stats"]["duplicates"],
     )
 
@@ -104,9 +104,9 @@ def _stamps(columns: Sequence[Integers]) -> Stamps:
     return Stamps(client_sent, server_received, server_sent, client_received)
 
 
-def _judged(stamps: Stamps, duration_ns: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _settled(stamps: Stamps, duration_ns: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Whether each had the time to come back before the client's end."""
     back = stamps.client_received != MISSING
     longest = int((stamps.client_received - stamps.client_sent)[back].max()) if back.any() else 0
-    judged: np.ndarray[Any, np.dtype[np.bool_]] = stamps.client_sent <= stamps.client_sent[0] + duration_ns - _WAITED * longest
-    return judged
+    settled: np.ndarray[Any, np.dtype[np.bool_]] = stamps.client_sent <= stamps.client_sent[0] + duration_ns - _WAITED * longest
+    return settled

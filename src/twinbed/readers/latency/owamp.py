@@ -53,7 +53,7 @@ def read(file: Path) -> Pair:
             CLIENT_TO_SERVER: np.concatenate([_fate(went), absent[1]]),
             SERVER_TO_CLIENT: np.concatenate([absent[0], _fate(came)]),
         },
-        judged=np.full(len(went) + len(came), True),
+        settled=np.full(len(went) + len(came), True),
         duplicates=twice + again,
     )
 

@@ -12,7 +12,7 @@ from twinbed.contracts.plugin import Extracted
 from twinbed.metrics.http import PERCENTILES, SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
-from twinbed.readers.http import ab_numbers, product, quotient, read_percentiles, request_doubts, wrk_numbers
+from twinbed.readers.http import ab_numbers, product, quotient, read_percentiles, request_cautions, wrk_numbers
 from twinbed.workloads.http.params import HttpParams
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     # A percentile of nothing, or of failures alone, is no time of a request.
     percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if done and numbers["requests"] else {}
     numbers |= {f"total_time_p{p}": percentiles.get(p) for p in PERCENTILES}
-    cautions = list(_doubts(params, folder.name, numbers, done))
+    cautions = list(_cautions(params, folder.name, numbers, done))
     taken = report["duration_s"]
     if done == params.max_requests and taken is not None and taken < CLEARLY_EARLY * params.duration:
         detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_of(folder.name)}"
@@ -81,11 +81,11 @@ def _requests(folder: Path) -> pa.Table:
 def _wrk_client(params: HttpParams, folder: Path) -> Client:
     report = _core.wrk((folder / "wrk.txt").read_bytes())
     numbers = dict(wrk_numbers(report, params.payload))
-    return Client(folder.name, numbers, list(_doubts(params, folder.name, numbers, report["requests"])))
+    return Client(folder.name, numbers, list(_cautions(params, folder.name, numbers, report["requests"])))
 
 
-def _doubts(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
-    yield from request_doubts(numbers, done, _of(host))
+def _cautions(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
+    yield from request_cautions(numbers, done, _of(host))
     size = numbers.get("document_bytes")
     if size is not None and size != params.payload and not numbers["non_2xx"]:
         raise ValueError(f"{host} was sent a document of {size:.0f} bytes where {params.payload} were asked for")

@@ -14,7 +14,7 @@ from twinbed.contracts.plugin import Extracted
 from twinbed.metrics.iperf3 import SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
-from twinbed.readers.iperf3 import counted, interval_row, interval_table, possible
+from twinbed.readers.iperf3 import counted_intervals, interval_row, interval_table, possible
 from twinbed.readers.iperf3 import numbers as numbers_of
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.plan import REPORT
@@ -47,7 +47,7 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     text = file.read_text(errors="replace")
     try:
         report = json.loads(text)
-        sent, received = counted(report["intervals"]), counted(report["server_output_json"]["intervals"])
+        sent, received = counted_intervals(report["intervals"]), counted_intervals(report["server_output_json"]["intervals"])
     except ValueError as error:
         raise ValueError(f"{file}: not JSON: {error}: {text[:200]!r}") from None
     except KeyError as error:

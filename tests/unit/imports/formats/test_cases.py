@@ -49,7 +49,11 @@ def _agrees(measurement: Measurement, expected: dict[str, Any]) -> None:
         assert measurement.facts.get(name) == fact, name
     if "of" in expected:
         assert measurement.run_key is not None
-        of = {"testbed": measurement.run_key.testbed, "levels": dict(measurement.run_key.levels), "replicate": measurement.run_key.replicate}
+        of = {
+            "testbed": measurement.run_key.testbed,
+            "levels": dict(measurement.run_key.levels),
+            "replicate": measurement.run_key.replicate,
+        }
         assert (of if measurement.run_key.known else None) == expected["of"]
     if "started_s" in expected:
         assert measurement.started_s == pytest.approx(expected["started_s"])

@@ -13,7 +13,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.readers.http import ab_numbers, request_doubts
+from twinbed.readers.http import ab_numbers, request_cautions
 
 _LAYOUT = Layout(
     begins=re.compile(r"This is ApacheBench, Version "),
@@ -57,7 +57,7 @@ class AbText:
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     """``cut``: what is wrong behind its last line."""
     report, diagnostics = parsed(_core.ab, lines, first)
-    told: Mapping[str, Any] = {**report}
+    printed: Mapping[str, Any] = {**report}
     diagnostics = [*diagnostics, *(_others(first, lines, report["messages"])), *cut]
     counted = _between(first, lines)
     done = report["complete_requests"]
@@ -68,10 +68,10 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
         diagnostic.line is None or diagnostic.line in counted for diagnostic in diagnostics
     ):
         for name, key in _UNPRINTED.items():
-            if told[key] is None:
+            if printed[key] is None:
                 numbers[name] = None
     numbers = {name: None if number is not None and not 0 <= number <= MOST else number for name, number in numbers.items()}
-    cautions = [*request_doubts(numbers, done)]
+    cautions = [*request_cautions(numbers, done)]
     if done is None:
         made = report["aborted_after_requests"]
         detail = f"ab gave up{'' if made is None else f' after {made} requests'}: {'; '.join(report['messages'][:3])}"

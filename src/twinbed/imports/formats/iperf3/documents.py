@@ -97,16 +97,16 @@ def _take(streamed: Document, event: str, piece: Document) -> None:
 
 def _pieces(text: str) -> Iterator[Document | Diagnostic]:
     """Documents and events; and flaws for all text that is neither."""
-    at = counted = damaged = 0
+    at = counted_to = damaged = 0
     line = 1
     while at < len(text):
         start = _next(text, at)
-        line, counted = line + text.count("\n", counted, at), at
+        line, counted_to = line + text.count("\n", counted_to, at), at
         if start is None:
             yield from _other(text[at:], line)
             return
         yield from _other(text[at:start], line)
-        line, counted = line + text.count("\n", counted, start), start
+        line, counted_to = line + text.count("\n", counted_to, start), start
         read = _decoded(text, start)
         if read is None:
             after = _next(text, start + 1)
@@ -188,7 +188,7 @@ def _within(text: str) -> Iterator[Document]:
         name, part = waiting.pop()
         members = list(part.items()) if isinstance(part, dict) else [("", each) for each in part]
         if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
-            diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, beside=True)
+            diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, harmless=True)
             yield Document(part, 1, [diagnostic])
         else:
             waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
@@ -201,5 +201,5 @@ def _other(part: str, line: int) -> Iterator[Diagnostic]:
     if said:
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
         # What begins as JSON does may be what is left of a document.
-        beside = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
-        yield Diagnostic(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], beside)
+        harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
+        yield Diagnostic(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], harmless)

@@ -96,7 +96,7 @@ class Run:
             self.diagnostics.append(Diagnostic(text, self.rows[-1][0]))
         if self.disordered and self.rows:
             text = f"lines that say that a datagram came out of order, which are not counted: {self.disordered}"
-            self.diagnostics.append(Diagnostic(text, self.rows[0][0], beside=True))
+            self.diagnostics.append(Diagnostic(text, self.rows[0][0], harmless=True))
         facts: dict[str, str | int | float | bool] = {**self.facts}
         if self.streams:
             facts["streams"] = self.streams // len(both)

@@ -12,7 +12,7 @@ from twinbed.imports.text.load import MOST, parsed, plain, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.readers.http import request_doubts, wrk_numbers
+from twinbed.readers.http import request_cautions, wrk_numbers
 
 LAYOUT = Layout(
     begins=re.compile(r"Running \S+ test @ "),
@@ -51,16 +51,16 @@ class Wrk:
 
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
-    numbers, report, diagnostics = counted(first, lines, cut)
+    numbers, report, diagnostics = read_report(first, lines, cut)
     return Measurement(
         values=list(values(numbers, UNITS)),
-        cautions=list(request_doubts(numbers, report["requests"])),
+        cautions=list(request_cautions(numbers, report["requests"])),
         diagnostics=diagnostics,
         facts=dict(facts(report)),
     )
 
 
-def counted(
+def read_report(
     first: int, lines: Sequence[str], cut: Sequence[Diagnostic]
 ) -> tuple[dict[str, float | None], Mapping[str, Any], Sequence[Diagnostic]]:
     """The workload's numbers, and the report. Raises FormatError."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinbed.contracts.format import Diagnostic, Measurement, Source
-from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, counted, facts
+from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, facts, read_report
 from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.readers.http import request_doubts
+from twinbed.readers.http import request_cautions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ class Wrk2:
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     plain, sections = _apart(lines)
-    numbers, report, diagnostics = counted(first, plain, cut)
+    numbers, report, diagnostics = read_report(first, plain, cut)
     for name in [name for name in numbers if name.startswith("total_time_")]:
         del numbers[name]
     # At a fixed rate it is no time of a request.
@@ -81,7 +81,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     return Measurement(
         values=list(values(numbers, UNITS)),
         tables={"latency_spectrum": _table(rows)} if rows else {},
-        cautions=list(request_doubts(numbers, report["requests"])),
+        cautions=list(request_cautions(numbers, report["requests"])),
         diagnostics=diagnostics,
         facts=dict(facts(report)),
     )
