@@ -29,7 +29,7 @@ PRINTED = {
 }
 """Of each golden file the command line without the results, and its exit code."""
 OF_ARCHIVE = ("compare.json.xz", "report.md", "anova.json", "passport.json")
-"""What is printed of the archive too: every number, and each kind of table; other forms of one comparison are the folder's alone."""
+"""What is printed of the archive too: every number, and each kind of table. Other forms of them are the folder's alone."""
 
 
 @pytest.fixture(scope="module")
