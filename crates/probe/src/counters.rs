@@ -66,13 +66,8 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     recorder.add_programs(&devices, with_net);
     recorder.write()?;
     let mut stdout = io::stdout();
-    let told = stdout
-        .write_all(
-            b"ready
-",
-        )
-        .and_then(|()| stdout.flush());
-    told.tried(|| "write to standard output")?;
+    let written = stdout.write_all(b"ready\n").and_then(|()| stdout.flush());
+    written.tried(|| "write to standard output")?;
 
     let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
     let mut next = s * NS_PER_S + ns + interval_ns;

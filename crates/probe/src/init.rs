@@ -9,8 +9,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::failure::{Failure, Outcome, Tried};
+use crate::session::Ending;
 use crate::{mounts, port, sys};
 
 const DISK: &str = "/dev/vda";

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::arguments::Arguments;
 use crate::failure::{complain, Outcome, Tried};
+use crate::session::Ending;
 use crate::sys::Forked;
 use crate::{mounts, sys};
 

@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::arguments::{number, Arguments};
 use crate::failure::{complain, Failure, Outcome, Tried};
 use crate::root::{self, Bind, Root, DEVICES};
+use crate::session::Ending;
 use crate::sys::{self, Forked};
 use crate::{mounts, undo};
 

@@ -13,9 +13,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::agent::{in_thread, serve_both, Ending};
+use crate::agent::serve_both;
 use crate::arguments::{number, Arguments};
 use crate::failure::{complain, Failure, Outcome, Tried};
+use crate::session::{in_thread, Ending};
 
 /// What an answer holds at most.
 const ANSWER_BYTES: usize = 512 * 1024;

@@ -7,21 +7,26 @@ use crate::sys;
 
 const NS_PER_S: i64 = 1_000_000_000;
 
+/// SIGTERM and SIGINT, blocked from now on.
+pub fn blocked_signals() -> io::Result<libc::sigset_t> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        let mut set = set.assume_init();
+        libc::sigaddset(&mut set, libc::SIGTERM);
+        libc::sigaddset(&mut set, libc::SIGINT);
+        sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
+        Ok(set)
+    }
+}
+
 /// SIGTERM and SIGINT, taken by waiting for them.
 pub struct Stop(libc::sigset_t);
 
 impl Stop {
     pub fn block() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            let mut set = set.assume_init();
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::sigaddset(&mut set, libc::SIGINT);
-            sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
-            Ok(Stop(set))
-        }
+        blocked_signals().map(Stop)
     }
 
     /// Waits until the monotonic clock shows `at`, in nanoseconds; true if told to stop before.
@@ -40,6 +45,7 @@ impl Stop {
             }
         }
     }
+
     /// Waits until told to stop.
     pub fn wait(&self) -> io::Result<()> {
         loop {

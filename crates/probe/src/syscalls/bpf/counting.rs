@@ -16,7 +16,7 @@ use crate::syscalls::count_file::{CountFile, Counted};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::{Command, Options};
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
-use crate::syscalls::waiting::{now_ns, Stop};
+use crate::syscalls::waiting::{now_ns, StopDescriptor};
 
 const STREAMS: u32 = 16_384;
 /// So many ended streams are worth a look at all transitions.
@@ -181,7 +181,7 @@ impl Counting {
 }
 
 impl Recorder for Counting {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         let mut file = CountFile::create(&self.out, header)?;
         say_ready()?;
         let mut slice = 0;
