@@ -14,8 +14,10 @@ mod inbox;
 mod init;
 mod lab;
 mod lease;
+mod leased_host;
 mod listening;
 mod mailbox;
+mod mount_points;
 mod mounts;
 mod port;
 mod program;
@@ -27,6 +29,7 @@ mod session;
 mod stop;
 mod sys;
 mod syscalls;
+mod system_folders;
 mod undo;
 
 use std::io::Write;

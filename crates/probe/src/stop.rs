@@ -3,9 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 
-use crate::sys;
-
-const NS_PER_S: i64 = 1_000_000_000;
+use crate::sys::{self, NS_PER_S};
 
 /// SIGTERM and SIGINT, blocked from now on.
 pub fn blocked_signals() -> io::Result<libc::sigset_t> {
@@ -32,8 +30,7 @@ impl Stop {
     /// Waits until the monotonic clock shows `at`, in nanoseconds; true if told to stop before.
     pub fn wait_until(&self, at: i64) -> bool {
         loop {
-            let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-            let left = (at - s * NS_PER_S - ns).max(0);
+            let left = (at - sys::monotonic_ns()).max(0);
             let limit = libc::timespec { tv_sec: left / NS_PER_S, tv_nsec: left % NS_PER_S };
             // SAFETY: set and limit are valid; no information is asked for.
             let taken = unsafe { libc::sigtimedwait(&self.0, std::ptr::null_mut(), &limit) };

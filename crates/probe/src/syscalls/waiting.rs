@@ -34,10 +34,5 @@ impl StopDescriptor {
 
 /// CLOCK_MONOTONIC.
 pub fn now_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC) as u64
-}
-
-pub fn clock_ns(clock: libc::clockid_t) -> i64 {
-    let (seconds, nanoseconds) = sys::clock_parts(clock);
-    seconds * 1_000_000_000 + nanoseconds
+    sys::monotonic_ns() as u64
 }
