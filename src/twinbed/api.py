@@ -121,7 +121,7 @@ class Results:
         import pyarrow as pa
 
         from twinbed import registry
-        from twinbed.render.table import rows
+        from twinbed.analyses.compare.rows import rows
 
         store = with_reference(self._store, reference)
         analysis = registry.analysis("compare")

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from twinbed import design, registry
+from twinbed.analyses.compare.result import Comparison
 from twinbed.cli.extraction import extracted
-from twinbed.cli.output import print_table
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
-from twinbed.model.result import Comparison
+from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, look_levels
 from twinbed.study.study import Study

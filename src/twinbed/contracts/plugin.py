@@ -282,13 +282,3 @@ class Background(Protocol):
     def extract(self, params: Any, artifacts: Path) -> Extracted:
         """What it really did."""
         ...
-
-
-class Analysis(Protocol):
-    """An analysis: tables in, a result out."""
-
-    name: str
-    params: type
-    summary: str
-
-    def run(self, tables: Any, params: Any) -> Any: ...

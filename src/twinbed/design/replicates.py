@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from twinbed.model.result import Comparison, Verdict
+from twinbed.analyses.compare.result import Comparison
+from twinbed.model.result import Verdict
 from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
 
 POWERS = (0.80, 0.90)
