@@ -25,6 +25,7 @@ pub mod chain;
 pub mod datagrams;
 pub mod delays;
 pub mod error;
+mod escapes;
 pub mod flow;
 pub mod http;
 pub mod loess;

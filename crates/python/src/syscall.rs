@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use twinbed_core::chain::{moves_bytes, tally, tally_slice, Cut, Source, Tallied};
+use twinbed_core::chain::{tally, tally_slice, Cut, Source, Tallied};
 use twinbed_core::error::ReadError;
-use twinbed_core::syscall::Architecture;
+use twinbed_core::syscall::{moves_bytes, Architecture};
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{named, open, wrong, Artifact};

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from twinbed.hosts import ssh
+from twinbed.hosts.archive import COMPLETE, archive, kinds
 from twinbed.hosts.error import HostError
 from twinbed.hosts.ssh import Address
-from twinbed.image import Image
-from twinbed.image.archive import COMPLETE, archive, kinds
+from twinbed.model.image import Image
 
 _SLOWEST = 1e6
 """bytes/s at which a copy still is one."""

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from twinbed.hosts import process, ssh
 from twinbed.hosts.error import LimitExceeded
 from twinbed.hosts.ssh import Address
-from twinbed.image import Image
+from twinbed.model.image import Image
 
 FOLDER = "/var/lib/twinbed"
 """On the host, where nothing else is said: only root may write there, and what is there is run as root."""

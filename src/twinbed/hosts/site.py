@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.image import Image
+from twinbed.model.image import Image
 
 
 @dataclass(frozen=True, slots=True)

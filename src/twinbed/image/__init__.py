@@ -1,8 +1,9 @@
 """The root file system and guest kernel that every testbed runs, built once and identified by content."""
 
 from twinbed.image.assembly import build, find
-from twinbed.image.cache import Image, images
+from twinbed.image.cache import images
 from twinbed.image.probe import probe_path
 from twinbed.image.specification import TWINBED, with_kernel
+from twinbed.model.image import Image
 
 __all__ = ["TWINBED", "Image", "build", "find", "images", "probe_path", "with_kernel"]

@@ -13,12 +13,13 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import run
 from twinbed.image import base, cache, initramfs
-from twinbed.image.cache import Image
 from twinbed.image.failure import ImageFailed
 from twinbed.image.probe import MOUNTED_AT, probe_path
 from twinbed.image.specification import TWINBED, Specification
+from twinbed.model.image import Image
 
 DISK_TYPE = "erofs"
 
@@ -50,7 +51,7 @@ def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, s
             image = _with_probe(work / "image", finished, spec, say_when)
     except OSError as error:
         raise ImageFailed(
-            f"{error.filename or cache.root()}: {error.strerror}",
+            f"{error.filename or cache_root()}: {error.strerror}",
             advice="mend it, or set TWINBED_CACHE to a folder on another disk",
         ) from error
     say_when(f"image {image.digest} is ready")

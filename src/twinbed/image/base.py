@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
@@ -74,7 +75,7 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
 
 def require_tools() -> None:
     """Raises ImageFailed where the build cannot work on this machine: rights, programs, space."""
-    top = cache.root()
+    top = cache_root()
     if os.geteuid() != 0:
         raise ImageFailed(
             "building an image needs root: packages are installed under their own owners",
@@ -118,7 +119,7 @@ def source_files(targets: str, suite: str) -> list[Path]:
 
 
 def _install(spec: Specification, rootfs: Path, download: Path) -> None:
-    log = cache.root() / "build.log"
+    log = cache_root() / "build.log"
     targets = run(
         ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
     ).text
@@ -195,7 +196,7 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     their places. Returns the kernel package with its version, and the kernel's version."""
     debs = list((folder / "kernel").glob("linux-image-*.deb"))
     if len(debs) != 1:
-        raise ImageFailed(f"{spec.kernel} led to {len(debs)} kernel packages, not one (log: {cache.root() / 'build.log'})")
+        raise ImageFailed(f"{spec.kernel} led to {len(debs)} kernel packages, not one (log: {cache_root() / 'build.log'})")
     package = run(["dpkg-deb", "--show", "--showformat", "${Package} ${Version}", str(debs[0])]).text
     unpacked = folder / "kernel" / "unpacked"
     run(["dpkg-deb", "--extract", str(debs[0]), str(unpacked)], limit_s=300)

@@ -1,6 +1,6 @@
 """The cache of images: where finished ones are, and how a new one gets there whole or not at all.
 
-``$TWINBED_CACHE``, else ``$XDG_CACHE_HOME/twinbed``, else ``~/.cache/twinbed`` holds
+The cache's folder (``hosts.cache``) holds
 
     images/<digest>/   rootfs/ disk.erofs vmlinux initramfs.cpio manifest.json
     bases/<digest>/    the same without the probe: rootfs/ vmlinux modules/ manifest.json
@@ -15,50 +15,26 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import run
 from twinbed.image.failure import ImageFailed
+from twinbed.model.image import Image
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 MOUNTS = Path("/proc/self/mountinfo")
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
-    """A finished image: one root file system, as a folder and as a disk, and what a guest boots."""
-
-    digest: str
-    rootfs: Path
-    disk: Path
-    disk_type: str
-    kernel: Path
-    initramfs: Path
-    kernel_version: str
-    packages: Mapping[str, str]
-    """Debian package -> version."""
-
-
-def root() -> Path:
-    """The cache's folder; it need not exist."""
-    if chosen := os.environ.get("TWINBED_CACHE"):
-        return Path(chosen).absolute()
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base).absolute() / "twinbed"
-    return Path.home() / ".cache" / "twinbed"
-
-
 def current(key: str) -> Path | None:
     """The finished folder that this key was last built to."""
-    link = root() / "current" / key
+    link = cache_root() / "current" / key
     folder = link.resolve()
     return folder if link.is_symlink() and (folder / MANIFEST).is_file() else None
 
@@ -95,14 +71,14 @@ def opened(folder: Path) -> Image:
 
 def images() -> Sequence[Image]:
     """Every finished image, oldest first."""
-    folders = (root() / "images").glob(f"*/{MANIFEST}")
+    folders = (cache_root() / "images").glob(f"*/{MANIFEST}")
     return [opened(path.parent) for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
 
 
 @contextmanager
 def building(say: Callable[[str], None]) -> Iterator[Path]:
     """An empty folder to build in, on the cache's file system, while nobody else builds. It is removed in any case."""
-    top = root()
+    top = cache_root()
     try:
         for name in ("images", "bases", "current", "tmp"):
             (top / name).mkdir(parents=True, exist_ok=True)
@@ -130,11 +106,11 @@ def publish(folder: Path, kind: str, key: str, data: Mapping[str, Any]) -> Path:
     """Write the manifest, make the folder durable, give it its final name, and let the key lead to it."""
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, **data}, indent=1, sort_keys=True) + "\n")
     run(["sync", "--file-system", str(folder)], limit_s=120)
-    final = root() / kind / str(data["digest"])
+    final = cache_root() / kind / str(data["digest"])
     if not (final / MANIFEST).is_file():
         folder.chmod(0o755)
         folder.rename(final)
-    link = root() / "current" / f"{key}.new"
+    link = cache_root() / "current" / f"{key}.new"
     link.unlink(missing_ok=True)
     link.symlink_to(Path("..") / kind / final.name)
     link.rename(link.with_name(key))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import twinbed
 from twinbed.image.failure import ImageFailed
 
 MOUNTED_AT = "/usr/bin/twinbed-probe"
@@ -13,7 +12,7 @@ MOUNTED_AT = "/usr/bin/twinbed-probe"
 
 def probe_path() -> Path:
     """The probe installed with this package. Raises ImageFailed where it has not been built."""
-    path = Path(twinbed.__file__).parent / "bin" / "twinbed-probe"
+    path = Path(__file__).parents[1] / "bin" / "twinbed-probe"
     if not path.is_file():
         raise ImageFailed(f"{path}: the probe has not been built", advice="run `make setup` in twinbed's source folder")
     return path

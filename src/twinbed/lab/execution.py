@@ -16,8 +16,8 @@ from twinbed import linkcheck
 from twinbed.contracts.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Site
+from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.clock import Clock
-from twinbed.lab.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind

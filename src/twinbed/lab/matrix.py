@@ -22,10 +22,10 @@ from twinbed.contracts.plugin import MACHINE, Able, Bed, Check, Places
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.hosts.site import Installed, Site
+from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.image import find, probe_path
 from twinbed.lab import preflight, settings
 from twinbed.lab.execution import asked_by
-from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Topology

@@ -17,11 +17,11 @@ from typing import Any
 
 from twinbed.contracts.plugin import Check
 from twinbed.design.time import UNSHAPED_RATE
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, leftovers, open_lab
 from twinbed.image import find, probe_path
-from twinbed.image.cache import root as cache_root
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError

@@ -14,7 +14,7 @@ from typing import Any
 
 from twinbed.contracts.plugin import Bed
 from twinbed.hosts.site import Site
-from twinbed.lab.stage import Stage
+from twinbed.hosts.stage import Stage
 from twinbed.linkcheck.ends import Ends, find_ends
 from twinbed.linkcheck.flow import flow_figures
 from twinbed.linkcheck.train import train_figures

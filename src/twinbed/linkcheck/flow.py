@@ -7,7 +7,7 @@ import time
 from twinbed.contracts.plugin import Bed, Command, Ready
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError, ProgramFailed
-from twinbed.lab.stage import Stage
+from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_rate, probe_flow, timestamps
 from twinbed.linkcheck.ends import Ends, qdiscs
 from twinbed.linkcheck.judge_rate import Behind, Look

@@ -6,7 +6,7 @@ import json
 import math
 
 from twinbed.contracts.plugin import Bed, Command, Ready
-from twinbed.lab.stage import Stage
+from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_delay
 from twinbed.linkcheck.ends import Ends, qdiscs
 from twinbed.linkcheck.judge_delay import Train

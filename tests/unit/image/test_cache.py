@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from twinbed.hosts.cache import cache_root
 from twinbed.image import base, cache
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
@@ -27,11 +28,11 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TWINBED_CACHE", "/one")
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")
     monkeypatch.setenv("HOME", "/three")
-    assert cache.root() == Path("/one")
+    assert cache_root() == Path("/one")
     monkeypatch.delenv("TWINBED_CACHE")
-    assert cache.root() == Path("/two/twinbed")
+    assert cache_root() == Path("/two/twinbed")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache.root() == Path("/three/.cache/twinbed")
+    assert cache_root() == Path("/three/.cache/twinbed")
 
 
 def test_a_published_folder_is_found_by_its_key() -> None:
@@ -44,7 +45,7 @@ def test_a_published_folder_is_found_by_its_key() -> None:
     assert cache.current("key") == final
     assert (final / "file").read_text() == "content"
     assert cache.manifest(final)["digest"] == "d1"
-    assert list((cache.root() / "tmp").iterdir()) == []
+    assert list((cache_root() / "tmp").iterdir()) == []
 
 
 def test_a_published_folder_is_never_changed() -> None:
@@ -61,7 +62,7 @@ def test_a_failed_build_leaves_nothing() -> None:
     with pytest.raises(ZeroDivisionError), cache.building(silent) as work:
         (work / "half").write_text("done")
         1 / 0  # noqa: B018
-    assert list((cache.root() / "tmp").iterdir()) == []
+    assert list((cache_root() / "tmp").iterdir()) == []
     assert cache.current("key") is None
 
 

@@ -5,15 +5,20 @@
 //! chains against each other; [`walk`] asks how likely a sequence is under a chain, in logarithms, from counts alone.
 
 pub mod compare;
+mod grams;
 pub mod graph;
 mod markov;
 mod probe_counts;
+mod read;
 mod tally;
+mod totals;
 mod transitions;
 mod walk;
 
 pub use compare::{compare, Comparison, Weights};
 pub use markov::{Chain, Next, Row};
-pub use tally::{moves_bytes, tally, tally_slice, CallTotals, Cut, Source, Tallied, Tally};
+pub use read::{tally, tally_slice};
+pub use tally::{Cut, Source, Tallied, Tally};
+pub use totals::CallTotals;
 pub use transitions::{names_of_both, Gram, Transitions, ORDERS, START};
 pub use walk::{walk, Smoothing, Walk};

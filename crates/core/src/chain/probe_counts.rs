@@ -4,18 +4,21 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use super::tally::{CallTotals, Cut, Tally};
+use super::tally::{Cut, Tally};
+use super::totals::CallTotals;
 use crate::error::{Error, ReadError, Result};
+use crate::escapes::unescaped;
 use crate::syscall::lines::{Line, Lines};
 use crate::syscall::names::{Call, Program};
 use crate::syscall::numbers::{decimal, word};
+use crate::syscall::probe_files::COUNT_VERSION;
 use crate::syscall::probe_trace::header_line;
-use crate::syscall::threads::State;
+use crate::syscall::state::State;
 use crate::syscall::{Architecture, Kind, Trace};
 
 const LAYER: &str = "count file";
 /// Until version 2 all calls that returned were timed.
-const VERSIONS: [&[u8]; 2] = [b"1", b"2"];
+const VERSIONS: [&[u8]; 2] = [b"1", COUNT_VERSION.as_bytes()];
 
 pub fn read(
     reader: impl Read,
@@ -176,31 +179,6 @@ fn known_or_none<T: Default>(word: &[u8], number: impl Fn(&[u8]) -> Option<T>) -
 fn wide(word: &[u8]) -> Option<u128> {
     let digits = word.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(word).ok().filter(|_| digits)?.parse().ok()
-}
-
-/// Control bytes and backslashes are written `\xNN`.
-fn unescaped(name: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(name.len());
-    let mut rest = name;
-    while let [first, after @ ..] = rest {
-        let hexadecimal = match rest {
-            [b'\\', b'x', high, low, ..] => {
-                (*high as char).to_digit(16).zip((*low as char).to_digit(16)).map(|(high, low)| (high * 16 + low) as u8)
-            }
-            _ => None,
-        };
-        match hexadecimal {
-            Some(byte) => {
-                plain.push(byte);
-                rest = &rest[4..];
-            }
-            None => {
-                plain.push(*first);
-                rest = after;
-            }
-        }
-    }
-    plain
 }
 
 impl Cut {

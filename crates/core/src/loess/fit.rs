@@ -1,38 +1,17 @@
 //! A smooth curve with standard errors.
 
+use super::deltas::{deltas, Deltas};
 use super::error::Error;
 use super::operator::Operator;
+use super::params::{Family, Params, Surface};
 use super::robust;
 use super::sample::Sample;
-use super::statistics::{deltas, Deltas};
 use super::student;
 
 /// Fits of the symmetric family: one by least squares, then with weights of the residuals before.
 const ROUNDS: usize = 4;
 /// Share of the observations below which what they leave for residuals is rounding.
 const ROUNDING: f64 = 1e-10;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    Gaussian,
-    Symmetric,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surface {
-    /// Exact at vertices and cubic between: time grows with the observations, not with their square.
-    Interpolate,
-    /// Exact at every point, and beyond the observations too.
-    Direct,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    pub span: f64,
-    pub degree: usize,
-    pub family: Family,
-    pub surface: Surface,
-}
 
 #[derive(Debug, Clone)]
 pub struct Fit {

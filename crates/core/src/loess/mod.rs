@@ -5,11 +5,12 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`params`] | span, degree, family and surface of a fit |
 //! | [`sample`] | the observations in the order of x, and the neighbourhood of a point |
 //! | [`local`] | the weighted polynomial at a point, as what it does to the responses |
 //! | [`cells`] | the interpolating surface: exact at vertices, cubic between them |
 //! | [`operator`] | one surface or the other as a linear map of the responses |
-//! | [`statistics`] | the two deltas, on which the residual scale and the degrees of freedom rest |
+//! | [`deltas`] | the two deltas, on which the residual scale and the degrees of freedom rest |
 //! | [`robust`] | bisquare weights and pseudovalues of the symmetric family |
 //! | [`fit`](mod@fit) | all of it together, with prediction |
 //! | [`student`] | quantiles of Student's t for intervals |
@@ -20,15 +21,17 @@
 
 mod band;
 mod cells;
+mod deltas;
 mod error;
 mod fit;
 mod local;
 mod operator;
+mod params;
 mod robust;
 mod sample;
-mod statistics;
 mod student;
 
+pub use deltas::Deltas;
 pub use error::Error;
-pub use fit::{fit, Family, Fit, Params, Point, Spread, Surface};
-pub use statistics::Deltas;
+pub use fit::{fit, Fit, Point, Spread};
+pub use params::{Family, Params, Surface};

@@ -2,9 +2,8 @@
 
 use super::cells::Cells;
 use super::error::Error;
-use super::fit::Params;
-use super::fit::Surface;
 use super::local::{local, Local};
+use super::params::{Params, Surface};
 use super::sample::Sample;
 
 /// Observation weights and what is kept of the surface for them.

@@ -2,6 +2,7 @@
 
 use super::snapshot::snapshots;
 use crate::error::{Error, Result};
+use crate::escapes::unescaped;
 
 pub(super) const SOURCE: &str = "/dev/kmsg";
 
@@ -62,35 +63,9 @@ pub fn kernel_log(bytes: &[u8]) -> Result<KernelLog> {
                 seconds: microseconds as f64 / 1e6,
                 level: (priority & 7) as u8,
                 facility: priority >> 3,
-                text: unescaped(message),
+                text: String::from_utf8_lossy(&unescaped(message.as_bytes())).into_owned(),
             });
         }
     }
     Ok(log)
-}
-
-/// The kernel writes unprintable bytes as \xHH.
-fn unescaped(text: &str) -> String {
-    if !text.contains("\\x") {
-        return text.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.strip_prefix(b"x").and_then(|after| after.get(..2));
-        let byte = digits
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        match byte {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &rest[4..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

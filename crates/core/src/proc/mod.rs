@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `snapshot` | cuts the file into snapshots and sources |
 //! | `sources`, `network` | one source's text into keys and values |
+//! | `text`, `value` | what those read, and what they give |
 //! | `series` | all snapshots' values of each key; differences; intervals |
 //! | `kernel_log` | the kernel's log records |
 
@@ -12,7 +13,9 @@ mod network;
 pub mod series;
 pub mod snapshot;
 mod sources;
+mod text;
+mod value;
 
 pub use kernel_log::{kernel_log, KernelLog};
 pub use series::{Counters, Difference, Interval};
-pub use sources::{Kind, Value};
+pub use value::{Kind, Value};

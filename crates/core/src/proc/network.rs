@@ -1,6 +1,7 @@
 //! The sources that tell of devices and protocols: /proc/net and ethtool.
 
-use super::sources::{Kind, Sink, Text, Value};
+use super::text::{Sink, Text};
+use super::value::{Kind, Value};
 use crate::error::Result;
 
 /// `net/dev:eth0.rx_packets`.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::snapshot::snapshots;
-use super::sources::{read, Kind, Value};
+use super::sources::read;
+use super::value::{Kind, Value};
 use crate::error::{Error, Result};
 
 /// When a snapshot was taken.

@@ -4,87 +4,9 @@
 //! net/core/net-procfs.c.
 
 use super::network;
-use crate::error::{Error, Result};
-
-/// How a key's values are to be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows: its difference counts.
-    Counter,
-    /// A state: its values count.
-    Gauge,
-    /// A text.
-    Setting,
-    /// Nothing is known of it: the host does not have its source.
-    Absent,
-}
-
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Setting => "setting",
-            Kind::Absent => "absent",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    Integer(i128),
-    Real(f64),
-    Text(String),
-}
-
-impl Value {
-    pub fn number(&self) -> Option<f64> {
-        match self {
-            Value::Integer(value) => Some(*value as f64),
-            Value::Real(value) => Some(*value),
-            Value::Text(_) => None,
-        }
-    }
-}
-
-/// Takes a key, its kind and value.
-pub(super) type Sink<'s> = dyn FnMut(&str, Kind, Value) + 's;
-
-/// One source's text, with its place in the file for errors.
-pub(super) struct Text<'a> {
-    layer: &'static str,
-    first_line: usize,
-    content: &'a str,
-}
-
-impl<'a> Text<'a> {
-    pub fn lines(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
-        let (layer, first) = (self.layer, self.first_line);
-        self.content.lines().enumerate().map(move |(at, text)| Line { layer, number: first + at, text })
-    }
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
-    layer: &'static str,
-    number: usize,
-    pub text: &'a str,
-}
-
-impl Line<'_> {
-    pub fn wrong(&self, expected: &str) -> Error {
-        Error::line(self.layer, self.number, self.text, expected)
-    }
-
-    pub fn integer(&self, word: &str) -> Result<Value> {
-        word.parse::<i128>().map(Value::Integer).map_err(|_| self.wrong(&format!("a whole number, not {word:?}")))
-    }
-
-    pub fn real(&self, word: &str) -> Result<Value> {
-        let value = word.parse::<f64>().ok().filter(|value| value.is_finite());
-        value.map(Value::Real).ok_or_else(|| self.wrong(&format!("a number, not {word:?}")))
-    }
-}
+use super::text::{Sink, Text};
+use super::value::{Kind, Value};
+use crate::error::Result;
 
 /// Reads one source; false if it is of no known kind.
 pub(super) fn read(name: &str, content: &[u8], first_line: usize, sink: &mut Sink) -> Result<bool> {

@@ -9,10 +9,11 @@
 //! Sources: perf-script(1), trace-cmd-report(1), the kernel's Documentation/trace/ftrace.rst, and runs of each.
 //! Numbers are those of the machine that was traced, which the text does not say.
 
+use super::event::Sink;
+use super::lines::{LineReader, EMPTY_LINE};
 use super::names::{Call, CallNames};
 use super::numbers::{decimal, digits_at_end, seconds, signed};
-use super::threads::State;
-use super::{LineReader, Sink, EMPTY_LINE, TOO_MANY_NAMES};
+use super::state::{State, TOO_MANY_NAMES};
 
 pub struct Reader {
     exits: [Option<Call>; 2],

@@ -2,7 +2,10 @@
 
 use std::io::Read;
 
+use super::event::Sink;
+use super::state::State;
 use crate::capture::Window;
+use crate::error::{Error, ReadError};
 
 /// A longer line is no line of a trace.
 const LONGEST_BYTES: usize = 1 << 20;
@@ -75,4 +78,44 @@ impl<R: Read> Lines<R> {
     pub fn number(&self) -> u64 {
         self.number
     }
+}
+
+/// A reader of one line at a time.
+pub trait LineReader {
+    const LAYER: &'static str;
+    /// A last line without its end is whole; tracers end all lines, so that one of theirs has been cut off.
+    const ENDS_WITHOUT_NEWLINE: bool = false;
+    /// Takes a line; the error is why it is no call.
+    fn line(&mut self, line: &[u8], state: &mut State, sink: &mut impl Sink) -> Result<(), &'static str>;
+}
+
+/// Not a call, as should be: a header, a comment, an exit.
+pub const EMPTY_LINE: &str = "empty_line";
+const LINE_TOO_LONG: &str = "line_too_long";
+
+/// Hands each line of a trace to its reader, and counts those that are no call by reason.
+pub fn read_lines<R: LineReader>(
+    reader: impl Read,
+    by: &mut R,
+    state: &mut State,
+    sink: &mut impl Sink,
+) -> Result<(), ReadError> {
+    let mut lines = Lines::new(reader);
+    while let Some(line) = lines.next()? {
+        let taken = match line {
+            Line::Whole(line) => by.line(line, state, sink),
+            Line::Last(line) if R::ENDS_WITHOUT_NEWLINE => by.line(line, state, sink),
+            Line::Last(line) => {
+                let text = String::from_utf8_lossy(line).into_owned();
+                let number = usize::try_from(lines.number()).unwrap_or(usize::MAX);
+                state.summary.cut_off = Some(Error::line(R::LAYER, number, &text, "a whole line"));
+                break;
+            }
+            Line::TooLong => Err(LINE_TOO_LONG),
+        };
+        if let Err(reason) = taken {
+            state.skip(reason);
+        }
+    }
+    Ok(())
 }

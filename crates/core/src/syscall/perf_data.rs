@@ -6,10 +6,10 @@
 
 use std::io::Read;
 
+use super::event::Sink;
 use super::perf_records::{u64_at, Attribute};
 use super::perf_session::{feature, ids, length, whole_record, Session, LAYER};
-use super::threads::State;
-use super::Sink;
+use super::state::State;
 use crate::capture::Window;
 use crate::error::{Error, ReadError};
 

@@ -1,8 +1,8 @@
 //! Records of perf.data in the order of their times.
 
+use super::event::Sink;
 use super::names::{Call, Program};
-use super::threads::State;
-use super::Sink;
+use super::state::State;
 
 /// What a record says.
 #[derive(Debug, Clone, Copy)]

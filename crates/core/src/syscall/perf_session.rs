@@ -1,12 +1,12 @@
 //! What the records of a perf.data say, one after the other.
 
 use super::architecture::Architecture;
+use super::event::Sink;
 use super::perf_compressed::Pieces;
 use super::perf_order::{Queue, What};
 use super::perf_records::{record_time, sample, u16_at, u32_at, u64_at, Attribute};
 use super::perf_tracepoints::{tracepoints, Tracepoints};
-use super::threads::State;
-use super::Sink;
+use super::state::State;
 use crate::error::Error;
 
 pub const LAYER: &str = "perf.data";
@@ -212,7 +212,7 @@ impl Session {
                 return Some(());
             };
             let Some(call) = state.calls.number(call) else {
-                state.skip(super::TOO_MANY_NAMES);
+                state.skip(super::state::TOO_MANY_NAMES);
                 return Some(());
             };
             What::Enter { thread, call }

@@ -1,10 +1,12 @@
 //! Plain sequences: calls by number or name, apart by spaces, commas or lines. An empty line ends a sequence; from `#` on a
 //! line is a comment.
 
+use super::event::Sink;
+use super::lines::{LineReader, EMPTY_LINE};
 use super::names::{CallNames, Program};
 use super::numbers::decimal;
-use super::threads::{Entered, State};
-use super::{LineReader, Sink, EMPTY_LINE, TOO_MANY_NAMES};
+use super::state::{State, TOO_MANY_NAMES};
+use super::threads::Entered;
 
 const THREAD: u64 = 0;
 

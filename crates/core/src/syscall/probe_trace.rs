@@ -3,19 +3,24 @@
 use std::io::Read;
 
 use super::architecture::Architecture;
-use super::threads::State;
-use super::{Event, Sink, TOO_MANY_NAMES};
+use super::event::{Event, Sink};
+use super::probe_files::{block, BLOCK_HEADER_BYTES, TRACE_MAGIC};
+use super::state::State;
+use super::state::TOO_MANY_NAMES;
 use crate::capture::Window;
 use crate::error::{Error, ReadError, Result};
 
-/// The byte after it is the version.
-pub const MAGIC: &[u8] = b"\x89TBSYS";
-const VERSION: u8 = 1;
-const MAGIC_BYTES: usize = 8;
-const BLOCK_HEADER_BYTES: usize = 5;
+const MAGIC_BYTES: usize = TRACE_MAGIC.len();
+const VERSION_AT: usize = MAGIC_BYTES - 2;
+const VERSION: u8 = TRACE_MAGIC[VERSION_AT];
 /// The probe's blocks are some hundred KB at most; more is damage.
 const MOST_BYTES: usize = 1 << 26;
 const LAYER: &str = "probe trace";
+
+/// Whether a file begins as a trace of any version does.
+pub fn recognises(start: &[u8]) -> bool {
+    start.starts_with(&TRACE_MAGIC[..VERSION_AT])
+}
 
 pub fn read(
     mut window: Window<impl Read>,
@@ -23,12 +28,12 @@ pub fn read(
     sink: &mut impl Sink,
 ) -> std::result::Result<(), ReadError> {
     while window.bytes().len() < MAGIC_BYTES && window.fill(MAGIC_BYTES)? {}
-    match window.bytes().get(MAGIC.len()) {
+    match window.bytes().get(VERSION_AT) {
         Some(&VERSION) if window.bytes().len() >= MAGIC_BYTES => window.consume(MAGIC_BYTES),
         Some(version) if *version != VERSION => {
             return Err(Error::Value {
                 layer: LAYER,
-                offset: MAGIC.len() as u64,
+                offset: VERSION_AT as u64,
                 field: "version",
                 found: version.to_string(),
                 expected: VERSION.to_string(),
@@ -66,10 +71,10 @@ pub fn read(
             state.summary.cut_off = Some(cut);
             return Ok(());
         }
-        let (kind, body) = (bytes[0], &bytes[BLOCK_HEADER_BYTES..size]);
-        let mut block = Block { rest: body, offset: offset + BLOCK_HEADER_BYTES as u64, whole: body.len() };
-        match block.read(kind, &mut calls, state, sink) {
-            Ok(()) if kind == b'Z' => return Ok(()),
+        let (kind, content) = (bytes[0], &bytes[BLOCK_HEADER_BYTES..size]);
+        let mut body = Block { rest: content, offset: offset + BLOCK_HEADER_BYTES as u64, whole: content.len() };
+        match body.read(kind, &mut calls, state, sink) {
+            Ok(()) if kind == block::END => return Ok(()),
             Ok(()) => {}
             Err(error) => {
                 state.summary.cut_off = Some(error);
@@ -91,15 +96,15 @@ struct Block<'a> {
 impl Block<'_> {
     fn read(&mut self, kind: u8, calls: &mut u64, state: &mut State, sink: &mut impl Sink) -> Result<()> {
         match kind {
-            b'H' => header(self.rest, state),
-            b'S' => stream(self, state)?,
-            b'C' => block_of_calls(self, calls, state, sink)?,
-            b'L' => {
+            block::HEADER => header(self.rest, state),
+            block::STREAM => stream(self, state)?,
+            block::CALLS => block_of_calls(self, calls, state, sink)?,
+            block::LOST => {
                 self.varint("time")?;
                 state.lost(self.varint("events lost")?, sink);
             }
-            b'E' => state.threads.end(self.varint("stream")?, sink),
-            b'Z' => {
+            block::STREAM_END => state.threads.end(self.varint("stream")?, sink),
+            block::END => {
                 self.varint("end")?;
                 if self.varint("calls written")? != *calls {
                     state.note("calls_differ_from_end_block");

@@ -10,10 +10,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::event::{Sink, Slot};
+use super::lines::{LineReader, EMPTY_LINE};
 use super::names::{Call, CallNames, Program};
 use super::numbers::{decimal, digits_at_end, seconds, signed, time};
-use super::threads::{Entered, Slot, State};
-use super::{LineReader, Sink, EMPTY_LINE, TOO_MANY_NAMES};
+use super::state::{State, TOO_MANY_NAMES};
+use super::threads::Entered;
 
 /// Lines without a process id are this thread's, as long as no id is known for it.
 const UNNAMED: u64 = 0;

@@ -9,9 +9,11 @@
 //! `>` is an entry and `<` an exit. Names are sysdig's own, which differ from the kernel's for a few calls (pread for
 //! pread64). Releases that print exits alone are read by their exits. What is no call (switch, procexit) is skipped.
 
+use super::event::Sink;
+use super::lines::{LineReader, EMPTY_LINE};
 use super::numbers::{decimal, signed, time, word};
-use super::threads::{Entered, State};
-use super::{LineReader, Sink, EMPTY_LINE, TOO_MANY_NAMES};
+use super::state::{State, TOO_MANY_NAMES};
+use super::threads::Entered;
 
 /// Events of sysdig's that are no system calls.
 const OTHERS: [&[u8]; 17] = [

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::names::{Call, CallNames, Program, Programs};
-use super::{Event, Sink};
+use super::event::{Event, Sink, Slot};
+use super::names::{Call, Program};
 
 /// A call that was entered and has not returned.
 #[derive(Debug, Clone, Copy)]
@@ -30,9 +30,6 @@ pub struct Threads {
     by_id: HashMap<u64, u32, RandomState>,
     last: Option<(u64, u32)>,
 }
-
-/// Where a thread is in [`Threads`]: small numbers, for tables.
-pub type Slot = u32;
 
 impl Threads {
     pub fn new() -> Self {
@@ -167,30 +164,5 @@ impl Threads {
 impl Default for Threads {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// What a reader carries while it goes through a trace.
-pub struct State {
-    pub calls: CallNames,
-    pub programs: Programs,
-    pub threads: Threads,
-    pub summary: super::Summary,
-}
-
-impl State {
-    pub fn skip(&mut self, reason: &'static str) {
-        *self.summary.skipped.entry(reason).or_default() += 1;
-    }
-
-    pub fn note(&mut self, what: &'static str) {
-        *self.summary.notes.entry(what).or_default() += 1;
-    }
-
-    /// `count` events were lost before this place.
-    pub fn lost(&mut self, count: u64, sink: &mut impl Sink) {
-        let lost = self.summary.lost_events.unwrap_or(0);
-        self.summary.lost_events = Some(lost.saturating_add(count));
-        self.threads.gap(sink);
     }
 }

@@ -1,25 +1,8 @@
 //! The lines at the head of both files.
 
-use super::options::{Command, Options, Times};
+use super::options::{Command, Method, Options, Times};
 use super::waiting::{clock_ns, now_ns};
 use crate::sys;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    Bpf,
-    Tracefs,
-}
-
-impl Method {
-    pub const IN_ORDER: [Method; 2] = [Method::Bpf, Method::Tracefs];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Bpf => "bpf",
-            Method::Tracefs => "tracefs",
-        }
-    }
-}
 
 pub struct Header {
     pub start_ns: u64,

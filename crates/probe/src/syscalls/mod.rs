@@ -9,27 +9,17 @@ mod count_file;
 mod follow;
 mod header;
 mod options;
+mod recorder;
 mod scope;
 mod trace_file;
 mod tracefs;
 mod waiting;
 
-use std::io::{self, Write};
-
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome, Tried};
-use header::{Header, Method};
-use options::Options;
+use header::Header;
+use options::{Method, Options};
 use waiting::Stop;
-
-/// How often what the kernel holds is looked after, at least.
-const TICK_NS: u64 = 250_000_000;
-
-/// A way of seeing calls, attached.
-trait Attached {
-    /// Writes the file until told to stop, and to its end.
-    fn record(self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()>;
-}
 
 pub fn main(arguments: Arguments) -> Outcome<()> {
     let options = Options::take(arguments)?;
@@ -45,16 +35,12 @@ pub fn main(arguments: Arguments) -> Outcome<()> {
             Method::Tracefs => tracefs::attach(&options),
         };
         match attached {
-            Ok(attached) => {
+            Ok(recorder) => {
                 let header = Header::now(&options, method, &refused);
-                return attached.record(&header, &stop);
+                return recorder.record(&header, &stop);
             }
             Err(failure) => refused.push(format!("{}: {failure}", method.name())),
         }
     }
     Err(Failure::new(format!("no way to see system calls here; tried {}", refused.join("; "))))
-}
-
-fn say_ready() -> Outcome<()> {
-    io::stderr().write_all(b"ready\n").tried(|| "write to standard error")
 }

@@ -1,6 +1,5 @@
 //! The command line of `syscalls`.
 
-use super::header::Method;
 use super::scope::Scope;
 use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome};
@@ -31,6 +30,24 @@ pub enum Command {
         times: Times,
     },
     Trace,
+}
+
+/// A way of seeing calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Bpf,
+    Tracefs,
+}
+
+impl Method {
+    pub const IN_ORDER: [Method; 2] = [Method::Bpf, Method::Tracefs];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Bpf => "bpf",
+            Method::Tracefs => "tracefs",
+        }
+    }
 }
 
 /// Of which calls the time from entry to exit is measured.

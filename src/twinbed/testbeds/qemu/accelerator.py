@@ -12,10 +12,10 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
 from twinbed.image import Image
-from twinbed.image.cache import root as cache_root
 from twinbed.testbeds.qemu import memory
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.guest import GuestLost, boot

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from twinbed.contracts.plugin import Check
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.error import HostError
 from twinbed.hosts.site import Installed, Site
-from twinbed.image.cache import root as cache_root
 from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import memory
 from twinbed.testbeds.qemu.settings import QemuSettings

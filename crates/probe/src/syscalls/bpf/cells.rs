@@ -5,20 +5,15 @@
 //! which two came after it, and is asked first: of ten calls of most programs nine or more then need no key. Cells of
 //! ended streams are given to others; only the stream's own thread and its other cells know a cell's number.
 
-use super::assembler::{
-    Assembler, Condition, Function, Label, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK,
-};
+use super::assembler::{Assembler, Label};
+use super::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK};
 use super::kernel::Map;
-use super::layout::{cell, next, thread, transition};
-use super::programs::KEPT;
+use super::layout::{cell, next, stack, thread, transition, KEPT};
 
 use Condition::{Equal, Greater, NotEqual, SignedLess};
 use Operand::Number;
 use Width::{Double, Word};
 
-// The stack, between what the programs themselves use.
-const TRANSITION: i16 = -64;
-const NUMBER: i16 = TRANSITION - 8;
 /// Whatever comes after a call of this part, or of the one before it, is of this part.
 const LAST_PART: i32 = 4;
 
@@ -63,14 +58,14 @@ impl Cells<'_> {
         let kept = code.label();
         let told = code.label();
         code.load(Double, R1, KEPT, thread::HISTORY);
-        code.store(Double, STACK, TRANSITION + transition::HISTORY, R1);
+        code.store(Double, STACK, stack::TRANSITION + transition::HISTORY, R1);
         code.load(Double, R1, KEPT, thread::STREAM);
-        code.store(Double, STACK, TRANSITION + transition::STREAM, R1);
+        code.store(Double, STACK, stack::TRANSITION + transition::STREAM, R1);
         code.load(Word, R1, KEPT, thread::TID);
-        code.store(Word, STACK, TRANSITION + transition::TID, R1);
+        code.store(Word, STACK, stack::TRANSITION + transition::TID, R1);
         part(code, skip);
-        code.store(Word, STACK, TRANSITION + transition::PART, R1);
-        code.look_up(self.numbers, TRANSITION);
+        code.store(Word, STACK, stack::TRANSITION + transition::PART, R1);
+        code.look_up(self.numbers, stack::TRANSITION);
         code.jump_if(R0, NotEqual, Number(0), known);
 
         code.load(Word, R1, KEPT, thread::FRESH);
@@ -81,9 +76,9 @@ impl Cells<'_> {
         code.jump_if(R0, NotEqual, Number(0), lost);
         code.here(fresh);
         code.load(Word, R1, KEPT, thread::FRESH);
-        code.store(Word, STACK, NUMBER, R1);
+        code.store(Word, STACK, stack::CELL_NUMBER, R1);
         // Before anyone can find it: the cell may have been another transition's.
-        code.look_up(self.cells, NUMBER);
+        code.look_up(self.cells, stack::CELL_NUMBER);
         code.jump_if(R0, Equal, Number(0), lost);
         for at in (0..cell::BYTES as i16).step_by(8) {
             code.store_number(Double, R0, at, 0);
@@ -92,8 +87,8 @@ impl Cells<'_> {
             code.store_number(Double, R0, place + next::HISTORY, next::NO_HISTORY);
         }
         code.map(R1, self.numbers);
-        code.address(R2, STACK, TRANSITION);
-        code.address(R3, STACK, NUMBER);
+        code.address(R2, STACK, stack::TRANSITION);
+        code.address(R3, STACK, stack::CELL_NUMBER);
         code.set(R4, 0);
         code.call(Function::MapUpdate);
         code.jump_if(R0, NotEqual, Number(0), lost);
@@ -107,7 +102,7 @@ impl Cells<'_> {
 
         code.here(known);
         code.load(Word, R1, R0, 0);
-        code.store(Word, STACK, NUMBER, R1);
+        code.store(Word, STACK, stack::CELL_NUMBER, R1);
         code.here(kept);
         unless_in_last_part(code, skip, told);
         code.load(Word, R1, KEPT, thread::PREVIOUS);
@@ -121,12 +116,12 @@ impl Cells<'_> {
         }
         code.load(Double, R1, KEPT, thread::HISTORY);
         code.store(Double, R0, later + next::HISTORY, R1);
-        code.load(Word, R1, STACK, NUMBER);
+        code.load(Word, R1, STACK, stack::CELL_NUMBER);
         code.store(Word, R0, later + next::NUMBER, R1);
         code.here(told);
-        code.load(Word, R1, STACK, NUMBER);
+        code.load(Word, R1, STACK, stack::CELL_NUMBER);
         code.store(Word, KEPT, thread::PREVIOUS, R1);
-        code.look_up(self.cells, NUMBER);
+        code.look_up(self.cells, stack::CELL_NUMBER);
         code.jump_if(R0, Equal, Number(0), lost);
     }
 }

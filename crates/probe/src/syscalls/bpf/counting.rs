@@ -5,25 +5,25 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::attached::Attached;
 use super::cells::Cells;
 use super::kernel::{Map, MapKind};
 use super::layout::{self, about, cell, cell_from_bytes, stream, thread, transition, Identity, Transition};
-use super::programs::Purpose;
-use super::Common;
+use super::plan::Purpose;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::syscalls::call::{Cell, History, Part, Stream, StreamNumber};
 use crate::syscalls::count_file::{CountFile, Counted};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::{Command, Options};
+use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
 use crate::syscalls::waiting::{now_ns, Stop};
-use crate::syscalls::{say_ready, Attached, TICK_NS};
 
 const STREAMS: u32 = 16_384;
 /// So many ended streams are worth a look at all transitions.
 const ENDED_AT_ONCE: usize = 64;
 
 pub struct Counting {
-    common: Common,
+    attached: Attached,
     numbers_of_cells: Map,
     cells: Map,
     free_blocks: Map,
@@ -53,9 +53,9 @@ impl Counting {
         let streams = Map::new(MapKind::Hash, stream::BYTES, about::BYTES, STREAMS)?;
         let places = Cells { numbers: &numbers_of_cells, cells: &cells, free: &free_blocks };
         let purpose = Purpose::Count { cells: places, streams: &streams, skip, times };
-        let common = Common::attach(options, purpose)?;
+        let attached = Attached::attach(options, purpose)?;
         Ok(Counting {
-            common,
+            attached,
             numbers_of_cells,
             cells,
             free_blocks,
@@ -139,7 +139,7 @@ impl Counting {
         for number in gone {
             file.ended(number)?;
         }
-        file.lost(self.common.newly_lost()?)
+        file.lost(self.attached.newly_lost()?)
     }
 
     fn write(&mut self, file: &mut CountFile, grown: Vec<(Transition, Cell)>) -> Outcome<()> {
@@ -166,7 +166,7 @@ impl Counting {
     /// Calls that had not returned when the programs were taken away.
     fn take_unfinished(&mut self, file: &mut CountFile) -> Outcome<()> {
         let mut unfinished = Vec::new();
-        self.common.threads.each(|_, kept| {
+        self.attached.threads.each(|_, kept| {
             if layout::double(kept, thread::IN_CALL) == 0 {
                 return;
             }
@@ -180,7 +180,7 @@ impl Counting {
     }
 }
 
-impl Attached for Counting {
+impl Recorder for Counting {
     fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
         let mut file = CountFile::create(&self.out, header)?;
         say_ready()?;
@@ -202,7 +202,7 @@ impl Attached for Counting {
                 file.slice(slice, next_ns)?;
             }
         }
-        self.common.detach()?;
+        self.attached.detach()?;
         let end_ns = now_ns();
         let ended = self.look_at_streams(&mut file)?;
         self.take_unfinished(&mut file)?;

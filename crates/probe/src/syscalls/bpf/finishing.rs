@@ -1,11 +1,10 @@
 //! Parts of the programs: a call is finished, by adding to its transition (count) or to the thread's chunk (trace).
 
-use super::assembler::{
-    Assembler, Condition, Function, Label, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9,
-};
+use super::assembler::{Assembler, Label};
 use super::cells::Cells;
-use super::layout::{call, cell, thread};
-use super::programs::{Plan, Purpose, KEPT};
+use super::instruction::{Condition, Function, Operand, Operation, Register, Width, R0, R1, R2, R3, R4, R9};
+use super::layout::{call, cell, thread, KEPT};
+use super::plan::{Plan, Purpose};
 use crate::syscalls::options::Times;
 
 use Condition::{Equal, Greater, SignedGreater, SignedLess};
@@ -190,7 +189,7 @@ fn add_square(code: &mut Assembler, time: Register) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::assembler::R6;
+    use super::super::instruction::R6;
     use super::super::interpreter::Machine;
     use super::super::layout::cell_from_bytes;
     use super::*;

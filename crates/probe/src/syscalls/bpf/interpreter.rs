@@ -1,6 +1,6 @@
 //! Runs what was assembled, for tests: arithmetic, memory and jumps as RFC 9669 has them; no calls, no maps.
 
-use super::assembler::Instruction;
+use super::instruction::Instruction;
 
 pub struct Machine {
     pub registers: [u64; 11],

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::assembler::Instruction;
+use super::instruction::Instruction;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::sys;
 

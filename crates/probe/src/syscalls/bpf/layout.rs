@@ -1,6 +1,30 @@
-//! What the BPF programs and this process share: the bytes of the maps' keys and values.
+//! Where things lie: in the keys and values of the maps, which the BPF programs and this process share, and on the programs'
+//! own stack.
 
+use super::instruction::{Register, R8};
 use crate::syscalls::call::{Cell, History, Part, NAME_BYTES};
+
+/// The address of what is kept of the thread, in every program.
+pub const KEPT: Register = R8;
+
+/// Bytes below the stack's end.
+pub mod stack {
+    use super::{about, stream, transition};
+
+    pub const THREAD_ID: i16 = -8;
+    pub const NAME: i16 = -24;
+    pub const NAMESPACE_IDS: i16 = -32;
+    pub const TRANSITION: i16 = -64;
+    /// Of a transition's cell.
+    pub const CELL_NUMBER: i16 = -72;
+    pub const STREAM: i16 = -128;
+    pub const ABOUT: i16 = -152;
+
+    // None lies over another.
+    const _: () = assert!(TRANSITION + transition::BYTES as i16 <= NAMESPACE_IDS);
+    const _: () = assert!(STREAM + stream::BYTES as i16 <= CELL_NUMBER);
+    const _: () = assert!(ABOUT + about::BYTES as i16 <= STREAM);
+}
 
 /// A thread that is followed: an entry of the map of threads, and a chunk of the ring of a trace.
 pub mod thread {

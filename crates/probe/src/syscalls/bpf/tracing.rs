@@ -2,24 +2,24 @@
 
 use std::collections::HashMap;
 
+use super::attached::Attached;
 use super::kernel::{Map, MapKind};
 use super::layout::{self, call, thread, Identity};
-use super::programs::Purpose;
+use super::plan::Purpose;
 use super::ring::Ring;
-use super::Common;
 use crate::failure::{Outcome, Tried};
 use crate::syscalls::call::{Call, Exit, Stream, StreamNumber};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::Options;
+use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
 use crate::syscalls::trace_file::TraceFile;
 use crate::syscalls::waiting::{now_ns, Stop};
-use crate::syscalls::{say_ready, Attached, TICK_NS};
 
 /// The reader is woken when so much of the ring is filled.
 const WAKE_SHARE: usize = 4;
 
 pub struct Tracing {
-    common: Common,
+    attached: Attached,
     ring_map: Map,
     ring: Ring,
     out: String,
@@ -31,27 +31,27 @@ impl Tracing {
         let ring_map = Map::new(MapKind::Ring, 0, 0, bytes as u32)?;
         let ring = Ring::of(&ring_map, bytes)?;
         let purpose = Purpose::Trace { ring: &ring_map, wake_bytes: (bytes / WAKE_SHARE) as i32 };
-        let common = Common::attach(options, purpose)?;
-        Ok(Tracing { common, ring_map, ring, out: options.out.clone() })
+        let attached = Attached::attach(options, purpose)?;
+        Ok(Tracing { attached, ring_map, ring, out: options.out.clone() })
     }
 }
 
-impl Attached for Tracing {
+impl Recorder for Tracing {
     fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
         let mut writer = Writer::new(TraceFile::create(&self.out, header)?);
         say_ready()?;
         while !stop.wait(now_ns() + TICK_NS, &[self.ring_map.descriptor()]).tried(|| "wait")? {
             self.ring.drain(|chunk| writer.chunk(chunk))?;
-            writer.file.add_lost(self.common.newly_lost()?);
+            writer.file.add_lost(self.attached.newly_lost()?);
             writer.file.flush()?;
         }
-        self.common.detach()?;
+        self.attached.detach()?;
         let end_ns = now_ns();
         self.ring.drain(|chunk| writer.chunk(chunk))?;
         let mut left = Vec::new();
-        self.common.threads.each(|_, kept| left.push(kept.to_vec()))?;
+        self.attached.threads.each(|_, kept| left.push(kept.to_vec()))?;
         left.iter().try_for_each(|kept| writer.unfinished(kept))?;
-        writer.file.add_lost(self.common.newly_lost()?);
+        writer.file.add_lost(self.attached.newly_lost()?);
         writer.file.end(end_ns)
     }
 }

@@ -17,10 +17,10 @@ use super::count_file::CountFile;
 use super::follow::{Event, Follower, Kind, Sink};
 use super::header::Header;
 use super::options::{Command, Options};
+use super::recorder::{say_ready, Recorder, TICK_NS};
 use super::scope::Within;
 use super::trace_file::TraceFile;
 use super::waiting::{now_ns, Stop};
-use super::{say_ready, Attached, TICK_NS};
 use crate::failure::{Failure, Outcome, Tried};
 use events::{Events, WANTED};
 use instance::Instance;
@@ -30,7 +30,7 @@ use sinks::{CountSink, TraceSink};
 /// The reader is woken when so much of a processor's buffer is filled.
 const WAKE_PERCENT: &str = "25";
 
-pub fn attach(options: &Options) -> Outcome<Box<dyn Attached>> {
+pub fn attach(options: &Options) -> Outcome<Box<dyn Recorder>> {
     if !options.scope.namespace.is_first() {
         return Err(Failure::new("tracefs numbers processes as the first PID namespace does, and this is another"));
     }
@@ -69,7 +69,7 @@ struct Tracefs {
     command: Command,
 }
 
-impl Attached for Tracefs {
+impl Recorder for Tracefs {
     fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
         match self.command {
             Command::Count { slice_ns, .. } => {

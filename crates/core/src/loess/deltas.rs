@@ -8,9 +8,9 @@
 use super::band::Band;
 use super::cells::Cells;
 use super::error::Error;
-use super::fit::Params;
 use super::local::local;
 use super::operator::{overlap, Operator};
+use super::params::Params;
 use super::sample::Sample;
 
 /// Observations up to which the deltas of a direct surface are its own.

@@ -6,9 +6,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import run
-from twinbed.image import cache
-from twinbed.image.cache import Image
+from twinbed.model.image import Image
 
 COMPLETE = ".twinbed-complete"
 """The last file in the archive: where it came out, all others did."""
@@ -22,7 +22,7 @@ def kinds() -> tuple[str, ...]:
 
 def archive(image: Image, kind: str) -> Path:
     """The archive, made where there is none. The same file for the same image, so that an interrupted copy can go on."""
-    folder = cache.root() / "archives"
+    folder = cache_root() / "archives"
     final = folder / f"{image.digest}.{kind}"
     if final.is_file():
         return final

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from twinbed.contracts.plugin import Bed, Command, Ready
+from twinbed.hosts import stage
 from twinbed.hosts.agent import Exit
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 from twinbed.hosts.site import Site
+from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.image import Image
-from twinbed.lab import stage
-from twinbed.lab.stage import Stage, all_at_once, placed, still_there, to_its_end
 
 DONE = {"signal": None, "user_s": 0, "system_s": 0, "max_rss_bytes": 0, "started_monotonic_s": 0, "ended_monotonic_s": 0}
 
