@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinbed.cli import captures
-from twinbed.model.error import refusals
+from twinbed.readers.refusals import refusals
 from twinbed.render.output import opened
 
 if TYPE_CHECKING:

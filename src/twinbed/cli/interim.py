@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from twinbed import design, registry
-from twinbed.analyses.compare.words import look_sentence
 from twinbed.cli.extraction import extracted
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, AsOf, Look, Looks
 from twinbed.model.result import Verdict
 from twinbed.model.run import Run
+from twinbed.render.words import look_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
 from twinbed.statistics.sequential import FEWEST, information, look_levels, spent

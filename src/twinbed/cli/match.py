@@ -10,7 +10,7 @@ import click
 
 from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
-from twinbed.model.error import refusals
+from twinbed.readers.refusals import refusals
 from twinbed.render.output import opened
 
 STYLES = ["text", "csv", "json", "parquet"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinbed import design, registry
-from twinbed.analyses.compare.result import Comparison
 from twinbed.cli.extraction import extracted
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
 from twinbed.model.caution import Caution
@@ -19,6 +18,9 @@ from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, look_levels
 from twinbed.study.study import Study
+
+if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparison
 
 
 class Pilot:

@@ -118,22 +118,19 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
-    from twinbed.analyses.compare.terminal import verdict_table
     from twinbed.cli.extraction import extracted
     from twinbed.render.output import write
     from twinbed.report.page import page
     from twinbed.report.scaling.analysis import scaling
-    from twinbed.report.scaling.terminal import print_scaling
     from twinbed.report.styles import sections, study_tables
+    from twinbed.report.terminal import conclusion
 
     store = extracted(results)
     compare = registry.analysis("compare")
     result = compare.run(store, compare.params())
     terminal = Console(width=None if sys.stdout.isatty() else 100)
-    verdict_table(result, terminal)
     over_n = scaling(store)
-    if over_n:
-        print_scaling(over_n, terminal)
+    conclusion(result, over_n, terminal)
     if report:
         file = results / "report.html"
         write(page(store, result, sections(store), study_tables(store, result), over_n), file)

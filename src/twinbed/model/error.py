@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 
 class TwinbedError(Exception):
     """Shown as a message on standard error, without a traceback."""
@@ -17,16 +14,3 @@ class TwinbedError(Exception):
         self.advice = advice
         if exit_code is not None:
             self.exit_code = exit_code
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """What cannot be read, as one line and exit code 2."""
-    from twinbed import _core
-
-    try:
-        yield
-    except _core.ArtifactError as error:
-        raise TwinbedError(str(error)) from error
-    except OSError as error:
-        raise TwinbedError(f"{error.filename}: {error.strerror}") from error

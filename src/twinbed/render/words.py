@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from twinbed.model.caution import Caution
+from twinbed.model.interim import Look
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
 from twinbed.render.quantities import NONE
@@ -69,3 +70,19 @@ def caution_sentences(cautions: Sequence[Caution]) -> Iterator[str]:
     for each in cautions:
         where = ", ".join(part for part in (each.subject, each.detail) if part)
         yield f"{heading(each.kind.meaning)}" + (f" ({where})" if where else "") + f". To do: {each.kind.advice}."
+
+
+_ENDS = {
+    "": "the study goes on",
+    "decided": "every headline verdict is reached",
+    "most": "there are no more replicates to come",
+    "budget": "the budget is spent",
+}
+
+
+def look_sentence(look: Look) -> str:
+    """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
+    return (
+        f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "
+        f"headline verdicts; alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
+    )

@@ -9,10 +9,7 @@ from itertools import groupby
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.section import headline_metric, layer_names, lede, method, metric_table, other_metrics, verdicts
 from twinbed.analyses.compare.variation import variation
-from twinbed.analyses.compare.words import (
-    nothing_compared,
-    summaries,
-)
+from twinbed.analyses.compare.words import nothing_compared, summaries
 from twinbed.contracts.analysis import Section
 from twinbed.metrics.metric import Layer
 from twinbed.model.tables import Tables

@@ -23,9 +23,9 @@ from twinbed.model.tables import Tables
 from twinbed.report.scaling.analysis import scaling
 from twinbed.report.scaling.result import AtN, Group, Scaling, Statement
 from twinbed.report.scaling.section import scaling_section
-from twinbed.report.scaling.terminal import print_scaling
 from twinbed.report.scaling.words import recommendations, statements, tables
 from twinbed.report.styles import rendered
+from twinbed.report.terminal import print_scaling
 from twinbed.results.extract import extract
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted

@@ -97,7 +97,7 @@ class Traces:
 
 def _read(paths: Sequence[Path], skip: int) -> Traces:
     from twinbed import _core
-    from twinbed.model.error import refusals
+    from twinbed.readers.refusals import refusals
 
     programs: dict[str | None, list[Transitions]] = {}
     seconds: dict[str | None, dict[str, float]] = {}

@@ -10,20 +10,11 @@ from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.plots import cells_left_out, distribution, ratios
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate
 from twinbed.analyses.compare.variation import other_estimates
-from twinbed.analyses.compare.words import (
-    SYMBOLS,
-    Summary,
-    explanation,
-    finding,
-    held,
-    look_sentence,
-    summaries,
-    varies_finding,
-)
+from twinbed.analyses.compare.words import SYMBOLS, Summary, explanation, finding, held, summaries, varies_finding
 from twinbed.model.result import Verdict
 from twinbed.render import plots
 from twinbed.render.quantities import UnitScale, number, ratio, share, unit_scale
-from twinbed.render.words import cell_title, heading, metric_name, metric_title, place
+from twinbed.render.words import cell_title, heading, look_sentence, metric_name, metric_title, place
 
 MOST_ROWS = 4000
 """Rows of the table of other metrics in a layer; a page that takes seconds to open is not read."""

@@ -12,19 +12,10 @@ from rich.text import Text
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.words import (
-    RULE,
-    SYMBOLS,
-    deviation,
-    explanation,
-    held,
-    look_sentence,
-    nothing_compared,
-    summaries,
-)
+from twinbed.analyses.compare.words import RULE, SYMBOLS, deviation, explanation, held, nothing_compared, summaries
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import share, unit_scale
-from twinbed.render.words import LAYERS, cell_title, metric_title, p_text, times
+from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, p_text, times
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}

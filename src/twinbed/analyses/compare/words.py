@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Spread
 from twinbed.metrics.metric import Scale
-from twinbed.model.interim import Look
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import NONE, UnitScale, change, ratio, share, unit_scale
 from twinbed.render.words import _bounds, cell_title, metric_name, metric_title, times
@@ -115,22 +114,6 @@ def _why_open(each: Comparison, margin: str) -> str:
     if wide.low > 1 or wide.high < 1:
         return f"differs, but maybe by less than {margin}{more}"
     return f"too spread to say{more}"
-
-
-_ENDS = {
-    "": "the study goes on",
-    "decided": "every headline verdict is reached",
-    "most": "there are no more replicates to come",
-    "budget": "the budget is spent",
-}
-
-
-def look_sentence(look: Look) -> str:
-    """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
-    return (
-        f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "
-        f"headline verdicts; alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
-    )
 
 
 def finding(each: Comparison) -> str:
