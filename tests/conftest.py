@@ -14,9 +14,9 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.lab import PREFIX, labs_folder
-from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
 
 # By default an example may take 200 ms, which on a busy machine says nothing.

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.contracts.format import Format
+from twinbed.contracts.plugins import AnyWorkload, Plugins
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
 from twinbed.published.printed import table_names
 from twinbed.results.extract.derived import FAIRNESS, declared
-from twinbed.study.study import Catalogue
+from twinbed.study.catalogue import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
@@ -29,14 +29,8 @@ from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """Name -> plugin."""
-
-    drivers: Mapping[str, Any]
-    workloads: Mapping[str, Any]
-    instruments: Mapping[str, Any]
-    backgrounds: Mapping[str, Any]
+class Registry(Plugins):
+    """The plugins, with what reads the artifacts of runs that were imported."""
 
     @property
     def formats(self) -> Mapping[str, Format]:
@@ -44,18 +38,13 @@ class Plugins:
         return formats()
 
     @property
-    def read(self) -> Mapping[str, Any]:
+    def read(self) -> Mapping[str, AnyWorkload]:
         """All that a run's artifacts may be of: workloads, and what was imported."""
         imported = Imported(formats)
         return {**self.workloads, imported.name: imported}
 
-    @property
-    def beside(self) -> Mapping[str, Any]:
-        """All that leaves metrics beside the workload's."""
-        return {**self.instruments, **self.backgrounds}
 
-
-PLUGINS = Plugins(
+PLUGINS = Registry(
     drivers={
         driver.name: driver
         for driver in (

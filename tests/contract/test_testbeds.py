@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests.remote.machines import Machines, machines
 
-from twinbed.contracts.plugin import MACHINE, Bed
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.conftest import lab_remains, stays
 
 from twinbed.cli.check import command
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
 from twinbed.hosts.error import HostError
 from twinbed.image import Image
 from twinbed.image.failure import ImageFailed

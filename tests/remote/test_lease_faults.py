@@ -18,8 +18,8 @@ import pytest
 from tests.remote.conftest import differences
 from tests.remote.machines import MANAGEMENT, Machines, processes_of, state, until
 from tests.remote.studies import at_work, study
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostLost
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 

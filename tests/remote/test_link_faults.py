@@ -9,8 +9,8 @@ import pytest
 
 from tests.remote.machines import EXPERIMENT, Machines
 from tests.remote.studies import at_work, records, study
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.remote.machines import Machines
 from twinbed.cli.extraction import extracted
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.links import network
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote

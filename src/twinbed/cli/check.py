@@ -15,7 +15,7 @@ import click
 from twinbed.cli import exit as codes
 
 if TYPE_CHECKING:
-    from twinbed.contracts.plugin import Check
+    from twinbed.contracts.check import Check
 
 _HEADINGS = {
     "machine": "This machine",
@@ -75,7 +75,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
         beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
         beside = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.beside())
         loads = [
-            (registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params, choice.params)
+            (registry.PLUGINS.drivers[cell.testbed.kind], choice.params)
             for cell in study.cells
             for choice in cell.backgrounds.values()
         ]

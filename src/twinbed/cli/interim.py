@@ -15,11 +15,11 @@ from twinbed.cli.extraction import extracted
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, AsOf, Look, Looks
 from twinbed.model.result import Verdict
-from twinbed.model.run import Run
 from twinbed.render.words import look_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
 from twinbed.statistics.sequential import FEWEST, information, look_levels, spent
+from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 

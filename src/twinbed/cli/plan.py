@@ -11,8 +11,8 @@ import click
 from twinbed.cli.output import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
-    from twinbed.contracts.plugin import Check
-    from twinbed.model.run import Run
+    from twinbed.contracts.check import Check
+    from twinbed.study.run import Run
     from twinbed.study.study import Study
 
 _BLOCKS_SHOWN = 3

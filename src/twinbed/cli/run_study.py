@@ -14,15 +14,15 @@ from twinbed.cli.interim import Deciding
 from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.studyfile import read_study
+from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
 from twinbed.hosts.resources import allow_descriptors, room
-from twinbed.hosts.site import Installed
 from twinbed.image import build, find, probe_path
 from twinbed.lab import own_programs, preflight, resources
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
-from twinbed.model.run import Run
 from twinbed.results.folder import Folder
+from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 
@@ -91,7 +91,7 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
         *preflight.backgrounds(
             [
-                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, choice.params)
+                (registry.PLUGINS.drivers[run.testbed.kind], choice.params)
                 for run in to_do
                 for choice in run.backgrounds.values()
             ]

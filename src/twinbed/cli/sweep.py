@@ -33,7 +33,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
         click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
             remove(scratch, groups)
-    elsewhere = [left for driver in PLUGINS.drivers.values() if hasattr(driver, "leftovers") for left in driver.leftovers()]
+    elsewhere = [left for driver in PLUGINS.drivers.values() for left in driver.leftovers()]
     for left in elsewhere:
         click.echo(f"{'would remove' if dry_run else 'removing'} {left.what}")
         if not dry_run:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 
 RATE = 0.01

@@ -13,16 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from twinbed import linkcheck
-from twinbed.contracts.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
+from twinbed.contracts.background import BackgroundPlan
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.command import Command
+from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.clock import Clock
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
+from twinbed.study.run import Run
 
 START_SKEW_LIMIT_S = 0.05
 _EVIDENCE_LIMIT_S = 5.0
@@ -60,7 +65,7 @@ class LinkChecks(Protocol):
 
 def execute(
     run: Run,
-    plugins: Any,
+    plugins: Plugins,
     site: Site,
     outcome: Outcome,
     on_phase: Callable[[Phase], None],
@@ -157,7 +162,7 @@ def _apart(skew_s: float | None) -> list[Caution]:
     return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
 
 
-def _load(run: Run, plugins: Any, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
+def _load(run: Run, plugins: Plugins, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
     """What the run's background loads do, together."""
     bystanders = [(client, server, bed.addresses[server]) for client, server in run.topology.bystander_names()]
     machines = [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)]

@@ -18,10 +18,14 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from twinbed.contracts.plugin import MACHINE, Able, Bed, Check, Places
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.place import MACHINE, Places
+from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyWorkload, Plugins
+from twinbed.contracts.site import Installed, Site
+from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
-from twinbed.hosts.site import Installed, Site
 from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.image import find, probe_path
 from twinbed.lab import preflight, settings
@@ -43,7 +47,7 @@ _FOR_TESTS = {"fake", "planted"}
 """Plugins that need nothing of a machine."""
 
 
-def matrix(plugins: Any, *, boot: bool) -> list[Check]:
+def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
     """Sorted by GROUPS. ``boot``: also what takes a guest's boot each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
@@ -99,7 +103,7 @@ def _settings(installed: Installed) -> list[Check]:
             return [Check("settings of hosts", False, _one_line(error), required=False, group="parameter")]
 
 
-def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
+def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Check]:
     """What it checks of itself; where that is all right, what it says that it can do."""
     if not _default(driver):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
@@ -108,9 +112,9 @@ def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
     if refused is not None:
         yield Check(driver.name, False, f"{refused.what}: {refused.found}", refused.mend, required=False, group="driver")
         return
-    if not isinstance(driver, Able):
-        return
     able = driver.abilities(installed, boot=boot)
+    if not able:
+        return
     if driver.name != _WITHOUT_A_BOOT:
         yield _by_nics(driver.name, able)
     yield from able
@@ -127,7 +131,9 @@ def _by_nics(name: str, able: Sequence[Check]) -> Check:
     return Check(name, False, "no guest boots, whatever its NIC", "see the NICs", required=False, group="driver")
 
 
-def _on_hosts(drivers: Sequence[Any], plugins: Any, workloads: Sequence[Any], installed: Installed) -> list[Check]:
+def _on_hosts(
+    drivers: Sequence[AnyDriver], plugins: Plugins, workloads: Sequence[AnyWorkload], installed: Installed
+) -> list[Check]:
     """On a client and a server that take no boot: their driver, the instruments, the workloads, the background loads."""
     driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
@@ -159,7 +165,7 @@ def _default(plugin: Any) -> bool:
     return True
 
 
-def _mend(driver: Any) -> str:
+def _mend(driver: AnyDriver) -> str:
     return f"the text says what of {driver.name} did not come up"
 
 
@@ -205,7 +211,7 @@ def _method(artifacts: Iterable[Path]) -> str:
     return f", by {' and '.join(methods)}" if methods else ""
 
 
-def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
+def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
     """Each of its tools, for as short as it can be."""
     for said, given in _variants(workload.params):
         try:
@@ -223,7 +229,7 @@ def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
             yield Check(f"{workload.name}{said}", True, found, required=False, group="workload")
 
 
-def _background(background: Any, bed: Bed, site: Site) -> Iterator[Check]:
+def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Check]:
     """Begun and ended; that it did what it was told, it says itself."""
     places = Places([MACHINE], _pairs(bed))
     for said, params in background.trials.items():
@@ -266,7 +272,7 @@ def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]
             yield f", {choice}: {value}", {**short, choice: value}
 
 
-def _run(plan: Any, bed: Bed, site: Site) -> None:
+def _run(plan: WorkloadPlan, bed: Bed, site: Site) -> None:
     stage = Stage(bed, site)
     _put(plan.files, bed)
     for command in plan.prepare:

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 from twinbed import linkcheck
-from twinbed.contracts.plugin import MACHINE, Check, OwnPrograms, Places, Target
+from twinbed.contracts.check import Check
+from twinbed.contracts.params import DriverParams
+from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.agent import PROBE
-from twinbed.model.run import Run
+from twinbed.study.run import Run
 
 _WRAPPER = "stdbuf"
 _ANY = "10.77.0.2"
 
 
-def checks(runs: Iterable[Run], plugins: Any) -> list[Check]:
+def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
     """Each testbed's hosts are asked once."""
-    wanted: list[tuple[OwnPrograms, Any, dict[str, set[str]]]] = []
+    wanted: list[tuple[AnyDriver, DriverParams, dict[str, set[str]]]] = []
     for run in {tuple(run.levels.items()): run for run in runs}.values():
         driver, params = plugins.drivers[run.testbed.kind], run.testbed.params
-        if not isinstance(driver, OwnPrograms):
-            continue
         hosts = next((hosts for of, given, hosts in wanted if of is driver and given == params), None)
         if hosts is None:
             hosts = {}
@@ -35,7 +35,7 @@ def checks(runs: Iterable[Run], plugins: Any) -> list[Check]:
     return list(dict.fromkeys(found))
 
 
-def _started(run: Run, plugins: Any) -> Iterable[tuple[str, str]]:
+def _started(run: Run, plugins: Plugins) -> Iterable[tuple[str, str]]:
     """Host, program."""
     topology = run.topology
     pairs, beside = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))

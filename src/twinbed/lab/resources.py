@@ -1,22 +1,25 @@
 """Whether the runs of a study fit on this machine: memory, processes, file descriptors, address space.
 
-What runs beside hosts is counted from what the plugins plan to start.  What a host or program takes, its settings say
-(``model.room``); all other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on
-Linux 6.12 with Python 3.11.
+What runs beside hosts is counted from what the plugins plan to start.  What a host or a program takes is said by its settings
+(``contracts/params``).  All other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and
+UDP, on Linux 6.12 with Python 3.11.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from twinbed.contracts.plugin import MACHINE, Check, Places, Target
+from twinbed.contracts.check import Check
+from twinbed.contracts.params import DriverParams, WorkloadParams
+from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.resources import HostNeed, Need, ProgramNeed, Room
 from twinbed.design.resources import Demand, Shortage, shortages
 from twinbed.links.layout import Layout, layout
-from twinbed.model.run import Run, level_text
+from twinbed.model.run import level_text
 from twinbed.model.topology import Topology
+from twinbed.study.run import Run
 
 OWN_BYTES = 128 * 2**20
 """The controller, beyond what it has when it only plans, and the lab: 110 to 150 MB."""
@@ -40,9 +43,9 @@ _MENDS = {
 class _Counting:
     """Demands of a study's cells; cells that share settings share the count."""
 
-    def __init__(self, plugins: Any) -> None:
+    def __init__(self, plugins: Plugins) -> None:
         self._plugins = plugins
-        self._workloads: dict[Any, tuple[int, int]] = {}
+        self._workloads: dict[tuple[str, WorkloadParams], tuple[int, int]] = {}
 
     def demand(self, run: Run) -> Demand | None:
         """None where this machine carries none of the hosts."""
@@ -60,18 +63,21 @@ class _Counting:
         programs[MACHINE] += [ProgramNeed()] * (len(plan.machines) - 1)
         servers, clients = self._workload(run)
         for name, role in roles.items():
-            one = {"server": (servers, "server_need"), "client": (clients, "client_need")}.get(role)
-            if one is not None and name not in plan.bystanders:
-                programs[name] += [_program(run.workload.params, one[1])] * one[0]
+            if name in plan.bystanders:
+                continue
+            if role == "server":
+                programs[name] += [run.workload.params.server_need()] * servers
+            elif role == "client":
+                programs[name] += [run.workload.params.client_need()] * clients
         for choice in run.instruments.values():
             plugin = self._plugins.instruments[choice.kind]
             for target in _targets(plan, roles, hosts):
                 for command in plugin.plan(choice.params, target):
-                    programs[command.host].append(_program(choice.params, "program_need"))
+                    programs[command.host].append(choice.params.program_need())
         places = _places(topology, plan)
-        for choice in run.backgrounds.values():
-            for command in self._plugins.backgrounds[choice.kind].plan(choice.params, places).commands:
-                programs[command.host].append(_program(choice.params, "program_need"))
+        for load in run.backgrounds.values():
+            for command in self._plugins.backgrounds[load.kind].plan(load.params, places).commands:
+                programs[command.host].append(load.params.program_need())
         return _sum({name: hosts[role] for name, role in roles.items()}, programs)
 
     def _workload(self, run: Run) -> tuple[int, int]:
@@ -83,7 +89,7 @@ class _Counting:
         return self._workloads[key]
 
 
-def checks(runs: Iterable[Run], plugins: Any, room: Room | None) -> list[Check]:
+def checks(runs: Iterable[Run], plugins: Plugins, room: Room | None) -> list[Check]:
     """What does not fit, each with the cells that it is about; nothing where all do, or no room is known."""
     if room is None:
         return []
@@ -99,17 +105,16 @@ def checks(runs: Iterable[Run], plugins: Any, room: Room | None) -> list[Check]:
     return [Check(f"{what}, {_cells(cells)}", False, said, mend) for (what, said, mend), cells in found.items()]
 
 
-def descriptors(runs: Iterable[Run], plugins: Any) -> int:
+def descriptors(runs: Iterable[Run], plugins: Plugins) -> int:
     """That one process holds open in the largest of the runs."""
     counting = _Counting(plugins)
     demands = ((counting.demand(run), run.topology.pairs) for run in {tuple(run.levels.items()): run for run in runs}.values())
     return max((demand.at(pairs).descriptors for demand, pairs in demands if demand is not None), default=0)
 
 
-def _hosts(params: Any) -> dict[str, HostNeed | None]:
+def _hosts(params: DriverParams) -> dict[str, HostNeed | None]:
     """Role -> what each host of it takes of this machine; None where it is elsewhere."""
-    kinds = params.kinds() if hasattr(params, "kinds") else dict.fromkeys(("client", "server", "router"), params)
-    return {role: kind.host_need() if hasattr(kind, "host_need") else None for role, kind in kinds.items()}
+    return {role: kind.host_need() for role, kind in params.kinds().items()}
 
 
 def _roles(topology: Topology) -> dict[str, str]:
@@ -128,7 +133,7 @@ def _places(topology: Topology, plan: Layout) -> Places:
     return Places(list(plan.machines), pairs, bystanders)
 
 
-def _targets(plan: Any, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
+def _targets(plan: Layout, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
     """As a testbed in a lab gives them to instruments."""
     for machine in plan.machines:
         ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
@@ -144,11 +149,6 @@ def _targets(plan: Any, roles: Mapping[str, str], hosts: Mapping[str, HostNeed |
             servers={"server": "10.77.0.2"} if roles[host] == "client" else {},
             clients={"client": "10.77.0.1"} if roles[host] == "server" else {},
         )
-
-
-def _program(params: Any, method: str) -> ProgramNeed:
-    said: ProgramNeed = getattr(params, method)() if hasattr(params, method) else ProgramNeed()
-    return said
 
 
 def _sum(hosts: Mapping[str, HostNeed | None], programs: Mapping[str, list[ProgramNeed]]) -> Need:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.contracts.plugin import Applied, Check
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
 from twinbed.links import network

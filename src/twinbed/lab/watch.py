@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from twinbed.contracts.plugin import MACHINE, Applied, Bed
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
 from twinbed.model.caution import Caution, Kind

@@ -15,16 +15,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from twinbed.contracts.plugin import Bed
-from twinbed.hosts.site import Site
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.site import Site
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck.ends import Ends, find_ends
 from twinbed.linkcheck.flow import flow_figures
 from twinbed.linkcheck.train import train_figures
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
-from twinbed.model.run import Run
 from twinbed.model.topology import Link
+from twinbed.study.run import Run
 
 LIMIT_S = 60.0
 OTHERS_S = 5.0

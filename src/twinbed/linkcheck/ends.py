@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.plugin import Bed
-from twinbed.hosts.agent import AgentHost
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.host import Host
 from twinbed.links.layout import DEVICES
 from twinbed.links.network import understood
-from twinbed.model.run import Run
+from twinbed.study.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
     return Ends(client, server, bed.addresses[server], seen_at, emulators)
 
 
-def qdiscs(host: AgentHost, device: str) -> list[dict[str, Any]]:
+def qdiscs(host: Host, device: str) -> list[dict[str, Any]]:
     """What ``tc`` lists of a device, with counters. Raises HostError where that cannot be read."""
     listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from twinbed.contracts.plugin import Bed, Command, Ready
-from twinbed.hosts.agent import AgentHost, Running
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.host import Host, Program
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_rate, probe_flow, timestamps
@@ -101,18 +102,18 @@ def _shaper(ends: Ends, sender: str, receiver: str) -> tuple[str, str]:
     return (place, interface) if place != receiver else ends.seen_at[sender]
 
 
-def _sample(host: AgentHost, device: str) -> QueueSample:
+def _sample(host: Host, device: str) -> QueueSample:
     root = next((entry for entry in qdiscs(host, device) if entry.get("root")), {})
     return QueueSample(time.monotonic(), float(root.get("backlog", 0)), float(root.get("bytes", 0)))
 
 
-def _until_ended(program: Running, limit_s: float) -> None:
+def _until_ended(program: Program, limit_s: float) -> None:
     with program.changed:
         if not program.ended:
             program.changed.wait(limit_s)
 
 
-def _failed(program: Running) -> None:
+def _failed(program: Program) -> None:
     """iperf3 has an exit code both when it was ended and when it failed by itself; its output tells which."""
     done = program.wait(5.0)
     if done.code not in (0, None) and b"interrupt" not in done.stderr + done.stdout:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 
-from twinbed.contracts.plugin import Bed, Command, Ready
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.command import Command, Ready
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_delay
 from twinbed.linkcheck.ends import Ends, qdiscs

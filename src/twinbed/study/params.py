@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,6 +15,7 @@ from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, pla
 from twinbed.study.problem import Place, Problem, listed, nearest
 
 Path = tuple[str, ...]
+M = TypeVar("M", bound=BaseModel)
 
 _MAPPING_EXPECTED = {"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"}
 _QUOTED = re.compile(r"'([^']*)'")
@@ -29,12 +30,12 @@ class FromLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Generic[M]):
     """The settings of one plugin (or of the topology) as the file gives them."""
 
     path: str
     """Dotted path of the section in the file, such as ``testbeds.e1000``."""
-    model: type[BaseModel]
+    model: type[M]
     node: Entries
     kind: str = ""
     """The chosen plugin's name."""
@@ -54,7 +55,7 @@ class Section:
                 of = f" of {self.kind}" if self.kind else ""
                 yield Problem.at(place, self._key((key,)), f"is not a setting{of}", listed(allowed), nearest(key, allowed))
 
-    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> BaseModel | None:
+    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> M | None:
         """The checked params, with the levels put in; None where something is wrong, which is appended to ``problems``.
 
         ``note`` says in a message about a level what it was meant for. Keys that the model does not know are left out here.

@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
 from twinbed.model.run import Level
-from twinbed.study.cell import Cell, Sections, cells
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.cell import Cell, M, Sections, cells
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.factor import (
     INSTRUMENTS,
@@ -26,7 +28,7 @@ from twinbed.study.pivot import TABLES, Pivot, PivotReader
 from twinbed.study.problem import Place, Problem, listed, nearest
 from twinbed.study.profile import Profile
 from twinbed.study.sections import SectionReader
-from twinbed.study.study import Catalogue, Head, Study, seed_of
+from twinbed.study.study import Head, Study, seed_of
 from twinbed.study.until import read_until
 
 KEYS = (
@@ -139,14 +141,14 @@ class StudyReader:
 
     def factors(
         self,
-        testbeds: Mapping[str, Section],
-        workload: Section | None,
-        backgrounds: Mapping[str, Section],
-        instruments: dict[str, Section],
+        testbeds: Mapping[str, Section[DriverParams]],
+        workload: Section[WorkloadParams] | None,
+        backgrounds: Mapping[str, Section[BackgroundParams]],
+        instruments: dict[str, Section[InstrumentParams]],
     ) -> list[Factor]:
         node = self.root.entries.get("factors")
         drivers = [section.model for section in testbeds.values()]
-        models = {name: section.model for name, section in instruments.items()}
+        models: dict[str, type[BaseModel]] = {name: section.model for name, section in instruments.items()}
         models |= self.instruments_in_levels(node)
         loads = {path: section.model for path, section in backgrounds.items()}
         known = settings(None if workload is None else workload.model, loads, drivers, models)
@@ -183,7 +185,7 @@ class StudyReader:
                     level.place, "factors.testbed", f"{name!r} is not a testbed", listed(defined), nearest(name, defined)
                 )
 
-    def check_instruments_factor(self, factors: Sequence[Factor], instruments: dict[str, Section]) -> None:
+    def check_instruments_factor(self, factors: Sequence[Factor], instruments: dict[str, Section[InstrumentParams]]) -> None:
         """Adds the instruments that only levels name; one that no level names would silently be off."""
         factor = next((factor for factor in factors if factor.name == INSTRUMENTS), None)
         if factor is None:
@@ -269,7 +271,7 @@ class StudyReader:
                 found.append(entry)
         return found
 
-    def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section]) -> tuple[str, str]:
+    def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section[DriverParams]]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
         node = self.root.entries.get("reference")
         if isinstance(node, Scalar) and isinstance(node.value, str):
@@ -284,7 +286,7 @@ class StudyReader:
         return (names[0] if names else ""), "the first testbed listed"
 
     def tables(
-        self, factors: Sequence[Factor], reference: str, workload: Section | None, found: Sequence[Cell]
+        self, factors: Sequence[Factor], reference: str, workload: Section[WorkloadParams] | None, found: Sequence[Cell]
     ) -> tuple[Pivot, ...]:
         used = dict.fromkeys(name for cell in found for name in cell.instruments)
         used |= dict.fromkeys(name for cell in found for name in cell.backgrounds)
@@ -299,11 +301,11 @@ def _text(value: Level) -> str:
     return value if isinstance(value, str) else shown(value)
 
 
-def _excuse(section: Section, names: frozenset[str] | set[str]) -> Section:
+def _excuse(section: Section[M], names: frozenset[str] | set[str]) -> Section[M]:
     return Section(section.path, section.model, section.node, section.kind, section.kind_key, frozenset(names))
 
 
-def _owners(owner: str, sections: Sections) -> Sequence[Section]:
+def _owners(owner: str, sections: Sections) -> Sequence[Section[Any]]:
     if owner == "testbed":
         return list(sections.testbeds.values())
     if owner == "workload":

@@ -5,7 +5,6 @@ The root file system is the image, read-only, with a private writable layer in m
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,21 +13,21 @@ from typing import Any
 
 from pydantic import Field
 
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import Applied, Bed, Check
 from twinbed.contracts.resources import HostNeed
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.processors import own_cpus
-from twinbed.hosts.site import Installed, Site
-from twinbed.links.lab_bed import Ground, Made, lab_bed
+from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.links.network import CONGESTION_CONTROLS
 from twinbed.model.caution import Caution
-from twinbed.model.topology import Topology
 from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
@@ -58,7 +57,7 @@ class ContainerSettings(HostSettings):
         return HostNeed(2 * 2**20, 6, "a container", limit_bytes=self.memory)
 
 
-class Container:
+class Container(LabDriver[ContainerSettings]):
     name = "container"
     params = ContainerSettings
     summary = "Linux namespaces over this machine's kernel, joined by veth pairs"
@@ -83,10 +82,6 @@ class Container:
         }
         with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, open_lab(installed.probe, Path(folder)) as lab:
             return [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
-
-    def up(self, params: ContainerSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
-        maker = self.maker(params, site)
-        return lab_bed(dict.fromkeys(("client", "server", "router"), maker), topology, site)
 
     def maker(self, params: ContainerSettings, site: Site) -> ContainerMaker:
         return ContainerMaker(params)

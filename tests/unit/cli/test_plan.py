@@ -17,7 +17,7 @@ import pytest
 from twinbed import registry
 from twinbed.cli import main, output
 from twinbed.model.error import TwinbedError
-from twinbed.study.study import Catalogue
+from twinbed.study.catalogue import Catalogue
 
 STUDY = """
 study: small

@@ -16,8 +16,8 @@ from twinbed.contracts.resources import PROGRAM_BYTES, Need, Room
 from twinbed.design.resources import Demand, shortages
 from twinbed.hosts import resources as reading
 from twinbed.lab import resources
-from twinbed.model.run import Run
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 GB = 10**9
 MIB = 2**20

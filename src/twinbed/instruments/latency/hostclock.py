@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.contracts.plugin import Command, Ready
+from twinbed.contracts.command import Command, Ready
 
 ARTIFACT = "clock.json"
 

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from twinbed.contracts.plugin import PROBE_PORT, Command, Ready, Target
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.place import PROBE_PORT, Target
 from twinbed.instruments.latency.probes import (
     ABSENT,
     ARRIVED,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from twinbed.contracts.plugin import Command, Ready
+from twinbed.contracts.command import Command, Ready
 from twinbed.instruments.latency.probes import (
     ABSENT,
     ARRIVED,

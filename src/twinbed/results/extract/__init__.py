@@ -14,10 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from twinbed.contracts.plugins import AnyWorkload
 from twinbed.results.extract.key import code_key, run_key, sizes
-from twinbed.results.extract.rows import Extraction, Outcome, Plugins, RunRows, extractions, read_run
+from twinbed.results.extract.rows import Extraction, Measuring, Outcome, Readers, RunRows, extractions, read_run
 from twinbed.results.store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class _Job:
 
 def extract(
     results: Path,
-    workloads: Mapping[str, Any],
-    beside: Mapping[str, Any],
+    workloads: Mapping[str, AnyWorkload],
+    beside: Mapping[str, Measuring],
     on_progress: Callable[[int, int], None] | None = None,
     shown: Path | None = None,
 ) -> Store:
@@ -67,7 +68,7 @@ def extract(
         return store
     try:
         with _locked(tables):
-            _update(tables, jobs, Plugins(workloads, beside), on_progress)
+            _update(tables, jobs, Readers(workloads, beside), on_progress)
     except OSError as error:
         raise StoreError(
             f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
@@ -76,7 +77,7 @@ def extract(
     return store
 
 
-def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Plugins, on_progress: Callable[[int, int], None] | None) -> None:
+def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Readers, on_progress: Callable[[int, int], None] | None) -> None:
     from twinbed.results.extract.parts import write_part
 
     todo = _todo(tables, jobs)
@@ -142,7 +143,7 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield batch
 
 
-def _read(batch: Sequence[_Job], plugins: Plugins) -> Iterator[RunRows]:
+def _read(batch: Sequence[_Job], plugins: Readers) -> Iterator[RunRows]:
     """Where there is much to read, each plugin's files of each run are read by themselves, so that one large run keeps several
     cores busy too."""
     planned = [(job, job.folder / "artifacts", extractions(job.record, plugins)) for job in batch]

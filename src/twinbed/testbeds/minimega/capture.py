@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 from twinbed.testbeds.minimega.machine import Machine
 from twinbed.testbeds.minimega.space import Space

@@ -9,8 +9,8 @@ import contextlib
 import re
 import time
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, offloads, said

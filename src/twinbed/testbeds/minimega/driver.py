@@ -7,11 +7,14 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.plugin import MACHINE, Applied, Bed, Check, Target
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.driver import Driver
+from twinbed.contracts.place import MACHINE, Target
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, describe
-from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
@@ -29,7 +32,7 @@ from twinbed.testbeds.minimega.space import Leftover, Space, own_space
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 
 
-class Minimega:
+class Minimega(Driver[MinimegaSettings]):
     name = "minimega"
     params = MinimegaSettings
     summary = "virtual machines or containers of a running minimega cluster, through its command socket"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.links.layout import layout
 from twinbed.model.topology import Topology

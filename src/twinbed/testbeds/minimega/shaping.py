@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.minimega.machine import SOURCE, Machine

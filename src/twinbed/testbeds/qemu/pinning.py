@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
 

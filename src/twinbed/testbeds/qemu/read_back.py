@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.links.layout import Nic
 from twinbed.links.network import understood
+from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.testbeds.qemu import monitor, pinning, vhost
 from twinbed.testbeds.qemu.command_line import EMULATED_CPU
 from twinbed.testbeds.qemu.guest import Guest
-from twinbed.testbeds.qemu.settings import DRIVERS, FEATURES, VIRTIO, QemuSettings
+from twinbed.testbeds.qemu.settings import FEATURES, QemuSettings
 
 _MACHINES = {"q35": "q35", "i440fx": "pc"}
 _KERNEL = "/proc/sys/kernel/osrelease"
@@ -46,11 +47,11 @@ def read_back(
             "QMP query-memory-size-summary",
         ),
         Applied(name, "kernel", kernel, facts["kernel"], f"{_KERNEL}, in the guest"),
-        Applied(name, "nic", DRIVERS[settings.nic], facts["NIC driver"], "ethtool -i, in the guest"),
+        Applied(name, "nic", NIC_MODELS[settings.nic].driver, facts["NIC driver"], "ethtool -i, in the guest"),
         *pinned,
     ]
     about: dict[str, Any] = {}
-    if settings.nic == VIRTIO and facts["NIC driver"] == DRIVERS[VIRTIO]:
+    if settings.nic == VIRTIO and facts["NIC driver"] == NIC_MODELS[VIRTIO].driver:
         for number, nic in enumerate(nics):
             prefix = "" if len(nics) == 1 else f"{nic.device}."
             more, features = _virtio(guest.host, nic.device, settings, prefix)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
 from twinbed.hosts import ssh
 from twinbed.hosts.error import HostError
 from twinbed.links import device

@@ -10,12 +10,15 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
-from twinbed.contracts.plugin import Applied, Bed, Check, Target
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.driver import Driver
+from twinbed.contracts.place import Target
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease, open_leases
 from twinbed.hosts.session import Wanted
-from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
@@ -30,7 +33,7 @@ _REACH_AFTER_LINK_UP_S = 40.0
 """A switch with spanning tree forwards nothing for 30 s after a link has come up."""
 
 
-class Remote:
+class Remote(Driver[RemoteSettings]):
     name = "remote"
     params = RemoteSettings
     summary = "hosts over SSH, physical ones first of all: leased for a run, and put back as they were"

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease

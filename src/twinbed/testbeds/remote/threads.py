@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import OnOff
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content

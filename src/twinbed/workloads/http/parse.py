@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
 from twinbed.workloads.http.metrics import PERCENTILES, STAGES, SUMMED, UNITS

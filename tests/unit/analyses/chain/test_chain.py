@@ -14,7 +14,7 @@ from twinbed import _core
 from twinbed._core import Transitions
 from twinbed.analyses.chain import ChainParams, chain
 from twinbed.analyses.chain.graph import graph
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Kind
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline
