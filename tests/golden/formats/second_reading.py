@@ -3,8 +3,8 @@
     python tests/golden/formats/second_reading.py FORMAT
 
 writes into each ``expected.json`` of the format the values of ``others`` that it can work out, and how each came about into
-``how.md``.  It reads only what the tools' own manuals say that they print, and knows only whole lines; what it cannot read stays
-among the ``others``.
+``how.md``.  It reads only what the tools' own manuals say that they print, and knows only whole lines; what it cannot read
+stays among the ``others``.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ def main(format: str) -> None:
             continue
         second = list(READERS[format](text(case)))
         if len(second) != len(expected):
-            print(f"{case}: {len(second)} parts, {len(expected)} measurements")
+            sys.stdout.write(f"{case}: {len(second)} parts, {len(expected)} measurements\n")
             continue
         lines = []
         for place, (sums, one) in enumerate(zip(second, expected, strict=True)):
@@ -383,9 +383,9 @@ def main(format: str) -> None:
         if lines:
             file.write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")
             how = case / "how.md"
-            about = "Worked out a second time from the input, by `second_reading.py` beside the formats, which shares no code with twinbed:"
+            about = "Worked out a second time from the input, by `second_reading.py`, which shares no code with twinbed:"
             how.write_text(how.read_text().rstrip("\n") + f"\n\n{about}\n\n" + "\n".join(lines) + "\n")
-        print(case.name, len(lines), [one.get("others") for one in expected])
+        sys.stdout.write(f"{case.name}: {len(lines)} worked out, left: {[one.get('others') for one in expected]}\n")
 
 
 if __name__ == "__main__":
