@@ -90,14 +90,14 @@ def _refusal(check: Check) -> dict[str, str]:
 def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> None:
     from twinbed.cli.pilot import Pilot
 
-    found = Pilot(study, results)
+    planned = Pilot(study, results)
     if style == "json":
-        print_json({**_as_json(study, runs), "pilot": {"comparisons": found.rows(), "study": found.cases()}})
+        print_json({**_as_json(study, runs), "pilot": {"comparisons": planned.rows(), "study": planned.cases()}})
     elif style == "csv":
-        print_table(found.rows(), style)
+        print_table(planned.rows(), style)
     else:
         _print_head(study, runs)
-        found.print_text(_clock, _disk)
+        planned.print_text(_clock, _disk)
 
 
 def _row(run: Run) -> dict[str, Any]:

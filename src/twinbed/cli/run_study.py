@@ -128,10 +128,10 @@ def _conclude(results: Path, console: Console, report: bool) -> None:
     result = compare.run(store, compare.params())
     terminal = Console(width=None if sys.stdout.isatty() else 100)
     verdict_table(result, terminal)
-    found = fits(store)
-    if found:
-        fitting(found, terminal)
+    scaling = fits(store)
+    if scaling:
+        fitting(scaling, terminal)
     if report:
         page = results / "report.html"
-        write_html(store, result, page, chains(store), explained(store), study_tables(store, result), found)
+        write_html(store, result, page, chains(store), explained(store), study_tables(store, result), scaling)
         console.print(f"Report: {page}", highlight=False, soft_wrap=True)
