@@ -62,7 +62,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     from twinbed import registry
     from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.hosts.resources import room
+    from twinbed.hosts.resources import available
     from twinbed.lab import matrix, own_programs, preflight, resources
 
     if study_file:
@@ -86,7 +86,7 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *preflight.network(beds),
             *preflight.programs(list(plugins)),
             *preflight.backgrounds(loads),
-            *resources.checks(runs, registry.PLUGINS, room()),
+            *resources.checks(runs, registry.PLUGINS, available()),
             *own_programs.checks(runs, registry.PLUGINS),
         ]
     elif profile is not None:

@@ -77,10 +77,10 @@ def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], p
 def _refused(study: Study) -> Sequence[Check]:
     """What does not fit on this machine."""
     from twinbed import registry
-    from twinbed.hosts.resources import room
+    from twinbed.hosts.resources import available
     from twinbed.lab import resources
 
-    return resources.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room())
+    return resources.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, available())
 
 
 def _refusal(check: Check) -> dict[str, str]:

@@ -120,7 +120,7 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
     return checks
 
 
-def room(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
+def disk_space(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
     """Disk space for what is still to be measured. Where links have no rate, what they carry is a guess, and too little space
     for that is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -64,7 +64,7 @@ class Watch:
                 events += _steps(name, self._begun[name], now)
                 if name in self._own_kernel:
                     events += self._log(name, limit_s)
-                    self._room(name, limit_s)
+                    self._space_left(name, limit_s)
                     self.rates[name] = same_rate(name, self._first[name], now)
             except HostError:
                 if complete:
@@ -96,7 +96,7 @@ class Watch:
         trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
         return [trouble] if trouble else []
 
-    def _room(self, name: str, limit_s: float) -> None:
+    def _space_left(self, name: str, limit_s: float) -> None:
         """Many programs do not notice when what they write is cut off."""
         host = self._bed.hosts[name]
         free_blocks = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
