@@ -10,12 +10,13 @@ from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.contracts.format import Format
 from twinbed.contracts.plugins import AnyWorkload, Plugins
+from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
-from twinbed.results.extract.derived import FAIRNESS, declared
 from twinbed.study.catalogue import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
@@ -24,7 +25,6 @@ from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
-from twinbed.workloads.imported import Imported
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 

@@ -136,8 +136,8 @@ def test_a_link_that_is_too_slow_to_be_measured_is_no_failure(site: Callable[...
     check, failure = check_of(a_run("{rate: 10kbit}"), site())
     assert failure is None, failure
     assert {(figure.quantity, figure.measured, figure.verdict) for figure in check.figures} == {
-        ("rate", None, Verdict.UNTOLD),
-        ("burst", None, Verdict.UNTOLD),
+        ("rate", None, Verdict.INCONCLUSIVE),
+        ("burst", None, Verdict.INCONCLUSIVE),
     }
     assert [caution.kind for caution in check.cautions] == [Kind.LINK_NOT_MEASURED] * 2
     assert check.measured_pairs == []

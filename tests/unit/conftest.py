@@ -8,6 +8,7 @@ import pytest
 from pydantic import Field, model_validator
 
 from twinbed.contracts.params import DriverParams, InstrumentParams, WorkloadParams
+from twinbed.instruments.packets import PacketsParams
 from twinbed.model.units import Duration, Rate, Size
 from twinbed.study.catalogue import Catalogue
 
@@ -45,14 +46,23 @@ class Http(WorkloadParams):
             raise ValueError("wrk always keeps connections alive")
         return self
 
+    def estimate_seconds(self) -> float:
+        return self.duration
+
 
 class Stream(WorkloadParams):
     rate: Rate = Field(description="bit/s to send")
     duration: Duration = 10.0
 
+    def estimate_seconds(self) -> float:
+        return self.duration
+
 
 class Packets(InstrumentParams):
     snaplen: int = Field(128, ge=64, le=65535)
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        return PacketsParams(snaplen=self.snaplen).estimate_bytes(link_rate)
 
 
 class Counters(InstrumentParams):

@@ -332,7 +332,7 @@ fn count_file_as_documented() {
     let (programs, source) = read(COUNTS.as_bytes());
     assert_eq!(names(&programs), ["a\\b c"]);
     let place = |names: [Option<&str>; 3]| names.map(|name| name.map(str::to_owned));
-    let found: Vec<_> = programs[0]
+    let actual: Vec<_> = programs[0]
         .transitions
         .grams()
         .map(|(gram, count)| {
@@ -349,7 +349,7 @@ fn count_file_as_documented() {
         ([None, None, read_], "write", 1),
         ([None, None, None], "read", 1),
     ];
-    assert_eq!(found, expected.map(|(before, call, count)| (place(before), call.to_owned(), count)));
+    assert_eq!(actual, expected.map(|(before, call, count)| (place(before), call.to_owned(), count)));
     assert_eq!((source.calls, source.summary.lost_events, source.summary.cut_off.clone()), (8, Some(2), None));
     // After the cut: close, read, write, read ... as if nothing had been before.
     let (after, _) = read_cut(COUNTS.as_bytes(), Cut { skip: 2, limit: None }).expect("counts");
@@ -390,7 +390,7 @@ end 3000 43 0
 fn times_of_a_sample_stand_for_all_calls() {
     let (programs, source) = read(SAMPLED.as_bytes());
     assert!(source.summary.skipped.is_empty());
-    let found: Vec<_> = programs[0]
+    let actual: Vec<_> = programs[0]
         .calls
         .iter()
         .map(|(name, of)| (name.as_ref(), of.calls, of.timed, of.seconds(), of.seconds_standard_error()))
@@ -401,7 +401,7 @@ fn times_of_a_sample_stand_for_all_calls() {
         ("getuid", 2, 1, Some(2e-6), None),
         ("nanosleep", 10, 4, Some(25.0), Some(5.0)),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }
 
 #[test]

@@ -364,10 +364,10 @@ fn a_container_that_cannot_start_says_why() {
     ]);
     assert_eq!(ended.exit["code"], 1);
     assert!(String::from_utf8_lossy(&ended.stderr).contains("cannot find /no/root"));
-    let mut told = Vec::new();
-    std::io::Read::read_to_end(&mut listener.accept().unwrap().0, &mut told).unwrap();
-    assert_eq!(told[8], ERROR);
-    assert!(String::from_utf8_lossy(&told[9..]).contains("cannot find /no/root"));
+    let mut report = Vec::new();
+    std::io::Read::read_to_end(&mut listener.accept().unwrap().0, &mut report).unwrap();
+    assert_eq!(report[8], ERROR);
+    assert!(String::from_utf8_lossy(&report[9..]).contains("cannot find /no/root"));
 }
 
 #[test]

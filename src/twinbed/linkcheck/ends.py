@@ -1,4 +1,4 @@
-"""Where the links of a bed's pairs are seen, and where they are made."""
+"""Where a pair's links can be captured, and which devices emulate them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinbed.study.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """A pair, and where its links are seen: host -> (place, interface there)."""
+    """A pair of hosts. ``seen_at``: host -> (place, interface there) at which its link is captured."""
 
     client: str
     server: str
@@ -47,6 +47,7 @@ def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
 
 
 def qdiscs(host: Host, device: str) -> list[dict[str, Any]]:
-    said = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
+    """What ``tc`` lists of a device, with counters. Raises HostError where that cannot be read."""
+    listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):
-        return list(json.loads(said or b"[]"))
+        return list(json.loads(listing or b"[]"))

@@ -153,8 +153,8 @@ impl Channel {
     }
 
     pub fn expect(&self, kind: u8) -> Value {
-        let (found, payload) = self.next();
-        assert_eq!(found, kind, "{}", String::from_utf8_lossy(&payload));
+        let (received, payload) = self.next();
+        assert_eq!(received, kind, "{}", String::from_utf8_lossy(&payload));
         serde_json::from_slice(&payload).unwrap()
     }
 
@@ -301,17 +301,17 @@ impl Drop for Folder {
 
 /// Ids of the processes, zombies aside, that have `mark` in their command line.
 pub fn marked(mark: &str) -> Vec<i32> {
-    let mut found = Vec::new();
+    let mut pids = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         if line.windows(mark.len()).any(|w| w == mark.as_bytes()) {
-            found.push(pid);
+            pids.push(pid);
         }
     }
-    found
+    pids
 }
 
 /// Bytes that do not repeat soon (a linear congruential generator).

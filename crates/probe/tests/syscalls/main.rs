@@ -228,8 +228,8 @@ fn counts_and_traces_are_what_the_program_did() {
         assert_eq!(count.header["skip"], "7");
     }
     for trace in &traces {
-        let [(found, made)] = &trace.streams[..] else { panic!("{:?}", trace.streams) };
-        assert_eq!(*found, stream);
+        let [(actual, made)] = &trace.streams[..] else { panic!("{:?}", trace.streams) };
+        assert_eq!(*actual, stream);
         assert!(made.iter().map(|call| call.number).eq(calls.iter().copied()));
         for pair in made.windows(2) {
             assert!(pair[0].entry_ns + pair[0].exit.unwrap().0 <= pair[1].entry_ns, "times go on");
@@ -288,8 +288,8 @@ fn a_thread_that_takes_over_the_first_one_s_id_is_another_stream() {
     for count in &counts {
         let sums = count.sums();
         let of = |name: &str, call| -> Vec<_> {
-            let found = sums.iter().filter(|((stream, n), _)| stream.2 == name && *n == number(call));
-            found.map(|((stream, _), sum)| (stream.0 == pid, sum.0, sum.1)).collect()
+            let entries = sums.iter().filter(|((stream, n), _)| stream.2 == name && *n == number(call));
+            entries.map(|((stream, _), sum)| (stream.0 == pid, sum.0, sum.1)).collect()
         };
         assert_eq!(of("program", libc::SYS_execve), [(false, 1, 0)]);
         assert_eq!(of("second", libc::SYS_getegid), [(true, 1, 1)]);

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,13 +17,14 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import PluginParams
 from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
-from twinbed.results.extract.derived import FAIRNESS, declared, derive, fairness, work_done
+from twinbed.results.extract.derived import derive, fairness, work_done
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,38 +60,80 @@ class RunRows:
     """(subject, setting, asked, found, source)"""
 
 
-def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | None], plugins: Readers) -> RunRows:
-    """Everything that is known about a run. A failed run has no values: what it measured is not a measurement."""
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What one plugin reads of a run."""
+
+    what: str
+    """workload, instrument, background load"""
+    settings: Mapping[str, Any]
+    plugin: Any
+    """None where this twinbed has none of that name."""
+
+    @property
+    def name(self) -> str:
+        return str(self.settings["kind"])
+
+    def read(self, artifacts: Path) -> Extracted:
+        """Raises what ``UNREADABLE`` lists where the artifacts cannot be read."""
+        if self.plugin is None:
+            raise LookupError(f"this twinbed has no {self.what} {self.name}")
+        reader = self.plugin.parse if self.what == "workload" else self.plugin.extract
+        extracted: Extracted = reader(_params(self.plugin, self.settings), artifacts)
+        return extracted
+
+
+Outcome = Callable[[], Extracted]
+"""Gives what an extraction has read, or raises as ``Extraction.read`` does."""
+
+
+def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
+    """The workload's first; it alone where this twinbed has no such workload. None of a failed run: what it measured is not a
+    measurement."""
+    if record.status is not Status.COMPLETE:
+        return ()
+    settings = record.settings["workload"]
+    workload = Extraction("workload", settings, plugins.workloads.get(settings["kind"]))
+    if workload.plugin is None:
+        return [workload]
+    others = [("instrument", each) for each in record.settings["instruments"].values()]
+    others += [("background load", each) for each in record.settings.get("background", {}).values()]
+    return [workload, *(Extraction(what, each, plugins.beside.get(each["kind"])) for what, each in others)]
+
+
+def read_run(
+    folder: Path,
+    record: Record,
+    key: str,
+    sizes: Mapping[str, int | None],
+    extractions: Sequence[Extraction],
+    outcomes: Sequence[Outcome],
+) -> RunRows:
+    """Everything that is known about a run; ``outcomes`` are those of ``extractions``. A failed run has no values."""
     rows = RunRows(record, key, cautions=list(record.cautions))
     _facts(folder, rows)
-    if record.status is not Status.COMPLETE:
+    if not extractions:
         return rows
     for artifact in record.artifacts:
-        size = found.get(artifact["path"])
+        size = sizes.get(artifact["path"])
         if size != artifact["bytes"]:
             there = "is not there" if size is None else f"has {size} bytes"
             rows.cautions.append(
                 Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
             )
-    artifacts = folder / "artifacts"
-    workload = plugins.workloads.get(record.settings["workload"]["kind"])
-    if workload is None:
-        name = record.settings["workload"]["kind"]
-        rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no workload {name}", record.id))
-        return rows
-    about = described(workload, record.settings["workload"])
-    done = _read(rows, workload, record.settings["workload"], workload.parse, artifacts, about, None)
-    of_clients = [value for value, _ in rows.values]
-    pairs = record.settings["topology"].get("pairs", 1)
-    rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
-    beside = [("instrument", settings) for settings in record.settings["instruments"].values()]
-    beside += [("background load", settings) for settings in record.settings.get("background", {}).values()]
-    for what, settings in beside:
-        plugin = plugins.beside.get(settings["kind"])
-        if plugin is None:
-            rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))
-            continue
-        _read(rows, plugin, settings, plugin.extract, artifacts, replace(about, metrics=plugin.metrics), done)
+    work: float | None = None
+    for extraction, outcome in zip(extractions, outcomes, strict=True):
+        if extraction.plugin is None:
+            detail = f"this twinbed has no {extraction.what} {extraction.name}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
+        elif extraction.what == "workload":
+            about = described(extraction.plugin, extraction.settings)
+            work = _add(rows, extraction, outcome, folder, about, None)
+            of_clients = [value for value, _ in rows.values]
+            pairs = record.settings["topology"].get("pairs", 1)
+            rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
+        else:
+            _add(rows, extraction, outcome, folder, replace(about, metrics=extraction.plugin.metrics), work)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
@@ -107,22 +150,17 @@ def described(workload: AnyWorkload, settings: Mapping[str, Any]) -> Described:
     return Described(workload.metrics, workload.work, workload.rate)
 
 
-def _read(
-    rows: RunRows,
-    plugin: AnyWorkload | Measuring,
-    settings: Mapping[str, Any],
-    reader: Callable[[Any, Path], Extracted],
-    artifacts: Path,
-    about: Described,
-    done: float | None,
+def _add(
+    rows: RunRows, extraction: Extraction, outcome: Outcome, folder: Path, about: Described, done: float | None
 ) -> float | None:
-    """Adds what one plugin reads; returns the work done, which the workload itself tells."""
+    """Adds what one plugin has read; returns the work done, which the workload itself tells."""
+    plugin = extraction.plugin
     metrics, work = {metric.name: metric for metric in about.metrics}, about.work
     try:
-        extracted = reader(_params(plugin, settings), artifacts)
+        extracted = outcome()
     except UNREADABLE as error:
         # An absolute path would make the same results differ by where they lie.
-        detail = f"{plugin.name}: {error}".replace(f"{artifacts.parent}/", "")
+        detail = f"{plugin.name}: {error}".replace(f"{folder}/", "")
         rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
         extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
     undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())

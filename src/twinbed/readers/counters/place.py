@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed import _core
-from twinbed.instruments.counters.metrics import (
+from twinbed.metrics.counters import (
     CPU_BUSY,
     CPU_IDLE,
     CPU_STEAL,
@@ -18,7 +18,7 @@ from twinbed.instruments.counters.metrics import (
     NETWORK,
     NIC_METRICS,
     RATES,
-    Counted,
+    CounterMetric,
 )
 from twinbed.metrics.metric import Value
 
@@ -45,7 +45,7 @@ class Place:
     differences: pa.Table
     log: pa.Table
     file: Path
-    counted: Mapping[str, Mapping[str, float | None]]
+    deltas: Mapping[str, Mapping[str, float | None]]
     """Source -> key -> difference; a source that the place does not have is not there."""
     means: Mapping[str, float | None]
     """Gauge -> mean over the snapshots."""
@@ -66,7 +66,7 @@ class Place:
 
     def total(self, source: str, pattern: str) -> float | None:
         """The sum of the differences of all keys that match; None where one is missing or there is none."""
-        keys = self.counted.get(source, {})
+        keys = self.deltas.get(source, {})
         found = [difference for key, difference in keys.items() if re.fullmatch(pattern, key)]
         present = [difference for difference in found if difference is not None]
         return sum(present) if present and len(present) == len(found) else None
@@ -78,25 +78,25 @@ class Place:
 
     def values(self) -> Iterator[Value]:
         if self.has_kernel:
-            yield from (self._value(counted) for counted in KERNEL)
+            yield from (self._value(counter) for counter in KERNEL)
             for share, states in ((CPU_BUSY, _BUSY), (CPU_IDLE, _IDLE), (CPU_STEAL, _STEAL)):
                 yield Value(share.name, self.cpu_share(states), share.unit, self.name)
-            yield from (self._rate(counted) for counted in KERNEL if counted.metric.name in RATES)
+            yield from (self._rate(counter) for counter in KERNEL if counter.metric.name in RATES)
             memory = self.means.get("meminfo:MemAvailable_bytes")
             yield Value(MEMORY_AVAILABLE.name, memory, MEMORY_AVAILABLE.unit, self.name)
-        yield from (self._value(counted) for counted in NETWORK)
+        yield from (self._value(counter) for counter in NETWORK)
         nics = "|".join(re.escape(nic) for nic in self.nics())
         for name, metric in NIC_METRICS.items():
             total = self.total("/proc/net/dev", rf"net/dev:({nics})\.{name.removeprefix('nic_')}")
             yield Value(name, total, metric.unit, self.name)
 
-    def _value(self, counted: Counted) -> Value:
-        total = self.total(counted.source, counted.pattern)
-        value = total * counted.factor if total is not None else None
-        return Value(counted.metric.name, value, counted.metric.unit, self.name)
+    def _value(self, counter: CounterMetric) -> Value:
+        total = self.total(counter.source, counter.pattern)
+        value = total * counter.factor if total is not None else None
+        return Value(counter.metric.name, value, counter.metric.unit, self.name)
 
-    def _rate(self, counted: Counted) -> Value:
-        rate, total = RATES[counted.metric.name], self.total(counted.source, counted.pattern)
+    def _rate(self, counter: CounterMetric) -> Value:
+        rate, total = RATES[counter.metric.name], self.total(counter.source, counter.pattern)
         return Value(rate.name, total / self.seconds if total is not None and self.seconds else None, rate.unit, self.name)
 
     def nics(self) -> Sequence[str]:
@@ -104,7 +104,7 @@ class Place:
         asked = [source.removeprefix("ethtool -k ") for source in self.sources if source.startswith("ethtool -k ")]
         if asked:
             return sorted(asked)
-        devices = {key.removeprefix("net/dev:").rpartition(".")[0] for key in self.counted.get("/proc/net/dev", {})}
+        devices = {key.removeprefix("net/dev:").rpartition(".")[0] for key in self.deltas.get("/proc/net/dev", {})}
         return sorted(devices - {"lo"})
 
     def moved(self) -> pa.Table:
@@ -133,17 +133,17 @@ def read_place(file: Path) -> Place:
     """Raises OSError, or ArtifactError (a ValueError) where not even one snapshot can be read."""
     differences = _core.counter_differences(str(file))
     log = _core.kernel_log(str(file))
-    counted: dict[str, dict[str, float | None]] = {}
+    deltas: dict[str, dict[str, float | None]] = {}
     means: dict[str, float | None] = {}
     times = [seconds for seconds in differences["seconds"].to_pylist() if seconds is not None]
     columns = [differences[name].to_pylist() for name in ("source", "key", "kind", "difference", "mean")]
     for source, key, kind, difference, mean in zip(*columns, strict=True):
         if key is not None and kind == "counter":
-            counted.setdefault(source, {})[key] = difference
+            deltas.setdefault(source, {})[key] = difference
         elif key is not None and kind == "gauge":
             means[key] = mean
     return Place(
-        file.parent.name, differences, log, file, counted, means, max(times, default=None), _facts(differences) | _facts(log)
+        file.parent.name, differences, log, file, deltas, means, max(times, default=None), _facts(differences) | _facts(log)
     )
 
 

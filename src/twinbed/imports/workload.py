@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts.extracted import Extracted
-from twinbed.contracts.format import Format, Reading
+from twinbed.contracts.format import Format, Measurement
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.imports.text.repeated import Repeated
@@ -101,31 +101,35 @@ class Imported(Workload[ImportedParams]):
         tables: dict[str, list[Any]] = {}
         cautions: list[Caution] = []
         for file in params.files:
-            reading = self._reading(file, artifacts)
-            for value in _placed(reading, file.host):
+            measurement = self._reading(file, artifacts)
+            for value in _placed(measurement, file.host):
                 place = (value.metric, value.host, value.direction)
-                resolution = reading.resolution.get(value.metric, 0.0)
+                resolution = measurement.resolution.get(value.metric, 0.0)
                 before = values.get(place)
                 if before is not None and _contradict(value, before[0], resolution + before[1]):
                     detail = f"{file.path}: {value.metric} is {value.value}, but another file of the run says {before[0].value}"
                     cautions.append(Caution(Kind.CONTRADICTED, detail))
                 elif before is None or before[0].value is None or (value.value is not None and resolution < before[1]):
                     values[place] = value, resolution
-            for name, table in reading.tables.items():
+            for name, table in measurement.tables.items():
                 tables.setdefault(name, []).append(_of_host(table, file.host))
-            cautions += reading.cautions
-            cautions += [Caution(Kind.UNREADABLE, f"{file.path}: {flaw}") for flaw in reading.flaws if not flaw.beside]
+            cautions += measurement.cautions
+            cautions += [
+                Caution(Kind.UNREADABLE, f"{file.path}: {diagnostic}")
+                for diagnostic in measurement.diagnostics
+                if not diagnostic.harmless
+            ]
         return Extracted(
             [value for value, _ in values.values()], {name: _joined(parts) for name, parts in tables.items()}, cautions
         )
 
-    def _reading(self, file: ImportedFile, artifacts: Path) -> Reading:
+    def _reading(self, file: ImportedFile, artifacts: Path) -> Measurement:
         if file.format not in self.formats():
             raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
-        readings = self.repeated.readings(self.formats()[file.format], _opened(file, artifacts), file.options)
-        if file.piece >= len(readings):
-            raise LookupError(f"{file.path} has {len(readings)} measurements, not {file.piece + 1}")
-        return readings[file.piece]
+        measurements = self.repeated.measurements(self.formats()[file.format], _opened(file, artifacts), file.options)
+        if file.piece >= len(measurements):
+            raise LookupError(f"{file.path} has {len(measurements)} measurements, not {file.piece + 1}")
+        return measurements[file.piece]
 
 
 def _opened(file: ImportedFile, artifacts: Path) -> File:
@@ -138,8 +142,8 @@ def _contradict(one: Value, other: Value, resolution: float) -> bool:
     return abs(one.value - other.value) > resolution + ALIKE * max(abs(one.value), abs(other.value))
 
 
-def _placed(reading: Reading, host: str) -> Iterator[Value]:
-    for value in reading.values:
+def _placed(measurement: Measurement, host: str) -> Iterator[Value]:
+    for value in measurement.values:
         yield value if value.host or not host else replace(value, host=host)
 
 

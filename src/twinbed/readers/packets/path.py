@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed import _core
-from twinbed.instruments.packets.link import CLIENT, Capture
-from twinbed.instruments.packets.metrics import value
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import value
+from twinbed.readers.packets.link import CLIENT, Capture
 
 if TYPE_CHECKING:
     import pyarrow as pa

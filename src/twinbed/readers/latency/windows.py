@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from twinbed.instruments.latency.probes import Integers, Numbers
+from twinbed.readers.latency.probes import Integers, Numbers
 
 LEAST = 20
 """Probes that a window needs: of fewer the 95th percentile is little else than the largest."""

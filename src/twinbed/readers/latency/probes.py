@@ -50,7 +50,7 @@ class Pair:
     """None where a tool does not say."""
     fate: dict[str, Integers]
     """Way -> ARRIVED, LOST, UNKNOWN or ABSENT, of each probe."""
-    judged: Flags
+    settled: Flags
     """Probes that had the time to come back: of others it is not known whether they were lost."""
     duplicates: int | None
 
@@ -79,7 +79,7 @@ class Pair:
 
     def loss(self, way: str) -> tuple[int, int] | None:
         """(lost, sent) of the judged probes that way; None where it is not known of one of them."""
-        fate = self.fate[way][self.judged]
+        fate = self.fate[way][self.settled]
         fate = fate[fate != ABSENT]
         if (fate == UNKNOWN).any():
             return None
@@ -96,7 +96,7 @@ class Pair:
     @property
     def whole_loss(self) -> tuple[int, int]:
         """(lost, sent) of the judged probes, wherever they were lost."""
-        lost = self._lost[self.judged]
+        lost = self._lost[self.settled]
         return int(lost.sum()), len(lost)
 
     @property

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
 from twinbed.contracts.place import MACHINE
-from twinbed.instruments.syscalls.metrics import BYTES, KINDS, kind_of, unit
 from twinbed.metrics.metric import Value
+from twinbed.metrics.syscalls import BYTES, KINDS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Place:
             "lost": self.summary["lost_events"],
         }
 
-    def doubts(self) -> Iterator[Caution]:
+    def cautions(self) -> Iterator[Caution]:
         where = "the machine" if self.name == MACHINE else self.name
         lost, facts = self.summary["lost_events"], self.facts
         if lost:

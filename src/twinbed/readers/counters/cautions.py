@@ -9,8 +9,8 @@ from statistics import median
 
 from twinbed import _core
 from twinbed.contracts.place import MACHINE
-from twinbed.instruments.counters.place import Place
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.counters.place import Place
 from twinbed.readers.kernel_log import nic_trouble
 
 IDLE_SHARE = 0.02
@@ -23,7 +23,7 @@ _CPU_TICKS = re.compile(r"(cpu\d+)\.(user|nice|system|idle|iowait|irq|softirq|st
 _IDLE = frozenset({"idle", "iowait"})
 
 
-def doubts(place: Place) -> Iterator[Caution]:
+def place_cautions(place: Place) -> Iterator[Caution]:
     """About a place's CPUs, and about the file."""
     if place.has_kernel:
         exhausted = {cpu: busy for cpu, busy in busy_shares(place).items() if busy > 1 - IDLE_SHARE}
@@ -39,7 +39,7 @@ def doubts(place: Place) -> Iterator[Caution]:
         yield Caution(Kind.UNREADABLE, f"{place.name}: the last snapshot is not whole: {place.facts['cut_off']}")
 
 
-def log_doubts(place: Place) -> Iterator[Caution]:
+def log_cautions(place: Place) -> Iterator[Caution]:
     """About a place's NICs, from its kernel's log, and about the log."""
     if trouble := nic_trouble(_shown(place), place.log["text"].to_pylist()):
         yield trouble

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twinbed.instruments.latency.clocks import Clocks, absolute_s, unskewed_s
-from twinbed.instruments.latency.metrics import METRICS, value
-from twinbed.instruments.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
-from twinbed.instruments.latency.windows import Windows, windows
+from twinbed.metrics.latency import METRICS, value
 from twinbed.metrics.metric import Value
+from twinbed.readers.latency.clocks import Clocks, absolute_s, unskewed_s
+from twinbed.readers.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
+from twinbed.readers.latency.windows import Windows, windows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ PPM = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PairSummary:
     """A pair with what its clocks allow to be said."""
 
     pair: Pair
@@ -32,16 +32,16 @@ class Judged:
     windows: dict[str, Windows]
 
 
-def judge(pair: Pair, clocks: Clocks, window_s: float) -> Judged:
+def summarise(pair: Pair, clocks: Clocks, window_s: float) -> PairSummary:
     unskewed = {way: unskewed_s(pair, way, clocks) for way in WAYS}
-    return Judged(
+    return PairSummary(
         *(pair, clocks, unskewed),
         absolute={way: absolute_s(pair, way, clocks) for way in WAYS},
         windows={way: windows(pair.at_s(way), unskewed[way], window_s) for way in WAYS},
     )
 
 
-def values(found: Sequence[Judged], host: str) -> Iterator[Value]:
+def values(found: Sequence[PairSummary], host: str) -> Iterator[Value]:
     """Of several pairs together, or of one. Means over windows are over all pairs' windows."""
     yield from _round_trip(np.concatenate([each.pair.rtt_s for each in found]), host)
     yield from _jitter(found, host, WAYS, "")
@@ -63,7 +63,7 @@ def nothing() -> list[Value]:
     return [Value(metric.name, None, metric.unit) for metric in METRICS]
 
 
-def clock_values(found: Judged) -> Iterator[Value]:
+def clock_values(found: PairSummary) -> Iterator[Value]:
     line, host = found.clocks.line, found.pair.client
     yield value("clock_offset", found.clocks.offset_s, host)
     yield value("clock_offset_bound", line.bound_s if line else None, host)
@@ -91,14 +91,14 @@ def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[
     yield value("one_way_delay_max", _of(there, np.max), host, way)
 
 
-def _jitter(found: Sequence[Judged], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
+def _jitter(found: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
     jitter = np.concatenate([each.windows[way].jitter_s for each in found for way in ways])
     jitter = jitter[~np.isnan(jitter)]
     yield value("jitter", _of(jitter, np.mean), host, direction)
     yield value("jitter_max", _of(jitter, np.max), host, direction)
 
 
-def _variation(found: Sequence[Judged], host: str, way: str) -> Iterator[Value]:
+def _variation(found: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
     above = np.concatenate([_above_least(each.unskewed[way]) for each in found])
     yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
     successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in found])
@@ -131,7 +131,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def probes_table(found: Judged) -> pa.Table:
+def probes_table(found: PairSummary) -> pa.Table:
     """A row a probe. Stamps are wall clock nanoseconds since 1970 of the host where it was; null: not known, or lost."""
     import pyarrow as pa
 
@@ -151,11 +151,11 @@ def probes_table(found: Judged) -> pa.Table:
         least = found.unskewed[way] - _least(found.unskewed[way])
         columns[f"{way}_variation_s"] = _seconds(least)
         fate = pair.fate[way]
-        columns[f"lost_{way}"] = pa.array(fate == LOST, mask=np.isin(fate, (UNKNOWN, ABSENT)) | ~pair.judged)
+        columns[f"lost_{way}"] = pa.array(fate == LOST, mask=np.isin(fate, (UNKNOWN, ABSENT)) | ~pair.settled)
     return pa.table(columns)
 
 
-def windows_table(found: Judged, window_s: float) -> pa.Table:
+def windows_table(found: PairSummary, window_s: float) -> pa.Table:
     """A row a window and direction. Variations are above the direction's least delay of the run."""
     import pyarrow as pa
 
@@ -178,7 +178,7 @@ def windows_table(found: Judged, window_s: float) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def clocks_row(found: Judged) -> dict[str, Any]:
+def clocks_row(found: PairSummary) -> dict[str, Any]:
     clocks, line = found.clocks, found.clocks.line
     return {
         "client": found.pair.client,

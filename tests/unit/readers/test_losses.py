@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from twinbed.instruments.counters import losses
-from twinbed.instruments.counters.losses import Ledger
-from twinbed.instruments.counters.place import Place
+from twinbed.readers.counters import losses
+from twinbed.readers.counters.losses import Ledger
+from twinbed.readers.counters.place import Place
 
 
 def place(name: str, kernel: bool = False, **sources: dict[str, float]) -> Place:

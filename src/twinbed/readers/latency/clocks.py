@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinbed.instruments.latency.hostclock import HostClock
-from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, MISSING, WAYS, Numbers, Pair, difference_s
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency.host_clock import HostClock
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, WAYS, Numbers, Pair, difference_s
 from twinbed.statistics.clocks import Straight, contradictions, level_shifts, straight
 
 LEAST_STEP_S = 1e-4

@@ -13,7 +13,7 @@ NANOSECOND_S = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterMetric:
     """A metric that is the sum of the differences of all keys that ``pattern`` matches in full, times ``factor``."""
 
     metric: Metric
@@ -32,37 +32,37 @@ def _count(
     unit: str = "1",
     factor: float = 1.0,
     headline: bool = False,
-) -> Counted:
+) -> CounterMetric:
     metric = Metric(name, unit, layer, description, extensive=True, headline=headline)
-    return Counted(metric, pattern, factor, source)
+    return CounterMetric(metric, pattern, factor, source)
 
 
-def _cpu(name: str, description: str, states: str, *, headline: bool = False) -> Counted:
+def _cpu(name: str, description: str, states: str, *, headline: bool = False) -> CounterMetric:
     pattern = rf"cpu\.({states})_ticks"
     return _count(name, Layer.HOST, description, pattern, unit="s", factor=TICK_S, headline=headline)
 
 
-def _interrupts(name: str, description: str, labels: str) -> Counted:
+def _interrupts(name: str, description: str, labels: str) -> CounterMetric:
     return _count(name, Layer.HOST, description, rf"intr\.({labels})(\(.*\))?(\.cpu\d+)?", source="/proc/interrupts")
 
 
-def _softirqs(name: str, description: str, kind: str) -> Counted:
+def _softirqs(name: str, description: str, kind: str) -> CounterMetric:
     return _count(name, Layer.HOST, description, rf"softirqs:{kind}\.cpu\d+", source="/proc/softirqs")
 
 
-def _block(name: str, description: str, key: str) -> Counted:
+def _block(name: str, description: str, key: str) -> CounterMetric:
     """The kernel counts KiB."""
     return _count(name, Layer.OS, description, f"vmstat:{key}", source="/proc/vmstat", unit="bytes", factor=1024)
 
 
-def _pressure(resource: str) -> Counted:
+def _pressure(resource: str) -> CounterMetric:
     description = f"time in which some task waited for {resource}"
     pattern = rf"pressure:{resource}\.some\.total_us"
     name, source = f"pressure_{resource}_seconds", f"/proc/pressure/{resource}"
     return _count(name, Layer.HOST, description, pattern, source=source, unit="s", factor=MICROSECOND_S)
 
 
-def _tcp(name: str, description: str, key: str, source: str = "snmp") -> Counted:
+def _tcp(name: str, description: str, key: str, source: str = "snmp") -> CounterMetric:
     group = "Tcp" if source == "snmp" else "TcpExt"
     return _count(name, Layer.NETWORK, description, rf"{source}:{group}\.{key}", source=f"/proc/net/{source}")
 
@@ -166,13 +166,13 @@ LOST = Metric("lost_packets", "1", Layer.NETWORK, "UDP packets that were sent an
 UNEXPLAINED = Metric("unexplained_loss", "1", Layer.NETWORK, "of those, the share that no counter on the way accounts for")
 
 METRICS = (
-    *(counted.metric for counted in KERNEL),
+    *(counter.metric for counter in KERNEL),
     CPU_BUSY,
     CPU_IDLE,
     CPU_STEAL,
     *RATES.values(),
     MEMORY_AVAILABLE,
-    *(counted.metric for counted in NETWORK),
+    *(counter.metric for counter in NETWORK),
     *NIC_METRICS.values(),
     LOST,
     UNEXPLAINED,

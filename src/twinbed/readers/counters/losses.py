@@ -30,10 +30,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from twinbed.instruments.counters.metrics import LOST, UNEXPLAINED
-from twinbed.instruments.counters.place import Place
+from twinbed.metrics.counters import LOST, UNEXPLAINED
 from twinbed.metrics.metric import Value
 from twinbed.model.topology import BYSTANDER
+from twinbed.readers.counters.place import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,7 +124,7 @@ def _uplink(machine: Place, end: str) -> float | None:
 
 
 def _has_bystanders(machine: Place) -> bool:
-    return any(key.startswith(f"net/dev:p.{BYSTANDER}") for key in machine.counted.get("/proc/net/dev", {}))
+    return any(key.startswith(f"net/dev:p.{BYSTANDER}") for key in machine.deltas.get("/proc/net/dev", {}))
 
 
 def _shared_out(found: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text import source
 from twinbed.imports.text.source import File
+from twinbed.imports.workload import Imported, ImportedParams
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Kind
-from twinbed.workloads.imported import Imported, ImportedParams
 
 RATE = Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests a second", headline=True)
 REQUESTS = Metric("requests", "1", Layer.APPLICATION, "requests", extensive=True)
@@ -33,15 +33,15 @@ class Line:
     def recognises(self, head: bytes) -> bool:
         return head.startswith(b"rate ")
 
-    def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         found = []
         for number, line in enumerate(file.text().splitlines(), start=1):
             try:
                 value = float(line.removeprefix("rate "))
-                found.append(Reading([Value("requests_per_second", value, "1/s")]))
+                found.append(Measurement([Value("requests_per_second", value, "1/s")]))
             except ValueError:
                 missing = [Value("requests_per_second", None, "1/s")]
-                found.append(Reading(missing, flaws=[Flaw(f"{line!r} is no rate", number)]))
+                found.append(Measurement(missing, diagnostics=[Diagnostic(f"{line!r} is no rate", number)]))
         return found
 
 
@@ -74,16 +74,16 @@ def test_a_compressed_file_that_ends_early_says_so(tmp_path: Path) -> None:
     lines = "".join(f"rate {number}\n" for number in range(20_000)).encode()
     whole = gzip.compress(lines, compresslevel=0)
     (tmp_path / "a.gz").write_bytes(whole[:-100])
-    readings = source.read(Line(), File(tmp_path / "a.gz", "a.gz"), {})
-    assert 10_000 < len(readings) < 20_000
-    assert "ends early" in str(readings[-1].flaws[-1])
-    assert not readings[0].flaws
+    measurements = source.read(Line(), File(tmp_path / "a.gz", "a.gz"), {})
+    assert 10_000 < len(measurements) < 20_000
+    assert "ends early" in str(measurements[-1].diagnostics[-1])
+    assert not measurements[0].diagnostics
 
 
 def test_tables_name_the_host_that_a_file_is_of(tmp_path: Path) -> None:
     class WithTable(Line):
-        def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-            return [Reading(tables={"calls": pa.table({"host": ["", None, "server"], "calls": [1, 2, 3]})})]
+        def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+            return [Measurement(tables={"calls": pa.table({"host": ["", None, "server"], "calls": [1, 2, 3]})})]
 
     (tmp_path / "a.txt").write_text("rate 1\n")
     asked = params({"path": "a.txt", "format": "line", "host": "client2"})
@@ -135,8 +135,11 @@ class Rounded(Line):
 
     name = "rounded"
 
-    def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        return [Reading(reading.values, resolution={"requests_per_second": 0.5}) for reading in super().read(file, options)]
+    def read(self, file: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        return [
+            Measurement(measurement.values, resolution={"requests_per_second": 0.5})
+            for measurement in super().read(file, options)
+        ]
 
 
 def test_of_two_files_that_differ_by_what_one_rounds_the_finer_is_taken(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.instruments.packets.metrics import COUNTED, MEASURED, value
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import COUNTED, MEASURED, value
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers import tcpdump
 
@@ -113,12 +113,12 @@ def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
     for direction in SIDES:
         rows = _Rows(tables, direction)
         for name in COUNTED:
-            yield value(name, rows.counted(name), host, direction)
+            yield value(name, rows.count(name), host, direction)
         for name in MEASURED:
             yield value(name, rows.measured(name), host, direction)
     both = [_Rows(tables, direction) for direction in SIDES]
     for name in COUNTED:
-        yield value(name, sum(rows.counted(name) for rows in both), host)
+        yield value(name, sum(rows.count(name) for rows in both), host)
     log = tables["connections"]
     yield value("connections", log.num_rows, host)
     incomplete = pc.and_(pc.equal(log["protocol"], "tcp"), pc.not_equal(log["state"], "SF"))
@@ -160,12 +160,12 @@ class _Rows:
         packetisation = tables["packetisation"]
         self.cut = packetisation.filter(pc.equal(packetisation["direction"], self.side))
 
-    def counted(self, name: str) -> int:
+    def count(self, name: str) -> int:
         if name in ("packets", "bytes", "payload_bytes"):
             return _total(self.log, f"{self.side}_{'ip_bytes' if name == 'bytes' else name}")
         if name == "wire_packets":
             # A connection without payload has no row there, and no packet that stands for more than one.
-            return self.counted("packets") + _total(self.cut, "wire_packets") - _total(self.cut, "packets")
+            return self.count("packets") + _total(self.cut, "wire_packets") - _total(self.cut, "packets")
         of_flows = {
             "data_segments": "actual_data_pkts",
             "pure_acks": "pure_acks_sent",
@@ -180,7 +180,7 @@ class _Rows:
         import numpy as np
 
         if name == "mean_segment_bytes":
-            return _ratio(_total(self.flows, f"actual_data_bytes{self.ending}"), self.counted("data_segments"))
+            return _ratio(_total(self.flows, f"actual_data_bytes{self.ending}"), self.count("data_segments"))
         if name == "max_segment_bytes":
             return _most(self._flow("max_segm_size"))
         if name == "retransmission_rate":

@@ -10,8 +10,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.contracts.command import Command, Ready
-
 ARTIFACT = "clock.json"
 
 
@@ -21,11 +19,6 @@ class HostClock:
 
     boot_id: str | None
     max_error_s: float | None
-
-
-def command(host: str) -> Command:
-    argv = ("twinbed-probe", "clock", "--out", f"{{artifacts}}/{ARTIFACT}")
-    return Command(host, argv, "clock.out", Ready(says=b"ready"))
 
 
 def read(file: Path) -> HostClock | None:
