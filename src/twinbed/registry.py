@@ -104,7 +104,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.zeek_conn_json import zeek_conn_json
     from twinbed.imports.formats.zeek_conn_tsv import zeek_conn_tsv
 
-    found: Sequence[Format] = (
+    every: Sequence[Format] = (
         iperf3_json,
         iperf3_text,
         ab_text,
@@ -145,7 +145,7 @@ def formats() -> Mapping[str, Format]:
         dmesg,
         twinbed_metrics,
     )
-    return {each.name: each for each in found}
+    return {each.name: each for each in every}
 
 
 def analysis(name: str) -> Analysis[Any, Any]:
@@ -175,9 +175,9 @@ def catalogue() -> Catalogue:
     )
 
 
-def metrics(workload: str, beside: Sequence[str]) -> Mapping[str, str]:
+def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
-    plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in beside))
-    found = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
-    return {**found, FAIRNESS.name: FAIRNESS.unit}
+    plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in others))
+    units = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
+    return {**units, FAIRNESS.name: FAIRNESS.unit}

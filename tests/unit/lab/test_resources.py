@@ -12,16 +12,17 @@ from types import SimpleNamespace
 import pytest
 
 from twinbed import design, registry
-from twinbed.contracts.resources import PROGRAM_BYTES, Need, Room
-from twinbed.design.resources import Demand, shortages
+from twinbed.contracts.resources import PROGRAM_BYTES
 from twinbed.hosts import resources as reading
+from twinbed.hosts.resources import Available
 from twinbed.lab import resources
+from twinbed.lab.resources import Demand, shortages
 from twinbed.study.loading import load
 from twinbed.study.run import Run
 
 GB = 10**9
 MIB = 2**20
-WIDE = Room(10**15, "a planted file", 10**9, "another", 10**9, None)
+WIDE = Available(10**15, "a planted file", 10**9, "another", 10**9, None)
 
 
 def runs(
@@ -41,7 +42,7 @@ order: sequential
 
 
 def demand(run: Run) -> Demand:
-    found = resources._Counting(registry.PLUGINS).demand(run)
+    found = resources.demand(run, registry.PLUGINS)
     assert found is not None
     return found
 
@@ -107,14 +108,13 @@ def test_what_a_run_takes_grows_by_the_same_with_every_pair(topology: str) -> No
     (run, *_) = runs(
         mixed, f"{beside}\ntopology: {{{topology}}}", pairs="[80]", instruments="packets, counters, syscalls, latency"
     )
-    counting = resources._Counting(registry.PLUGINS)
-    assert demand(run).at(80) == counting._need(run, resources._hosts(run.testbed.params), 80)
+    assert demand(run).at(80) == resources.need(run, 80, registry.PLUGINS)
 
 
 @pytest.mark.parametrize("testbed", ["driver: fake", "driver: remote, hosts: {client: root@c, server: root@s}"])
 def test_hosts_that_are_elsewhere_take_nothing_here(testbed: str) -> None:
     workload = "kind: planted" if "fake" in testbed else "kind: http"
-    nothing = Room(0, "none", 0, "none", 0, 0)
+    nothing = Available(0, "none", 0, "none", 0, 0)
     assert resources.checks(runs(testbed, pairs="[1]", workload=workload), registry.PLUGINS, nothing) == []
 
 
@@ -123,7 +123,7 @@ def test_hosts_that_are_elsewhere_take_nothing_here(testbed: str) -> None:
 
 def test_the_refusal_names_the_cell_the_figures_and_how_many_fit() -> None:
     """23.1 GB hold the 134,217,728 bytes of twinbed's own and 48 guests of 448 MiB: 22.7 GB; 50 would take 23.6."""
-    machine = Room(23_100_000_000, "a planted file", None, "", None, None)
+    machine = Available(23_100_000_000, "a planted file", None, "", None, None)
     (check,) = resources.checks(runs("driver: qemu, memory: 256MiB", pairs="[24, 80]"), registry.PLUGINS, machine)
     assert check.what == "memory, testbed bed, pairs 80" and check.required and not check.works
     assert check.found == (
@@ -134,38 +134,38 @@ def test_the_refusal_names_the_cell_the_figures_and_how_many_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "what"),
+    ("machine", "what"),
     [
-        (Room(10**15, "", 500, "pids.max", None, None), "processes"),
-        (Room(10**15, "", None, "", 256, None), "file descriptors"),
-        (Room(10**9, "", None, "", None, None), "memory"),
+        (Available(10**15, "", 500, "pids.max", None, None), "processes"),
+        (Available(10**15, "", None, "", 256, None), "file descriptors"),
+        (Available(10**9, "", None, "", None, None), "memory"),
     ],
 )
-def test_as_many_pairs_fit_as_it_says(room: Room, what: str) -> None:
+def test_as_many_pairs_fit_as_it_says(machine: Available, what: str) -> None:
     (run, *_) = runs("driver: qemu", pairs="[80]", instruments="packets")
     of = demand(run)
-    (found,) = shortages(of, 80, room)
+    (found,) = shortages(of, 80, machine)
     assert found.what == what
-    assert list(shortages(of, found.most_pairs, room)) == [] or found.most_pairs == 0
-    assert list(shortages(of, found.most_pairs + 1, room)) != []
+    assert list(shortages(of, found.most_pairs, machine)) == [] or found.most_pairs == 0
+    assert list(shortages(of, found.most_pairs + 1, machine)) != []
 
 
-def test_nothing_fits_where_the_machine_has_no_room_for_one_pair() -> None:
+def test_nothing_fits_where_the_machine_has_too_little_for_one_pair() -> None:
     """A load on the machine that is there however few pairs there are."""
     beside = "background: {kind: stress, memory: 1024, memory_size: 1GiB, where: machine}"
-    machine = Room(64 * GB, "a planted file", None, "", None, None)
+    machine = Available(64 * GB, "a planted file", None, "", None, None)
     (check,) = resources.checks(runs("driver: container", beside, pairs="[1]"), registry.PLUGINS, machine)
     assert check.mend.startswith("not even one pair of these fits; ")
 
 
 def test_a_limit_of_address_space_is_held_against_the_largest_process() -> None:
-    machine = Room(10**15, "", None, "", None, 4 * 2**30)
+    machine = Available(10**15, "", None, "", None, 4 * 2**30)
     (check,) = resources.checks(runs("driver: qemu, memory: 4GiB", pairs="[1]"), registry.PLUGINS, machine)
     assert check.what.startswith("address space, ") and "6.4 GB" in check.found and "ulimit -v" in check.mend
 
 
 def test_cells_that_lack_the_same_are_told_once() -> None:
-    machine = Room(GB, "a planted file", None, "", None, None)
+    machine = Available(GB, "a planted file", None, "", None, None)
     payloads = "factors: {pairs: [80], payload: [1B, 2B, 3B]}"
     text = f"study: s\ntestbeds: {{vm: {{driver: qemu}}}}\nworkload: {{kind: http}}\n{payloads}\ninstruments: []\n"
     study = load(text, "s.yaml", registry.catalogue())
@@ -176,7 +176,6 @@ def test_cells_that_lack_the_same_are_told_once() -> None:
 
 def test_what_fits_is_not_spoken_of() -> None:
     assert resources.checks(runs("driver: container", instruments="packets, counters"), registry.PLUGINS, WIDE) == []
-    assert Need(1, 2).memory_bytes == 3
 
 
 # ---- reading
@@ -202,7 +201,7 @@ UNIFIED = "30 20 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"
 
 def test_a_machine_without_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading.os, "geteuid", lambda: 0)
-    found = reading.room(planted(tmp_path, MACHINE))
+    found = reading.available(planted(tmp_path, MACHINE))
     assert found is not None
     assert (found.memory_bytes, found.memory_source) == (20_000_000 * 1024, "MemAvailable of /proc/meminfo")
     assert (found.tasks, found.tasks_source) == (32500, "/proc/sys/kernel/pid_max, 268 in use")
@@ -222,7 +221,7 @@ def test_a_group_of_version_2_limits_with_those_above_it(tmp_path: Path, monkeyp
         "sys/fs/cgroup/outer/inner/pids.max": "512\n",
         "sys/fs/cgroup/outer/inner/pids.current": "12\n",
     }
-    found = reading.room(planted(tmp_path, MACHINE | groups))
+    found = reading.available(planted(tmp_path, MACHINE | groups))
     assert found is not None
     assert found.memory_bytes == 2 * 2**30 and found.memory_source.endswith("sys/fs/cgroup/outer/memory.max")
     assert found.tasks == 500 and "pids.max, 12 in use" in found.tasks_source
@@ -243,10 +242,10 @@ def test_a_group_of_version_1_as_a_container_sees_it(tmp_path: Path, monkeypatch
         "sys/fs/cgroup/pids/pids.max": "max\n",
         "sys/fs/cgroup/pids/pids.current": "3\n",
     }
-    found = reading.room(planted(tmp_path, MACHINE | groups))
+    found = reading.available(planted(tmp_path, MACHINE | groups))
     assert found is not None and found.memory_bytes == 2**29 and found.tasks == 32500
     (tmp_path / "sys/fs/cgroup/memory/memory.limit_in_bytes").write_text("9223372036854771712\n")
-    found = reading.room(tmp_path)
+    found = reading.available(tmp_path)
     assert found is not None and found.memory_bytes == 20_000_000 * 1024
 
 
@@ -257,17 +256,17 @@ def test_a_user_has_a_limit_of_processes_and_root_has_none(tmp_path: Path, monke
     monkeypatch.setattr(reading.os, "getuid", lambda: 5)
     for user, tasks in ((0, 32500), (5, 993)):
         monkeypatch.setattr(reading.os, "geteuid", lambda user=user: user)
-        found = reading.room(tmp_path)
+        found = reading.available(tmp_path)
         assert found is not None and found.tasks == tasks
 
 
 def test_another_system_is_not_held_against(tmp_path: Path) -> None:
-    assert reading.room(tmp_path) is None
+    assert reading.available(tmp_path) is None
     assert resources.checks(runs("driver: qemu, memory: 4GiB"), registry.PLUGINS, None) == []
 
 
 def test_this_machine_is_read() -> None:
-    found = reading.room()
+    found = reading.available()
     assert found is not None and found.memory_bytes > 0 and found.tasks and found.tasks_source
     assert found.descriptors is None or found.descriptors >= resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
