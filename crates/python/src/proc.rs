@@ -41,16 +41,30 @@ fn facts(columns: &mut Columns, counters: &Counters) {
     }
 }
 
-#[pyfunction]
-pub fn counters(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+/// A table of a snapshot file, whose columns `fill` adds.
+fn counters_table(
+    py: Python<'_>,
+    path: PathBuf,
+    fill: impl Fn(&Counters, &mut Columns) + Sync,
+) -> PyResult<Bound<'_, PyAny>> {
     let batch = py.detach(|| {
         let counters = with_bytes(&path, Counters::parse)?;
+        let mut columns = Columns::default();
+        fill(&counters, &mut columns);
+        facts(&mut columns, &counters);
+        Ok::<_, PyErr>(columns.batch())
+    })?;
+    table(py, batch)
+}
+
+#[pyfunction]
+pub fn counters(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    counters_table(py, path, |counters, columns| {
         let mut rows: Vec<_> = (counters.series.iter())
             .flat_map(|series| series.values.iter().map(move |(at, value)| (*at, series, value.as_ref())))
             .collect();
         rows.sort_by_key(|(at, ..)| *at);
         let taken = |at: usize| counters.taken[at];
-        let mut columns = Columns::default();
         columns.integer("snapshot", rows.iter().map(|row| taken(row.0).index as i64));
         columns.real("monotonic_s", rows.iter().map(|row| taken(row.0).monotonic_s));
         columns.real("realtime_s", rows.iter().map(|row| taken(row.0).realtime_s));
@@ -59,18 +73,13 @@ pub fn counters(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
         columns.add("key", repeated(rows.iter().map(|row| row.1.key.as_deref())), true);
         columns.optional_real("value", rows.iter().map(|row| number(row.2)));
         columns.optional_text("text", rows.iter().map(|row| text(row.2)));
-        facts(&mut columns, &counters);
-        Ok::<_, PyErr>(columns.batch())
-    })?;
-    table(py, batch)
+    })
 }
 
 #[pyfunction]
 pub fn counter_differences(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    let batch = py.detach(|| {
-        let counters = with_bytes(&path, Counters::parse)?;
+    counters_table(py, path, |counters, columns| {
         let rows: Vec<Difference> = counters.differences().collect();
-        let mut columns = Columns::default();
         columns.text("source", rows.iter().map(|row| row.source));
         columns.optional_text("key", rows.iter().map(|row| row.key));
         columns.text("kind", rows.iter().map(|row| row.kind.name()));
@@ -82,19 +91,14 @@ pub fn counter_differences(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, 
         columns.optional_text("first_text", rows.iter().map(|row| text(row.first)));
         columns.optional_text("last_text", rows.iter().map(|row| text(row.last)));
         columns.optional_text("note", rows.iter().map(|row| row.note));
-        facts(&mut columns, &counters);
-        Ok::<_, PyErr>(columns.batch())
-    })?;
-    table(py, batch)
+    })
 }
 
 #[pyfunction]
 pub fn counter_intervals(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    let batch = py.detach(|| {
-        let counters = with_bytes(&path, Counters::parse)?;
+    counters_table(py, path, |counters, columns| {
         let mut rows: Vec<_> = counters.intervals().collect();
         rows.sort_by_key(|row| row.from.index);
-        let mut columns = Columns::default();
         columns.integer("snapshot", rows.iter().map(|row| row.from.index as i64));
         columns.real("start_monotonic_s", rows.iter().map(|row| row.from.monotonic_s));
         columns.real("end_monotonic_s", rows.iter().map(|row| row.to.monotonic_s));
@@ -102,10 +106,7 @@ pub fn counter_intervals(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, Py
         columns.add("key", repeated(rows.iter().map(|row| Some(row.key))), false);
         columns.optional_real("difference", rows.iter().map(|row| row.difference));
         columns.optional_text("note", rows.iter().map(|row| row.note));
-        facts(&mut columns, &counters);
-        Ok::<_, PyErr>(columns.batch())
-    })?;
-    table(py, batch)
+    })
 }
 
 #[pyfunction]
