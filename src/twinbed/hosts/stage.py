@@ -140,7 +140,7 @@ def _drain(item: Started) -> None:
 
 def _longer_than(length: int) -> Callable[[bytes], bool]:
     """Whether whole lines have been said since."""
-    return lambda said: len(said) > length and said.endswith(b"\n")
+    return lambda stderr: len(stderr) > length and stderr.endswith(b"\n")
 
 
 def to_its_end(command: Command, bed: Bed, site: Site) -> None:
