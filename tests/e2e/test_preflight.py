@@ -181,7 +181,7 @@ def test_room(free: int, needed: int, works: bool, rates_known: bool, monkeypatc
     usage = collections.namedtuple("usage", "free")
     asked = []
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: asked.append(path) or usage(free))
-    check = preflight.room(tmp_path / "not" / "yet", needed, rates_known)
+    check = preflight.disk_space(tmp_path / "not" / "yet", needed, rates_known)
     assert (check.works, check.required) == (works, rates_known)
     assert asked == [tmp_path], "of the file system that it will be on"
     assert "--output" in check.mend

@@ -27,7 +27,8 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import BackgroundParams
 from twinbed.contracts.place import Places
 from twinbed.contracts.resources import PROGRAM_BYTES, ProgramNeed
-from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.metrics.metric import Value
+from twinbed.metrics.stress import METRICS
 from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"
@@ -40,10 +41,6 @@ STOP_LIMIT_S = 30.0
 
 STRESSORS = {"cpu": "cpu", "io": "io", "memory": "vm"}
 """Setting -> stress-ng's name."""
-METRICS = tuple(
-    Metric(f"background_{setting}_rate", "1/s", Layer.HOST, f"operations a second of the background load's {setting} workers")
-    for setting in STRESSORS
-)
 
 _DISPATCHED = re.compile(r"dispatching hogs: (.*)")
 _WORKERS = re.compile(r"(\d+) ([\w-]+)")
@@ -88,7 +85,7 @@ class Stress(Background[StressParams]):
     name = "stress"
     params = StressParams
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
-    metrics = METRICS
+    metrics = tuple(METRICS.values())
     # Without ``io``: sync(2) would have the whole machine write its caches.
     trials: Mapping[str, StressParams] = MappingProxyType(
         {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
@@ -133,9 +130,10 @@ def _values(params: StressParams, file: Path) -> Iterator[Value]:
     asked = {stressor: str(number) for stressor, number in params.workers().items()}
     if found != asked:
         raise ValueError(f"{place}: asked for {asked}, but stress-ng says {dispatched[0] if dispatched else text[:200]!r}")
-    for metric, (setting, stressor) in zip(METRICS, STRESSORS.items(), strict=True):
+    for setting, stressor in STRESSORS.items():
         if not getattr(params, setting):
             continue
+        metric = METRICS[setting]
         measured = re.search(_MEASURED.format(stressor=stressor), text, re.MULTILINE)
         if measured is None:
             raise ValueError(f"{place}: says nothing of what the {stressor} workers did: {text[-200:]!r}")

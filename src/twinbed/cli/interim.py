@@ -142,6 +142,6 @@ class Deciding:
         )
         compare = registry.analysis("compare")
         result = compare.run(AsOf(replace(store, outline=outline), looks.blocks), compare.params())
-        told = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
-        decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in told)
-        return decided, len(told) - decided
+        headlines = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
+        decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in headlines)
+        return decided, len(headlines) - decided

@@ -161,9 +161,19 @@ class AgentHost:
         }
         return Running(self.connection, argv, request, stdin)
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: Any) -> Exit:
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cpus: Sequence[int] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        limit_s: float = 30.0,
+        check: bool = True,
+    ) -> Exit:
         """Run a program to its end. Raises ProgramFailed unless it ends with code 0 or ``check`` is false."""
-        done = self.start(argv, stdin=stdin, **rest).wait(limit_s)
+        done = self.start(argv, stdin=stdin, cpus=cpus, env=env, cwd=cwd).wait(limit_s)
         if check and done.code != 0:
             raise ProgramFailed(self.name, argv, done.why, done.stderr or done.stdout)
         return done

@@ -51,11 +51,11 @@ def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
     """Sorted by GROUPS. ``boot``: also what takes a guest's boot each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
-    found = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
+    every = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
     ready = all(check.works for check in machine if check.required)
     installed = _installed() if ready else None
     if installed is None:
-        found += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
+        every += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
     else:
         workloads = [workload for name, workload in plugins.workloads.items() if name not in _FOR_TESTS]
         jobs: list[Callable[[], Iterable[Check]]] = [
@@ -67,8 +67,8 @@ def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
         # Each in labs of its own; most of the time is spent waiting.
         with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
             for checks in pool.map(lambda job: list(job()), jobs):
-                found += checks
-    return sorted(found, key=lambda check: GROUPS.index(check.group))
+                every += checks
+    return sorted(every, key=lambda check: GROUPS.index(check.group))
 
 
 def _network(installed: Installed) -> list[Check]:
@@ -143,9 +143,11 @@ def _on_hosts(
         try:
             with driver.up(driver.params(), Topology(), site) as bed:
                 wrong = [item for item in bed.applied if not item.agrees]
-                said = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
-                found = said or "a client and a server came up, with a link, and were read back"
-                checks = [Check(driver.name, not wrong, found, "see what differs", required=False, group="driver")]
+                differences = "; ".join(
+                    f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong
+                )
+                status = differences or "a client and a server came up, with a link, and were read back"
+                checks = [Check(driver.name, not wrong, status, "see what differs", required=False, group="driver")]
                 checks += [_instrument(instrument, bed, site) for instrument in plugins.instruments.values()]
                 for workload in workloads:
                     checks += _workload(workload, bed, site)
@@ -213,27 +215,27 @@ def _method(artifacts: Iterable[Path]) -> str:
 
 def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
     """Each of its tools, for as short as it can be."""
-    for said, given in _variants(workload.params):
+    for variant, given in _variants(workload.params):
         try:
             params = workload.params.model_validate(given)
         except ValidationError:
-            yield _not_tried(f"{workload.name}{said}", "workload", "it needs settings that only a study gives", _ASK)
+            yield _not_tried(f"{workload.name}{variant}", "workload", "it needs settings that only a study gives", _ASK)
             continue
         try:
             _run(workload.plan(params, _pairs(bed)), bed, site)
         except HostError as error:
             mend = "twinbed image build makes the image with today's packages"
-            yield Check(f"{workload.name}{said}", False, _one_line(error), mend, required=False, group="workload")
+            yield Check(f"{workload.name}{variant}", False, _one_line(error), mend, required=False, group="workload")
         else:
-            found = "ran for a second between a client and a server"
-            yield Check(f"{workload.name}{said}", True, found, required=False, group="workload")
+            status = "ran for a second between a client and a server"
+            yield Check(f"{workload.name}{variant}", True, status, required=False, group="workload")
 
 
 def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Check]:
     """Begun and ended; that it did what it was told, it says itself."""
     places = Places([MACHINE], _pairs(bed))
-    for said, params in background.trials.items():
-        what = f"{background.name}, {said}"
+    for trial, params in background.trials.items():
+        what = f"{background.name}, {trial}"
         stage = Stage(bed, site)
         plan = background.plan(params, places)
         try:
@@ -248,8 +250,8 @@ def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Che
             mend = packages if params.machine_programs() else "twinbed image build makes the image with today's packages"
             yield Check(what, False, _one_line(error), mend, required=False, group="background")
         else:
-            found = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"
-            yield Check(what, True, found, required=False, group="background")
+            status = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"
+            yield Check(what, True, status, required=False, group="background")
 
 
 def _put(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:

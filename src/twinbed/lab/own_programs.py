@@ -31,14 +31,14 @@ def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
             wanted.append((driver, params, hosts))
         for host, program in _started(run, plugins):
             hosts.setdefault(host, set()).add(program)
-    found = [check for driver, params, hosts in wanted for check in driver.check_programs(params, hosts)]
-    return list(dict.fromkeys(found))
+    results = [check for driver, params, hosts in wanted for check in driver.check_programs(params, hosts)]
+    return list(dict.fromkeys(results))
 
 
 def _started(run: Run, plugins: Plugins) -> Iterable[tuple[str, str]]:
     """Host, program."""
     topology = run.topology
-    pairs, beside = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
+    pairs, bystanders = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
     plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
     commands = [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
     for client, server, _ in pairs:
@@ -48,7 +48,7 @@ def _started(run: Run, plugins: Plugins) -> Iterable[tuple[str, str]]:
                 commands += plugins.instruments[choice.kind].plan(choice.params, target)
         for program in linkcheck.programs(topology.link):
             yield from ((client, program), (server, program))
-    places = Places([MACHINE], pairs, beside)
+    places = Places([MACHINE], pairs, bystanders)
     loads = (plugins.backgrounds[choice.kind].plan(choice.params, places).commands for choice in run.backgrounds.values())
     for command in chain(commands, *loads):
         yield from ((command.host, program) for program in _programs(command.argv))

@@ -99,37 +99,37 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
                 path = shutil.which(program)
                 check = Check(f"{program}, for background", path is not None, path or "not installed", install(package))
             else:
-                found = f"the driver {driver.name} carries its hosts on no machine of its own"
-                check = Check("background: where: machine", False, found, "where: hosts, clients or servers")
+                status = f"the driver {driver.name} carries its hosts on no machine of its own"
+                check = Check("background: where: machine", False, status, "where: hosts, clients or servers")
             checks += [] if check in checks else [check]
     return checks
 
 
-def programs(beside: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
+def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
     """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params)."""
     image = find()
     if image is None:
         return []
     checks = []
-    for name, params in beside:
+    for name, params in plugins:
         for program in params.programs():
             path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
-            found = "in the image" if path else "not in the image, and no package of Debian's"
-            check = Check(f"{program}, for {name}", path is not None, found, f"choose another tool for {name}, such as irtt")
+            status = "in the image" if path else "not in the image, and no package of Debian's"
+            check = Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
             checks += [] if check in checks else [check]
     return checks
 
 
-def room(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
+def disk_space(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
     """Disk space for what is still to be measured. Where links have no rate, what they carry is a guess, and too little space
     for that is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    found = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
+    status = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
     if not rates_known:
-        found += f", with {UNSHAPED_RATE / 1e9:g} Gbit/s on links without a rate"
+        status += f", with {UNSHAPED_RATE / 1e9:g} Gbit/s on links without a rate"
     mend = "use --output on a larger disk, or a smaller snaplen"
-    return Check(f"disk space at {existing}", free > needed_bytes, found, mend, required=rates_known)
+    return Check(f"disk space at {existing}", free > needed_bytes, status, mend, required=rates_known)
 
 
 def _system() -> Check:
@@ -240,14 +240,14 @@ def _system_calls(lab: Lab, required: bool) -> Check:
 
 def _cgroups() -> Check:
     root = cgroup_root()
-    found = str(root) if root else "no control group can be made by this user; hosts are not accounted apart"
-    return Check("control groups", root is not None, found, "run as root", required=False)
+    status = str(root) if root else "no control group can be made by this user; hosts are not accounted apart"
+    return Check("control groups", root is not None, status, "run as root", required=False)
 
 
 def _leftovers() -> Check:
     dead = leftovers()
-    found = "none" if not dead else f"{len(dead)} of dead labs: {', '.join(scratch.name for scratch, _ in dead)}"
-    return Check("leftovers", not dead, found, f"{_sudo()}twinbed sweep", required=False)
+    status = "none" if not dead else f"{len(dead)} of dead labs: {', '.join(scratch.name for scratch, _ in dead)}"
+    return Check("leftovers", not dead, status, f"{_sudo()}twinbed sweep", required=False)
 
 
 def _mend_namespaces() -> str:

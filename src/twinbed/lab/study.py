@@ -83,8 +83,8 @@ def carry_out(
         if stopped or (goes_on is not None and not goes_on(block)):
             break
     _write_study(folder, study, reached)
-    found = [states[run.id] for run in reached if run.id in states]
-    return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
+    endings = [states[run.id] for run in reached if run.id in states]
+    return Ending(endings.count(Status.COMPLETE), endings.count(Status.FAILED), made, endings.count(None))
 
 
 def _write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
@@ -142,8 +142,8 @@ class _LinkChecks:
     folder: Folder
 
     def of(self, run: Run) -> LinkCheck | None:
-        found = self.folder.link_check(run.cell)
-        return found if found is not None and found.settings == depends_on(run) else None
+        check = self.folder.link_check(run.cell)
+        return check if check is not None and check.settings == depends_on(run) else None
 
     def keep(self, check: LinkCheck) -> None:
         self.folder.keep_link_check(check)
@@ -151,12 +151,12 @@ class _LinkChecks:
 
 def _passport(outcome: Outcome, image: Image) -> dict[str, dict[str, Any]]:
     facts = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
-    return {**{place: dict(found) for place, found in outcome.passport.items()}, "image": facts}
+    return {**{place: dict(facts_of) for place, facts_of in outcome.passport.items()}, "image": facts}
 
 
 def _artifacts(folder: Path) -> list[dict[str, Any]]:
-    found = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
-    return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in found]
+    files = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
+    return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in files]
 
 
 def _planned(run: Run) -> dict[str, Any]:

@@ -79,15 +79,15 @@ def cells(
         problems.append(Problem.at(factors[-1].place, "factors", f"make {count} cells", f"at most {MAX_CELLS}"))
         return ()
     resolver = _Resolver(factors, sections, problems)
-    found: list[Cell] = []
+    resolved: list[Cell] = []
     for combination in itertools.product(*(factor.levels for factor in factors)):
         chosen = {factor.name: level for factor, level in zip(factors, combination, strict=True)}
         if any(all(chosen[name] is level for name, level in entry.items()) for entry in exclude):
             continue
         cell = resolver.cell(chosen)
         if cell is not None:
-            found.append(cell)
-    return tuple(found)
+            resolved.append(cell)
+    return tuple(resolved)
 
 
 class _Resolver:

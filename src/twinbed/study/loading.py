@@ -32,11 +32,11 @@ def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str
     study = None
     # What -s mends or breaks is not the other profiles' business.
     for each in (wanted,) if overrides else (None, *profiles.values()):
-        found: list[Problem] = []
-        made = _read_with(each, root, filename, text, catalogue, overrides, found)
+        of_profile: list[Problem] = []
+        made = _read_with(each, root, filename, text, catalogue, overrides, of_profile)
         study = made if each is wanted else study
         known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
-        fresh = [problem for problem in found if (problem.file, problem.line, problem.column, problem.key) not in known]
+        fresh = [problem for problem in of_profile if (problem.file, problem.line, problem.column, problem.key) not in known]
         problems += fresh if each is None else map(each.said, fresh)
     if problems or study is None:
         raise StudyError(problems)

@@ -167,21 +167,21 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     """The pydantic model that an annotation is or contains."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+    return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)
 
 
 def _descend(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel] | None:
-    found: type[BaseModel] | None = model
+    inner: type[BaseModel] | None = model
     named = False
     for step in location:
         if named:  # the step is one of the names in a mapping of models
             named = False
             continue
-        if found is None or not isinstance(step, str) or step not in found.model_fields:
+        if inner is None or not isinstance(step, str) or step not in inner.model_fields:
             return None
-        annotation = found.model_fields[step].annotation
-        found, named = _model_in(annotation), get_origin(annotation) is dict
-    return None if named else found
+        annotation = inner.model_fields[step].annotation
+        inner, named = _model_in(annotation), get_origin(annotation) is dict
+    return None if named else inner
 
 
 def _names_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:

@@ -94,19 +94,19 @@ class StudyReader:
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
-        found = cells(factors, exclude, sections, self.problems)
+        resolved = cells(factors, exclude, sections, self.problems)
         if not testbeds:
             return None
-        if exclude and not found and not self.problems:
+        if exclude and not resolved and not self.problems:
             self.problem(self.root.entries["exclude"].place, "exclude", "leaves no cell")
         reference, reason = self.reference(factors, testbeds)
-        tables = self.tables(factors, reference, workload, found)
+        tables = self.tables(factors, reference, workload, resolved)
         if head is None or self.problems:
             return None
         replicates = head.replicates if until is None else until.most
-        if len(found) * replicates > MAX_RUNS:
+        if len(resolved) * replicates > MAX_RUNS:
             place = self.root.entries["replicates"].place
-            self.problem(place, "replicates", f"make {len(found) * replicates} runs", f"at most {MAX_RUNS}")
+            self.problem(place, "replicates", f"make {len(resolved) * replicates} runs", f"at most {MAX_RUNS}")
             return None
         return Study(
             name=head.study if profile is None else f"{head.study}-{profile.name}",
@@ -115,7 +115,7 @@ class StudyReader:
             reference_reason=reason,
             factors={factor.name: factor.values() for factor in factors},
             exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
-            cells=found,
+            cells=resolved,
             replicates=replicates,
             until=until,
             order=head.order,
@@ -243,7 +243,7 @@ class StudyReader:
         by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         written = self.root.entries.get("factors")
         wrong = set(written.entries if isinstance(written, Entries) else ()) - set(by_name)
-        found = []
+        excluded = []
         for index, item in enumerate(node.items):
             key = f"exclude[{index}]"
             if not isinstance(item, Entries) or not item.entries:
@@ -265,11 +265,11 @@ class StudyReader:
                 elif factor.levels:
                     levels = [_text(known.value) for known in factor.levels]
                     near = nearest(_text(value.value), levels) if isinstance(value, Scalar) else None
-                    said = shown(value.value) if isinstance(value, Scalar) else "a list or mapping"
-                    self.problem(value.place, f"{key}.{name}", f"{said} is not a level of {factor.name}", listed(levels), near)
+                    given = shown(value.value) if isinstance(value, Scalar) else "a list or mapping"
+                    self.problem(value.place, f"{key}.{name}", f"{given} is not a level of {factor.name}", listed(levels), near)
             if len(entry) == len(item.entries):
-                found.append(entry)
-        return found
+                excluded.append(entry)
+        return excluded
 
     def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section[DriverParams]]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
@@ -286,11 +286,11 @@ class StudyReader:
         return (names[0] if names else ""), "the first testbed listed"
 
     def tables(
-        self, factors: Sequence[Factor], reference: str, workload: Section[WorkloadParams] | None, found: Sequence[Cell]
+        self, factors: Sequence[Factor], reference: str, workload: Section[WorkloadParams] | None, resolved: Sequence[Cell]
     ) -> tuple[Pivot, ...]:
-        used = dict.fromkeys(name for cell in found for name in cell.instruments)
-        used |= dict.fromkeys(name for cell in found for name in cell.backgrounds)
-        metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
+        used = dict.fromkeys(name for cell in resolved for name in cell.instruments)
+        used |= dict.fromkeys(name for cell in resolved for name in cell.backgrounds)
+        metrics = {} if workload is None or not resolved else self.catalogue.metrics(workload.kind, tuple(used))
         return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
             self.root.entries.get(TABLES)
         )

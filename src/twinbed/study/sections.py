@@ -46,14 +46,14 @@ class SectionReader:
         if not isinstance(node, Entries) or not node.entries:
             self.problem(node.place, "testbeds", "names no testbed", "a mapping such as {container: {driver: container}}")
             return {}
-        found = {}
+        sections = {}
         for name, value in node.entries.items():
             if not _TESTBED_NAME.fullmatch(name):
                 self.problem(node.keys[name], f"testbeds.{name}", "is not a name for a testbed", _TESTBED_NAME_ALLOWED)
             section = self._choice(f"testbeds.{name}", value, "driver", self.catalogue.drivers)
             if section is not None:
-                found[name] = section
-        return found
+                sections[name] = section
+        return sections
 
     def workload(self) -> Section[WorkloadParams] | None:
         node = self.root.entries.get("workload")
@@ -71,7 +71,7 @@ class SectionReader:
         if not isinstance(node, Entries) or not _maps_kinds(node, known):
             section = self._choice("background", node, "kind", known)
             return {} if section is None else {section.path: section}
-        found = {}
+        sections = {}
         for name, value in node.entries.items():
             path = f"background.{name}"
             if name not in known:
@@ -80,9 +80,9 @@ class SectionReader:
                 self.problem(value.place, path, "is not a mapping", "a mapping of its settings, or nothing")
             else:
                 own = value if isinstance(value, Entries) else Entries({}, {}, node.keys[name])
-                found[path] = Section(path, known[name], own, name)
-                self.problems.extend(found[path].unknown_keys())
-        return found
+                sections[path] = Section(path, known[name], own, name)
+                self.problems.extend(sections[path].unknown_keys())
+        return sections
 
     def topology(self) -> Section[Topology]:
         node = self.root.entries.get("topology")
@@ -109,9 +109,9 @@ class SectionReader:
                 "a list of instruments, or a mapping of each to its settings",
             )
             return {}
-        found: dict[str, Section[InstrumentParams]] = {}
+        sections: dict[str, Section[InstrumentParams]] = {}
         for name, place, value in given:
-            if name in found:
+            if name in sections:
                 self.problem(place, "instruments", f"{name!r} is given twice")
             elif name not in self.catalogue.instruments:
                 known = self.catalogue.instruments
@@ -122,8 +122,8 @@ class SectionReader:
                     self.problem(
                         value.place, f"instruments.{name}", "is not a mapping", "a mapping of its settings, or nothing"
                     )
-                found[name] = self.instrument(name, value if isinstance(value, Entries) else Entries({}, {}, place))
-        return found
+                sections[name] = self.instrument(name, value if isinstance(value, Entries) else Entries({}, {}, place))
+        return sections
 
     def instrument(self, name: str, node: Entries) -> Section[InstrumentParams]:
         section = Section(f"instruments.{name}", self.catalogue.instruments[name], node, name)

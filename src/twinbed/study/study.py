@@ -80,10 +80,10 @@ class Study:
     @property
     def testbeds(self) -> Mapping[str, tuple[Choice[DriverParams], ...]]:
         """Testbed -> the distinct parameters that its cells ask of its driver."""
-        found: dict[str, dict[str, Choice[DriverParams]]] = {}
+        choices_of: dict[str, dict[str, Choice[DriverParams]]] = {}
         for cell in self.cells:
-            found.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
-        return {name: tuple(choices.values()) for name, choices in found.items()}
+            choices_of.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
+        return {name: tuple(choices.values()) for name, choices in choices_of.items()}
 
     def to_json(self) -> dict[str, Any]:
         """What ``study.json`` of a results folder holds; quantities in base units."""

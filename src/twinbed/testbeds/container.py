@@ -92,13 +92,13 @@ def _congestion_control(name: str) -> Check:
     there = Path(CONGESTION_CONTROLS).read_text().split()
     listed = Path(_ALLOWED)
     allowed = listed.read_text().split() if listed.exists() else there
-    found = f"the kernel has {', '.join(there)}"
+    status = f"the kernel has {', '.join(there)}"
     if name in there:
-        found += "" if name in allowed else f", and allows {', '.join(allowed)}"
+        status += "" if name in allowed else f", and allows {', '.join(allowed)}"
         mend = f"sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
     else:
         mend = f"modprobe tcp_{name}, if there is such a module"
-    return Check(f"congestion_control: {name}", name in there and name in allowed, found, mend)
+    return Check(f"congestion_control: {name}", name in there and name in allowed, status, mend)
 
 
 class ContainerMaker:
@@ -129,15 +129,15 @@ class ContainerMaker:
         try:
             connection.hello(_START_LIMIT_S)
         except HostError as error:
-            said = bytes(running.stderr).decode(errors="replace").strip()
-            raise HostError(f"{error}{': ' if said else ''}{said}") from None
+            stderr = bytes(running.stderr).decode(errors="replace").strip()
+            raise HostError(f"{error}{': ' if stderr else ''}{stderr}") from None
         for nic in nics:
             ground.fabric.attach_container(nic, pid)
         host = AgentHost(name, connection, _ARTIFACTS, shared=artifacts)
 
         def read_back(facts: Mapping[str, Any]) -> tuple[list[Applied], dict[str, Any]]:
-            found = cpus_allowed(host.read("/proc/self/status").decode())
-            pinned = Applied(name, "cpus", cpus, found, "/proc/self/status")
+            allowed = cpus_allowed(host.read("/proc/self/status").decode())
+            pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             return [pinned, *groups.applied(name, limits)], {"control groups": groups.kinds()}
 
         def trouble() -> str | None:
@@ -167,8 +167,8 @@ def _limited(lab: Lab, what: str, limits: Limits) -> Check:
     except HostError as error:
         return Check(what, False, str(error), "a kernel that lets groups have it", required=False, group="parameter")
     wrong = [f"{item.setting} is {item.found!r}, not {item.asked!r}" for item in applied if not item.agrees]
-    found = "; ".join(wrong) or f"set in a control group, {basis.found}, and read back"
-    return Check(what, not wrong, found, "a machine whose control group holds it", required=False, group="parameter")
+    result = "; ".join(wrong) or f"set in a control group, {basis.found}, and read back"
+    return Check(what, not wrong, result, "a machine whose control group holds it", required=False, group="parameter")
 
 
 container = Container()

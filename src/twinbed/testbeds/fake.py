@@ -65,8 +65,8 @@ class FakeProgram:
         return 1
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
-        said = bytes(self.stdout + self.stderr)
-        if not (text(said) if callable(text) else text in said):
+        output = bytes(self.stdout + self.stderr)
+        if not (text(output) if callable(text) else text in output):
             raise ProgramFailed(self.host, self.argv, "ended before it was ready", bytes(self.stderr))
 
     def signal(self, number: int, *, group: bool = True) -> None:

@@ -76,16 +76,16 @@ class Mixed(Driver[MixedSettings]):
         )
 
     def check(self, params: MixedSettings) -> Sequence[Check]:
-        found: list[Check] = []
+        checks: list[Check] = []
         for kind in params.kinds().values():
-            found += [check for check in self._maker(kind).check(kind) if check not in found]
-        return found
+            checks += [check for check in self._maker(kind).check(kind) if check not in checks]
+        return checks
 
     def check_programs(self, params: MixedSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
-        found: list[Check] = []
+        checks: list[Check] = []
         for kind in params.kinds().values():
-            found += [check for check in self._maker(kind).check_programs(kind, wanted) if check not in found]
-        return found
+            checks += [check for check in self._maker(kind).check_programs(kind, wanted) if check not in checks]
+        return checks
 
     def up(self, params: MixedSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
         makers = {role: self._maker(kind).maker(kind, site) for role, kind in params.kinds().items()}

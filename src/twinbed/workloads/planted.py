@@ -17,7 +17,7 @@ from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Workload, WorkloadPlan
-from twinbed.metrics.metric import Layer, Metric
+from twinbed.metrics.planted import METRICS, UNITS
 from twinbed.model.units import Duration
 from twinbed.readers.clients import Numbers, total, values
 
@@ -30,16 +30,6 @@ class PlantedParams(WorkloadParams):
     rate: float = Field(1000.0, gt=0, description="mean requests per second before the testbed's own factor")
     spread: float = Field(0.02, ge=0, description="standard deviation of the natural logarithm of the rate; 0.02 is about 2 %")
     seconds: Duration = Field(0.0, description="how long the program takes")
-
-
-METRICS = (
-    Metric("requests", "1", Layer.APPLICATION, "requests completed", extensive=True),
-    Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests completed in a second", headline=True),
-    Metric("packets", "1", Layer.NETWORK, "packets on the link, both directions", extensive=True, headline=True),
-    Metric(
-        "bytes", "bytes", Layer.NETWORK, "bytes on the link, both directions, headers included", extensive=True, headline=True
-    ),
-)
 
 
 def parse_response(text: bytes) -> dict[str, float | None]:
@@ -90,8 +80,7 @@ class Planted(Workload[PlantedParams]):
                 answers[file.parent.name] = parse_response(file.read_bytes())
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from error
-        units = {metric.name: metric.unit for metric in METRICS}
-        return Extracted(list(values(list(answers.items()), units, _together)))
+        return Extracted(list(values(list(answers.items()), UNITS, _together)))
 
 
 planted = Planted()

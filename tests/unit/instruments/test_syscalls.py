@@ -15,7 +15,7 @@ from twinbed.contracts.command import Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.syscalls import SyscallsParams, syscalls
-from twinbed.instruments.syscalls.metrics import KINDS, kind_of
+from twinbed.metrics.syscalls import KINDS, kind_of
 from twinbed.model.caution import Kind
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "syscalls"

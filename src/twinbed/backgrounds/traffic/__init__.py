@@ -20,11 +20,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from twinbed.backgrounds.traffic.params import TrafficParams
-from twinbed.backgrounds.traffic.parse import METRICS, read
+from twinbed.backgrounds.traffic.parse import read
 from twinbed.backgrounds.traffic.plan import traffic_plan
 from twinbed.contracts.background import Background, BackgroundPlan
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.place import Places
+from twinbed.metrics.traffic import METRICS
 
 
 class Traffic(Background[TrafficParams]):

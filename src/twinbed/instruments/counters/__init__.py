@@ -27,11 +27,11 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
-from twinbed.instruments.counters import losses
-from twinbed.instruments.counters.doubts import doubts, log_doubts
-from twinbed.instruments.counters.metrics import METRICS
-from twinbed.instruments.counters.place import Place, read_place
+from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
+from twinbed.readers.counters import losses
+from twinbed.readers.counters.cautions import log_cautions, place_cautions
+from twinbed.readers.counters.place import Place, read_place
 
 ARTIFACT = "counters.snap"
 SNAPSHOT_BYTES = 24_000
@@ -87,7 +87,7 @@ class Counters(Instrument[CountersParams]):
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
                 **({"losses": losses.table(found)} if found else {}),
             },
-            [caution for place in places for caution in (*doubts(place), *log_doubts(place))],
+            [caution for place in places for caution in (*place_cautions(place), *log_cautions(place))],
         )
 
 

@@ -33,12 +33,12 @@ from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.packets import link, path
-from twinbed.instruments.packets.metrics import METRICS
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Size
 from twinbed.readers import tcpdump
+from twinbed.readers.packets import link, path
 
 WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"

@@ -35,9 +35,9 @@ from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.syscalls.metrics import METRICS
-from twinbed.instruments.syscalls.place import Place, read_place
+from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
+from twinbed.readers.syscalls import Place, read_place
 
 SIGINT = 2
 ARTIFACTS = {"count": "system-calls.count", "trace": "system-calls.trace"}
@@ -116,7 +116,7 @@ class Syscalls(Instrument[SyscallsParams]):
         return Extracted(
             [value for place in places for value in place.values()],
             {name: pa.concat_tables(tables) for name, tables in joined.items() if tables},
-            [caution for place in places for caution in place.doubts()],
+            [caution for place in places for caution in place.cautions()],
         )
 
 

@@ -18,13 +18,14 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import PluginParams
 from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
-from twinbed.results.extract.derived import FAIRNESS, declared, derive, fairness, work_done
+from twinbed.results.extract.derived import derive, fairness, work_done
 
 if TYPE_CHECKING:
     import pyarrow as pa

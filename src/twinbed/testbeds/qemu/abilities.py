@@ -44,10 +44,10 @@ def asked(settings: QemuSettings) -> list[Check]:
     if settings.cpu is not None:
         checks.append(_cpu(settings))
     if settings.vhost == "on":
-        works, found = vhost.vhost()
+        works, reason = vhost.vhost()
         sudo = "" if os.geteuid() == 0 else "sudo "
         mend = f"{sudo}chmod 666 {vhost.DEVICE}" if vhost.DEVICE.exists() else f"{sudo}modprobe vhost_net, or vhost: auto"
-        checks.append(Check("vhost", works, found, mend))
+        checks.append(Check("vhost", works, reason, mend))
     return checks
 
 
@@ -64,8 +64,8 @@ def _cpu(settings: QemuSettings) -> Check:
 
 
 def _version() -> str:
-    found = re.search(r"version (\S+)", _said("--version"))
-    return f"QEMU {found[1]}" if found else "this QEMU"
+    match = re.search(r"version (\S+)", _said("--version"))
+    return f"QEMU {match[1]}" if match else "this QEMU"
 
 
 def _said(*arguments: str) -> str:

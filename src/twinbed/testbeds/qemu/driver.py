@@ -73,9 +73,9 @@ class GuestMaker:
         self.cpus_each = settings.vcpus
         self.accelerator = settings.accelerator if proof is None else ("kvm" if proof.kvm else "tcg")
         self._why = proof.found if proof else "as asked"
-        can, found = vhost() if settings.nic == VIRTIO and settings.vhost != "off" else (False, "")
+        can, reason = vhost() if settings.nic == VIRTIO and settings.vhost != "off" else (False, "")
         if settings.vhost == "on" and not can:
-            raise HostError(f"vhost: on, but {found}")
+            raise HostError(f"vhost: on, but {reason}")
         self._vhost = can
 
     def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:

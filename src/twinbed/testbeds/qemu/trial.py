@@ -65,6 +65,6 @@ def _boot(driver: LabDriver[QemuSettings], settings: QemuSettings, installed: In
         except HostError as error:
             return {"works": False, "found": " ".join(str(error).split())}
     if wrong:
-        said = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
-        return {"works": False, "found": said}
+        differences = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
+        return {"works": False, "found": differences}
     return {"works": True, "found": f"two guests booted with it and had a link after {time.monotonic() - began:.1f} s"}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.workload import Workload, WorkloadPlan
-from twinbed.workloads.http.metrics import METRICS
+from twinbed.metrics.http import METRICS
 from twinbed.workloads.http.params import HttpParams
 from twinbed.workloads.http.parse import read
 from twinbed.workloads.http.plan import workload_plan

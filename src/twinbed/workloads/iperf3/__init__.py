@@ -22,7 +22,7 @@ from pathlib import Path
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.workload import Workload, WorkloadPlan
-from twinbed.workloads.iperf3.metrics import METRICS
+from twinbed.metrics.iperf3 import METRICS
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.parse import read
 from twinbed.workloads.iperf3.plan import workload_plan
