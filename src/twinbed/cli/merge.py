@@ -12,7 +12,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
-    from twinbed.results.merge import Plan
+    from twinbed.results.merge.plan import Plan
 
 
 @click.command(name="merge")
@@ -55,8 +55,10 @@ def command(
       twinbed merge old new -o both --rename old:e1000=before --rename new:e1000=after
       twinbed merge imported run -o both --level imported:payload=500B
     """
-    from twinbed.results import merge
     from twinbed.results.archive.unpack import folder_of
+    from twinbed.results.merge.plan import plan
+    from twinbed.results.merge.sources import sources
+    from twinbed.results.merge.write import write
     from twinbed.results.store import Store
 
     if len(results) < 2:
@@ -72,12 +74,12 @@ def command(
     levels = {key: _level(text) for key, text in _of_sources(given, results, "--level").items()}
     options = [f"--rename={each}" for each in renames] + [f"--level={each}" for each in given]
     options += [f"--reference={reference}"] if reference else []
-    said = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
-    made = merge.plan(merge.sources(stores, renamed, levels), output.resolve().name, reference, said)
+    command_line = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
+    made = plan(sources(stores, renamed, levels), output.resolve().name, reference, command_line)
     _print(made)
     if dry_run:
         return codes.DONE
-    merge.write(made, output)
+    write(made, output)
     click.echo(f"{output}: {len(made.runs)} runs; next: twinbed compare {shlex.quote(str(output))}")
     return codes.DONE
 

@@ -67,13 +67,13 @@ class Running(Channel):
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
         """Wait until its output or error output holds ``text``. Raises ProgramFailed if it ends without."""
-        found = text if callable(text) else lambda said: text in said
+        is_there = text if callable(text) else lambda output: text in output
 
         def done() -> bool:
-            return found(bytes(self.stderr)) or found(bytes(self.stdout)) or self.ended
+            return is_there(bytes(self.stderr)) or is_there(bytes(self.stdout)) or self.ended
 
         self.until(done, limit_s)
-        if not (found(bytes(self.stderr)) or found(bytes(self.stdout))):
+        if not (is_there(bytes(self.stderr)) or is_there(bytes(self.stdout))):
             raise ProgramFailed(self.host, self.argv, f"{self._outcome().why} before it was ready", bytes(self.stderr))
 
     def signal(self, number: int, *, group: bool = True) -> None:
@@ -86,9 +86,10 @@ class Running(Channel):
             self.until(lambda: self.ended, limit_s)
         except LimitExceeded:
             self.signal(signals.SIGKILL)
-            said = bytes(self.stderr or self.stdout).decode(errors="replace").strip().splitlines()[-4:]
+            last_lines = bytes(self.stderr or self.stdout).decode(errors="replace").strip().splitlines()[-4:]
             raise LimitExceeded(
-                f"{self.host}: {' '.join(self.argv)}: not done after {limit_s:g} s" + "".join(f"\n    {line}" for line in said)
+                f"{self.host}: {' '.join(self.argv)}: not done after {limit_s:g} s"
+                + "".join(f"\n    {line}" for line in last_lines)
             ) from None
         finally:
             self.close()
@@ -160,9 +161,19 @@ class AgentHost:
         }
         return Running(self.connection, argv, request, stdin)
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: Any) -> Exit:
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cpus: Sequence[int] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        limit_s: float = 30.0,
+        check: bool = True,
+    ) -> Exit:
         """Run a program to its end. Raises ProgramFailed unless it ends with code 0 or ``check`` is false."""
-        done = self.start(argv, stdin=stdin, **rest).wait(limit_s)
+        done = self.start(argv, stdin=stdin, cpus=cpus, env=env, cwd=cwd).wait(limit_s)
         if check and done.code != 0:
             raise ProgramFailed(self.name, argv, done.why, done.stderr or done.stdout)
         return done
@@ -232,10 +243,10 @@ class _Memory:
 
 def cpus_allowed(status: str) -> tuple[int, ...]:
     """The CPUs in ``Cpus_allowed_list`` of a /proc/PID/status: "0-2,5" is (0, 1, 2, 5)."""
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
+    if match is None:
         raise ValueError("no Cpus_allowed_list in the status of a process")
-    return parse_cpus(found[1])
+    return parse_cpus(match[1])
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
@@ -266,11 +277,11 @@ def accept(server: socket.socket, name: str, starter: Running, limit_s: float) -
         try:
             stream = server.accept()[0]
         except TimeoutError:
-            said = bytes(starter.stderr).decode(errors="replace").strip()
+            stderr = bytes(starter.stderr).decode(errors="replace").strip()
             if starter.ended:
-                raise HostError(f"{name}: {starter.argv[0]} ended before the host was there: {said}") from None
+                raise HostError(f"{name}: {starter.argv[0]} ended before the host was there: {stderr}") from None
             if time.monotonic() > deadline:
-                raise LimitExceeded(f"{name}: no agent after {limit_s:g} s{': ' if said else ''}{said}") from None
+                raise LimitExceeded(f"{name}: no agent after {limit_s:g} s{': ' if stderr else ''}{stderr}") from None
         else:
             stream.settimeout(None)
             return Connection(name, stream)

@@ -61,17 +61,17 @@ def cgroup_root() -> Path | None:
 
 def hierarchies() -> dict[str, Hierarchy]:
     """Controller -> where this user may make groups that have it; one that is not there is not in it."""
-    found: dict[str, Hierarchy] = {}
+    hierarchies: dict[str, Hierarchy] = {}
     unified = cgroup_root()
     if unified:
         given = (unified / "cgroup.subtree_control").read_text().split()
-        found = {name: Hierarchy(unified, True) for name in CONTROLLERS if name in given}
+        hierarchies = {name: Hierarchy(unified, True) for name in CONTROLLERS if name in given}
     for line in _MOUNTS.read_text().splitlines():
         _, folder, kind, options, *_ = line.split()
         for name in CONTROLLERS:
             if kind == "cgroup" and name in options.split(",") and os.access(folder, os.W_OK):
-                found.setdefault(name, Hierarchy(Path(folder), False))
-    return found
+                hierarchies.setdefault(name, Hierarchy(Path(folder), False))
+    return hierarchies
 
 
 def roots() -> list[Path]:
@@ -235,8 +235,8 @@ def _quota(group: Path, unified: bool) -> tuple[float | None, str]:
 def _memory(group: Path, unified: bool) -> tuple[int | None, str]:
     """Bytes; None is no limit."""
     path = group / ("memory.max" if unified else "memory.limit_in_bytes")
-    said = path.read_text().strip()
-    return (None if said == "max" else int(said)), str(path)
+    limit = path.read_text().strip()
+    return (None if limit == "max" else int(limit)), str(path)
 
 
 def _cpuset(group: Path, unified: bool) -> tuple[tuple[int, ...], str]:
@@ -246,10 +246,10 @@ def _cpuset(group: Path, unified: bool) -> tuple[tuple[int, ...], str]:
 
 def _number(pattern: str, path: Path) -> int:
     try:
-        found = re.search(pattern, path.read_text(), re.MULTILINE)
+        match = re.search(pattern, path.read_text(), re.MULTILINE)
     except OSError:
         return 0
-    return int(found[1]) if found else 0
+    return int(match[1]) if match else 0
 
 
 @contextlib.contextmanager

@@ -59,7 +59,7 @@ class Channel:
     def send(self, kind: int, payload: bytes | dict[str, Any]) -> None:
         self._connection.send(self.number, kind, payload)
 
-    def until(self, done: Any, limit_s: float) -> None:
+    def until(self, done: Callable[[], bool], limit_s: float) -> None:
         """Wait until ``done()``. Raises the channel's failure, or LimitExceeded."""
         deadline = time.monotonic() + limit_s
         with self.changed:

@@ -51,8 +51,8 @@ def programs(address: Address, folder: str, digest: str, files: Sequence[Path]) 
 def image(address: Address, folder: str, wanted: Image) -> None:
     """Put an image's root file system into ``FOLDER/images/DIGEST``. A copy that was interrupted goes on."""
     final = f"{folder}/images/{wanted.digest}"
-    said = ssh.run(address, _STATE, [f"{final}.part"]).splitlines()
-    tools, parts = {line for line in said if " " not in line}, dict(line.rsplit(" ", 1) for line in said if " " in line)
+    state = ssh.run(address, _STATE, [f"{final}.part"]).splitlines()
+    tools, parts = {line for line in state if " " not in line}, dict(line.rsplit(" ", 1) for line in state if " " in line)
     kind = next((kind for kind in kinds() if _READERS[kind] in tools), None)
     if kind is None:
         raise HostError(f"{address.name}: it can read none of the archives that can be made here ({', '.join(kinds())})")

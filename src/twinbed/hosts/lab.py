@@ -84,8 +84,8 @@ def open_lab(probe: Path, artifacts: Path) -> Iterator[Lab]:
         try:
             connection.hello(_START_LIMIT_S)
         except HostError as error:
-            said = log.read_text(errors="replace").strip() if log.exists() else ""
-            raise HostError(f"the lab did not start: {error}{': ' if said else ''}{said}") from None
+            log_text = log.read_text(errors="replace").strip() if log.exists() else ""
+            raise HostError(f"the lab did not start: {error}{': ' if log_text else ''}{log_text}") from None
         machine = AgentHost(MACHINE, connection, str(artifacts), artifacts, str(probe.parent))
         yield Lab(identity, machine, scratch, groups, keeper.pid)
 
@@ -123,16 +123,16 @@ def remove(scratch: Path, groups: Sequence[Path], *, limit_s: float = 5.0) -> No
 
 def leftovers() -> Sequence[tuple[Path, tuple[Path, ...]]]:
     """(scratch folder, control groups) of labs that no living process holds."""
-    found: dict[str, tuple[Path, ...]] = {}
+    left_behind: dict[str, tuple[Path, ...]] = {}
     with _folder_held(fcntl.LOCK_EX):
         for scratch in labs_folder().glob(f"{PREFIX}*"):
             if not _held(scratch / "lock"):
-                found[scratch.name] = ()
+                left_behind[scratch.name] = ()
         for root in cgroups.roots():
             for group in root.glob(f"{PREFIX}*"):
-                if group.name in found or not (labs_folder() / group.name).exists():
-                    found[group.name] = (*found.get(group.name, ()), group)
-    return [(labs_folder() / name, groups) for name, groups in found.items()]
+                if group.name in left_behind or not (labs_folder() / group.name).exists():
+                    left_behind[group.name] = (*left_behind.get(group.name, ()), group)
+    return [(labs_folder() / name, groups) for name, groups in left_behind.items()]
 
 
 @contextlib.contextmanager

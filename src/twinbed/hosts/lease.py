@@ -43,8 +43,8 @@ exit 0
 class Lease:
     """A leased host: programs on it through ``host``, as on any other."""
 
-    def __init__(self, wanted: Wanted, host: AgentHost, said: Mapping[str, str], session: Session) -> None:
-        self.host, self.said = host, said
+    def __init__(self, wanted: Wanted, host: AgentHost, preamble: Mapping[str, str], session: Session) -> None:
+        self.host, self.preamble = host, preamble
         self._wanted, self._session = wanted, session
         self._undone = 0
         self._over = threading.Event()
@@ -53,7 +53,7 @@ class Lease:
     @property
     def management(self) -> tuple[str, str] | None:
         """(address of the controller, of the host) of the SSH connection as the host sees it; None where sshd does not know."""
-        words = self.said.get("from", "").split()
+        words = self.preamble.get("from", "").split()
         return (words[0], words[2]) if len(words) == 4 and words[0] != "UNKNOWN" else None
 
     def undo(self, argv: Sequence[str], stdin: bytes | None = None) -> None:
@@ -88,13 +88,13 @@ class Lease:
         self.hang_up()
         address = self._wanted.address
         code = self._session.wait(self._wanted.seconds + _UNDO_LIMIT_S)
-        said = self._session.said()
+        stderr = self._session.stderr_text()
         if code is None:
             raise LimitExceeded(f"{address.name}: ssh to {address.destination} did not end; the host undoes by itself")
         if code == _NOT_UNDONE:
-            raise HostError(f"{address.name}: not everything could be put back as it was: {said}")
+            raise HostError(f"{address.name}: not everything could be put back as it was: {stderr}")
         if code != 0:
-            raise ssh.failed(address, code, said)
+            raise ssh.failed(address, code, stderr)
 
 
 class _Beats(Channel):
@@ -136,16 +136,16 @@ def _open(wanted: Wanted, probe: Path) -> Lease:
     for _ in ("probe", "image", "neither is missing"):
         session = Session(wanted, digest)
         try:
-            said = session.preamble()
+            preamble = session.preamble()
         except BaseException:
             session.close()
             raise
-        missing = said.get("missing")
+        missing = preamble.get("missing")
         if missing is None:
-            return _greeted(wanted, session, said)
+            return _greeted(wanted, session, preamble)
         session.close()
-        if said["system"] != "Linux x86_64":
-            raise HostError(f"{wanted.address.name}: it is {said['system']}; only Linux on x86_64 can be leased")
+        if preamble["system"] != "Linux x86_64":
+            raise HostError(f"{wanted.address.name}: it is {preamble['system']}; only Linux on x86_64 can be leased")
         if missing == "probe":
             install.programs(wanted.address, wanted.folder, digest, programs)
         elif wanted.image is not None:
@@ -156,7 +156,7 @@ def _open(wanted: Wanted, probe: Path) -> Lease:
     )
 
 
-def _greeted(wanted: Wanted, session: Session, said: Mapping[str, str]) -> Lease:
+def _greeted(wanted: Wanted, session: Session, preamble: Mapping[str, str]) -> Lease:
     name = wanted.address.name
     connection = Connection(name, session.stream, session.why)
     try:
@@ -165,4 +165,4 @@ def _greeted(wanted: Wanted, session: Session, said: Mapping[str, str]) -> Lease
         connection.close()
         session.close()
         raise
-    return Lease(wanted, AgentHost(name, connection, ARTIFACTS, bin=PROGRAMS), said, session)
+    return Lease(wanted, AgentHost(name, connection, ARTIFACTS, bin=PROGRAMS), preamble, session)

@@ -38,10 +38,10 @@ def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
     memory = first(r"MemTotal:\s+(\d+) kB", content(host, "/proc/meminfo") or "")
     facts["memory bytes"] = int(memory) * 1024 if memory else None
     if nic:
-        about = said(host, "ethtool", "-i", nic)
+        about = output_of(host, "ethtool", "-i", nic)
         facts["NIC driver"] = first(r"driver: (.*)", about)
         facts["NIC firmware"] = first(r"firmware-version: (.+)", about)
-        for short, value in offloads(said(host, "ethtool", "-k", nic)).items():
+        for short, value in offloads(output_of(host, "ethtool", "-k", nic)).items():
             facts[f"offload {short}"] = value
     return facts
 
@@ -52,8 +52,8 @@ def offloads(features: str) -> dict[str, str | None]:
     What ethtool says of tso as a whole is on where any of its parts is, and a kernel may have parts that it does not turn off
     with the others (accecn, without scatter-gather). So tso is what tso over IPv4 is, where ethtool says that.
     """
-    found = {short: first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
-    return found | {"tso": first(r"^\s*tx-tcp-segmentation: (on|off)", features) or found["tso"]}
+    states = {short: first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
+    return states | {"tso": first(r"^\s*tx-tcp-segmentation: (on|off)", features) or states["tso"]}
 
 
 def content(host: AgentHost, path: str) -> str | None:
@@ -70,7 +70,7 @@ def line(host: AgentHost, path: str) -> str | None:
     return None if text is None else " ".join(text.split())
 
 
-def said(host: AgentHost, *argv: str) -> str:
+def output_of(host: AgentHost, *argv: str) -> str:
     """A program's output; empty where there is no such program."""
     try:
         return host.run(argv, check=False).text
@@ -80,5 +80,5 @@ def said(host: AgentHost, *argv: str) -> str:
 
 def first(pattern: str, text: str) -> str | None:
     """The group of the first line that matches; None without one, or with nothing in it."""
-    found = re.search(pattern, text, re.MULTILINE)
-    return found[1].strip() or None if found else None
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1].strip() or None if match else None

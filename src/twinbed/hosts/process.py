@@ -37,8 +37,8 @@ class ProcessFailed(TwinbedError):
 
     def __init__(self, argv: Sequence[str], why: str, stderr: bytes = b"", code: int | None = None) -> None:
         tail = stderr.decode(errors="replace").strip().splitlines()[-8:]
-        said = "".join(f"\n    {line}" for line in tail)
-        super().__init__(f"{' '.join(map(str, argv))}: {why}{said}")
+        last_lines = "".join(f"\n    {line}" for line in tail)
+        super().__init__(f"{' '.join(map(str, argv))}: {why}{last_lines}")
         self.argv = tuple(argv)
         self.code = code
         self.stderr = stderr
@@ -87,8 +87,8 @@ def run(
                 stream.close()
     completed = Completed(tuple(argv), done.returncode, done.stdout or b"", done.stderr or b"", time.monotonic() - started)
     if check and done.returncode != 0:
-        said = completed.stderr or (log.read_bytes() if log else completed.stdout)
-        raise ProcessFailed(argv, f"exit code {done.returncode}", said, done.returncode)
+        output = completed.stderr or (log.read_bytes() if log else completed.stdout)
+        raise ProcessFailed(argv, f"exit code {done.returncode}", output, done.returncode)
     return completed
 
 

@@ -43,15 +43,17 @@ def processors(machine: AgentHost) -> dict[str, Any]:
     """Facts for a machine's passport; null where the machine does not say."""
     online = line(machine, f"{_CPUS}/online")
     cores = (
-        dict.fromkeys(said for cpu in parse_cpus(online) if (said := line(machine, _SIBLINGS.format(cpu)))) if online else {}
+        dict.fromkeys(siblings for cpu in parse_cpus(online) if (siblings := line(machine, _SIBLINGS.format(cpu))))
+        if online
+        else {}
     )
     info = line(machine, "/proc/cpuinfo") or ""
-    makers = [said for path in _MAKERS if (said := line(machine, path))]
+    makers = [maker for path in _MAKERS if (maker := line(machine, path))]
     return {
         "SMT": line(machine, _SMT),
         "CPUs by core": " ".join(cores) or None,
         "virtual": " hypervisor " in f"{info} " if info else None,
         "hypervisor": line(machine, _HYPERVISOR),
         "made by": ", ".join(makers) or None,
-        "KVM nested": next((said for path in _NESTED if (said := line(machine, path))), None),
+        "KVM nested": next((nested for path in _NESTED if (nested := line(machine, path))), None),
     }

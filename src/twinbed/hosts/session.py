@@ -72,14 +72,14 @@ class Session:
 
     def preamble(self) -> dict[str, str]:
         """What the host says before the agent does: fact -> text. Raises HostError where there is no host."""
-        said: dict[str, str] = {}
+        preamble: dict[str, str] = {}
         deadline = time.monotonic() + _GREETING_LIMIT_S
-        while "missing" not in said and "begin" not in said:
+        while "missing" not in preamble and "begin" not in preamble:
             token, _, rest = self._line(deadline).partition(" ")
             if token == self._token:
                 key, _, value = rest.partition(" ")
-                said[key] = value.strip()
-        return said
+                preamble[key] = value.strip()
+        return preamble
 
     def _line(self, deadline: float) -> str:
         """Up to the end of the line and no byte further: what follows is the agent's."""
@@ -96,13 +96,13 @@ class Session:
                 ) from None
             if not byte:
                 code = self.wait(ssh.CONNECT_LIMIT_S)
-                raise ssh.failed(self._address, code or 0, self.said())
+                raise ssh.failed(self._address, code or 0, self.stderr_text())
             if len(line) < _LONGEST_LINE:
                 line += byte
         self.stream.settimeout(None)
         return line.decode(errors="replace").rstrip("\n")
 
-    def said(self) -> str:
+    def stderr_text(self) -> str:
         """ssh's error output, and that of the program on the host."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace").strip()
@@ -110,7 +110,7 @@ class Session:
     def why(self) -> str:
         """Why the stream has ended, where anybody said so. Ended by us, ssh still waits for the host to put everything back."""
         code = self._code(_WHY_LIMIT_S)
-        text = self.said()
+        text = self.stderr_text()
         return str(ssh.failed(self._address, code, text)).partition(": ")[2] if code and text else text
 
     def wait(self, limit_s: float) -> int | None:

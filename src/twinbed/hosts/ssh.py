@@ -104,9 +104,9 @@ def run(
     return done.text
 
 
-def failed(address: Address, code: int, said: str) -> HostError:
+def failed(address: Address, code: int, stderr: str) -> HostError:
     """What an ssh that ended with ``code`` means: who, what, why, and what mends it."""
-    text = said.strip()
+    text = stderr.strip()
     by_hand = " ".join([*address.options, address.destination])
     whole = "".join(f"\n    {line.strip()}" for line in text.splitlines()[-6:])
     for mark, why, mend in (*(_ITS_OWN if code == _SSH_FAILED else ()), *_THERE):

@@ -31,8 +31,8 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
             deadline = time.monotonic() + _LIMIT_S
             while not local.exists():
                 if client.poll() is not None or time.monotonic() > deadline:
-                    said = log.read_text(errors="replace").strip() or "nothing"
-                    raise HostError(f"{destination}: ssh forwards no socket: {said}")
+                    stderr = log.read_text(errors="replace").strip() or "nothing"
+                    raise HostError(f"{destination}: ssh forwards no socket: {stderr}")
                 time.sleep(_STEP_S)
             yield local
         finally:

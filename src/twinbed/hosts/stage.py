@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.command import Command
-from twinbed.contracts.host import Program
+from twinbed.contracts.host import Host, Program
 from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 
@@ -39,7 +38,7 @@ class Stage:
         self._bed, self._site = bed, site
         self._running: list[Started] = []
 
-    def start(self, commands: Any) -> list[Started]:
+    def start(self, commands: Iterable[Command]) -> list[Started]:
         """Round by round: start all, then wait until each is ready."""
         started: list[Started] = []
         for _, together in groupby(sorted(commands, key=_round), _round):
@@ -101,7 +100,7 @@ def _until_ready(item: Started, bed: Bed) -> None:
         _until_listening(item, bed.hosts[item.command.host], ready.listening)
 
 
-def _until_listening(item: Started, host: Any, port: int) -> None:
+def _until_listening(item: Started, host: Host, port: int) -> None:
     """Wait for the port, looking now and then whether the program has ended instead."""
     deadline = time.monotonic() + item.command.limit_s
     while True:
@@ -140,7 +139,7 @@ def _drain(item: Started) -> None:
 
 def _longer_than(length: int) -> Callable[[bytes], bool]:
     """Whether whole lines have been said since."""
-    return lambda said: len(said) > length and said.endswith(b"\n")
+    return lambda stderr: len(stderr) > length and stderr.endswith(b"\n")
 
 
 def to_its_end(command: Command, bed: Bed, site: Site) -> None:
@@ -208,5 +207,5 @@ def _keep(item: Started) -> None:
         item.output.with_name(f"{item.output.name}.err").write_bytes(bytes(item.program.stderr))
 
 
-def placed(text: str, host: Any) -> str:
+def placed(text: str, host: Host) -> str:
     return text.replace("{artifacts}", host.artifacts).replace("{bin}", host.bin)

@@ -78,21 +78,21 @@ def _switch(**how: object) -> Ability:
 def every() -> list[Ability]:
     """All that a study can ask for."""
     fields = Topology.model_fields
-    found = []
+    abilities = []
     for kind in get_args(fields["switch"].annotation):
-        found += [_switch(switch=kind), _switch(switch=kind, vlan=_VLAN)]
-        found += [_switch(switch=kind, trunk=trunk) for trunk in get_args(fields["trunk"].annotation) if trunk != "none"]
-    return found + [Ability(name, Topology(link=link)) for name, link in _QDISCS.items()]
+        abilities += [_switch(switch=kind), _switch(switch=kind, vlan=_VLAN)]
+        abilities += [_switch(switch=kind, trunk=trunk) for trunk in get_args(fields["trunk"].annotation) if trunk != "none"]
+    return abilities + [Ability(name, Topology(link=link)) for name, link in _QDISCS.items()]
 
 
 def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
     """What a topology needs of this machine's kernel; ``own_kernels``: its hosts bring theirs."""
     kind = topology.switch
-    found = [_switch(switch=kind)]
+    abilities = [_switch(switch=kind)]
     if topology.vlan is not None:
-        found.append(_switch(switch=kind, vlan=_VLAN))
+        abilities.append(_switch(switch=kind, vlan=_VLAN))
     if topology.trunk != "none":
-        found.append(_switch(switch=kind, trunk=topology.trunk))
+        abilities.append(_switch(switch=kind, trunk=topology.trunk))
     places: tuple[Place, ...] = ("switch",) if own_kernels else ("switch", "hosts", "routers")
     names: dict[str, None] = {}
     for link in map(topology.link.at, places):
@@ -102,7 +102,7 @@ def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
             names["netem"] = None
         elif link.queue is not None:
             names["pfifo"] = None
-    return found + [Ability(name, Topology(link=_QDISCS[name])) for name in names]
+    return abilities + [Ability(name, Topology(link=_QDISCS[name])) for name in names]
 
 
 def abilities(probe: Path, wanted: Sequence[Ability] | None = None, *, required: bool = False) -> list[Check]:
@@ -124,8 +124,10 @@ def _try(probe: Path, ability: Ability, required: bool) -> Check:
     except TwinbedError as error:
         return Check(ability.what, False, " ".join(str(error).split()), ability.mend, required)
     if wrong:
-        found = "; ".join(f"{item.subject}: {item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong)
-        return Check(ability.what, False, found, ability.mend, required)
+        differences = "; ".join(
+            f"{item.subject}: {item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong
+        )
+        return Check(ability.what, False, differences, ability.mend, required)
     return Check(ability.what, True, "made and read back in a trial lab", required=required)
 
 

@@ -64,26 +64,26 @@ def address(nic: Nic, mtu: int) -> str:
 
 def applied_switch(name: str, devices: Sequence[Device], *, vlans: bool = False) -> list[Applied]:
     source = f"ip -j -d link show dev {name}"
-    found = next((device for device in devices if device.name == name), None)
+    actual = next((device for device in devices if device.name == name), None)
     return [
-        Applied(name, "kind", "bridge", found and found.kind, source),
-        Applied(name, "spanning_tree", 0, found and found.details.get("stp_state"), source),
-        Applied(name, "multicast_snooping", 0, found and found.details.get("mcast_snooping"), source),
-        *([Applied(name, "vlan_filtering", 1, found and found.details.get("vlan_filtering"), source)] if vlans else []),
+        Applied(name, "kind", "bridge", actual and actual.kind, source),
+        Applied(name, "spanning_tree", 0, actual and actual.details.get("stp_state"), source),
+        Applied(name, "multicast_snooping", 0, actual and actual.details.get("mcast_snooping"), source),
+        *([Applied(name, "vlan_filtering", 1, actual and actual.details.get("vlan_filtering"), source)] if vlans else []),
     ]
 
 
 def applied_joined(port: Port, devices: Sequence[Device]) -> list[Applied]:
-    found = next((device for device in devices if device.name == port.device), None)
-    return [Applied(port.device, "master", port.switch, found and found.master, "ip -j -d link show")]
+    actual = next((device for device in devices if device.name == port.device), None)
+    return [Applied(port.device, "master", port.switch, actual and actual.master, "ip -j -d link show")]
 
 
 def applied_vlan(port: Port, shown: Sequence[Mapping[str, Any]]) -> list[Applied]:
     """``shown`` is what VLANS printed."""
-    found = [entry for one in shown if one["ifname"] == port.device for entry in one["vlans"]]
-    untagged = [entry["vlan"] for entry in found if "Egress Untagged" in entry.get("flags", ())]
-    own = [entry["vlan"] for entry in found if "PVID" in entry.get("flags", ())]
-    tagged = [entry["vlan"] for entry in found if "Egress Untagged" not in entry.get("flags", ())]
+    vlans = [entry for one in shown if one["ifname"] == port.device for entry in one["vlans"]]
+    untagged = [entry["vlan"] for entry in vlans if "Egress Untagged" in entry.get("flags", ())]
+    own = [entry["vlan"] for entry in vlans if "PVID" in entry.get("flags", ())]
+    tagged = [entry["vlan"] for entry in vlans if "Egress Untagged" not in entry.get("flags", ())]
     source = " ".join(VLANS)
     access = [port.access] if port.access is not None else []
     return [
@@ -96,9 +96,9 @@ def applied_vlan(port: Port, shown: Sequence[Mapping[str, Any]]) -> list[Applied
 def applied_port(nic: Nic, mtu: int, kind: str, devices: Sequence[Device]) -> list[Applied]:
     """Of the device, whatever switch it is on."""
     source = "ip -j -d link show"
-    found = next((device for device in devices if device.name == nic.port), None)
+    actual = next((device for device in devices if device.name == nic.port), None)
     return [
-        Applied(nic.port, "kind", kind, found and found.kind, source),
-        Applied(nic.port, "mtu", mtu, found and found.mtu, source),
-        Applied(nic.port, "up", True, found and found.up, source),
+        Applied(nic.port, "kind", kind, actual and actual.kind, source),
+        Applied(nic.port, "mtu", mtu, actual and actual.mtu, source),
+        Applied(nic.port, "up", True, actual and actual.up, source),
     ]

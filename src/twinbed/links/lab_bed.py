@@ -138,7 +138,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
                     if name not in plan.bystanders
                 ),
             ],
-            applied=fabric.applied() + [item for _, found, _ in answers for item in found],
+            applied=fabric.applied() + [item for _, applied, _ in answers for item in applied],
             passport={
                 **{
                     name: {**describe(machine, None), **processors(machine), **fabric.switches[name].facts()}
@@ -148,7 +148,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             },
             cautions=[*fabric.cautions(), *_cautions(maker_of, cpus, site.cpus)],
             lab=lab.id,
-            troubles=lambda: [said for name in plan.nics if (said := every[name].trouble()) is not None],
+            troubles=lambda: [trouble for name in plan.nics if (trouble := every[name].trouble()) is not None],
             at_end=lambda: [caution for name in plan.nics for caution in every[name].at_end()],
         )
 
@@ -190,14 +190,14 @@ def _emulated(router: AgentHost, topology: Topology) -> list[Applied]:
 
 
 def _cautions(maker_of: Mapping[str, Maker], cpus: Mapping[str, tuple[int, ...]], available: Sequence[int]) -> list[Caution]:
-    found: list[Caution] = []
+    cautions: list[Caution] = []
     for maker in {id(maker): maker for maker in maker_of.values()}.values():
-        found += maker.cautions()
+        cautions += maker.cautions()
     if any(maker.settings.cpus == "none" for maker in maker_of.values()):
-        found.append(Caution(Kind.UNPINNED))
+        cautions.append(Caution(Kind.UNPINNED))
     wanted = sum(maker_of[host].cpus_each for host in cpus)
     if wanted > len(available):
-        found.append(
+        cautions.append(
             Caution(Kind.SHARED_CPU, f"{len(cpus)} hosts want {wanted} CPUs of their own, and there are {len(available)}")
         )
-    return found
+    return cautions

@@ -120,8 +120,8 @@ def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
     if done.code == 0:
         return
     features = host.run(["ethtool", "-k", nic]).text
-    found = offloads(features)
-    refused = [name for name, value in asked.items() if found[name] != value]
+    states = offloads(features)
+    refused = [name for name, value in asked.items() if states[name] != value]
     if not refused:
         raise ProgramFailed(host.name, ("ethtool", "-K", nic), done.why, done.stderr)
     driver = re.search(r"driver: (.*)", host.run(["ethtool", "-i", nic], check=False).text)
@@ -140,13 +140,15 @@ def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[
 
 def applied_address(host: AgentHost, nic: Nic, mtu: int, devices: Sequence[device.Device]) -> list[Applied]:
     source = " ".join(device.SHOW)
-    found = next((each for each in devices if each.name == nic.device), None)
+    actual = next((each for each in devices if each.name == nic.device), None)
     return [
-        Applied(host.name, "address", nic.address, found and found.addresses[0] if found and found.addresses else None, source),
-        Applied(host.name, "mac", nic.mac, found and found.mac, source),
-        Applied(host.name, "mtu", mtu, found and found.mtu, source),
-        Applied(host.name, "up", True, found and found.up, source),
-        Applied(host.name, "carrier", True, found and found.carrier, source),
+        Applied(
+            host.name, "address", nic.address, actual and actual.addresses[0] if actual and actual.addresses else None, source
+        ),
+        Applied(host.name, "mac", nic.mac, actual and actual.mac, source),
+        Applied(host.name, "mtu", mtu, actual and actual.mtu, source),
+        Applied(host.name, "up", True, actual and actual.up, source),
+        Applied(host.name, "carrier", True, actual and actual.carrier, source),
     ]
 
 
@@ -167,10 +169,10 @@ def set_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwards: 
 
 def applied_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwards: bool) -> list[Applied]:
     ask = ("ip", "-j", "route", "show")
-    said = host.run(ask).stdout
+    listing = host.run(ask).stdout
     with understood(host):
-        found = {entry["dst"]: entry.get("gateway") for entry in json.loads(said or b"[]")}
-    result = [Applied(host.name, f"route.{to}", via, found.get(to), " ".join(ask)) for to, via in routes]
+        gateways = {entry["dst"]: entry.get("gateway") for entry in json.loads(listing or b"[]")}
+    result = [Applied(host.name, f"route.{to}", via, gateways.get(to), " ".join(ask)) for to, via in routes]
     if forwards:
         result.append(Applied(host.name, "forwarding", "1", host.read(FORWARDING).decode().strip(), FORWARDING))
     return result
@@ -184,9 +186,9 @@ def until_carrier(host: AgentHost, nic: str) -> None:
 
 
 def devices_of(host: AgentHost) -> tuple[device.Device, ...]:
-    said = host.run(device.SHOW).stdout
+    listing = host.run(device.SHOW).stdout
     with understood(host):
-        return device.parse(said)
+        return device.parse(listing)
 
 
 @contextlib.contextmanager

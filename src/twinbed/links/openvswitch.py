@@ -86,15 +86,15 @@ def tunnel(port: Port, kind: str, options: Mapping[str, str]) -> list[str]:
 # ---- what Open vSwitch says
 
 
-def rows(said: bytes) -> list[dict[str, Any]]:
+def rows(listing: bytes) -> list[dict[str, Any]]:
     """Rows of `ovs-vsctl --format=json list`: an empty set is None, a set of several a tuple, a map a dict.
 
     Raises ValueError when it is not that."""
     try:
-        table = json.loads(said)
+        table = json.loads(listing)
         return [dict(zip(table["headings"], map(_value, row), strict=True)) for row in table["data"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {said[:200]!r}") from None
+        raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {listing[:200]!r}") from None
 
 
 def _value(cell: Any) -> Any:
@@ -118,36 +118,36 @@ class Carried:
     options: Mapping[str, str]
 
 
-def carried(said: str) -> dict[str, Carried]:
+def carried(listing: str) -> dict[str, Carried]:
     """Port -> what carries it, from `ovs-appctl dpif/show`. Raises ValueError when it is not that."""
-    found: dict[str, Carried] = {}
+    carried_by: dict[str, Carried] = {}
     datapath = bridge = ""
-    for line in said.splitlines():
+    for line in listing.splitlines():
         if head := re.match(r"(\w+)@\S+: hit:", line):
             datapath = head[1]
         elif middle := re.fullmatch(r"  (\S+):", line):
             bridge = middle[1]
         elif port := re.fullmatch(r"    (\S+) \d+/(?:\d+|none): \((\w+)(?:: (.*))?\)", line):
             options = dict(item.partition("=")[::2] for item in (port[3] or "").split(", ") if item)
-            found[port[1]] = Carried(datapath, bridge, port[2], options)
+            carried_by[port[1]] = Carried(datapath, bridge, port[2], options)
         else:
             raise ValueError(f"`ovs-appctl dpif/show` said something else than ports: {line!r}")
-    return found
+    return carried_by
 
 
-def way_out(said: str) -> str | None:
+def way_out(listing: str) -> str | None:
     """The bridge in what `ovs-appctl ovs/route/lookup` says."""
-    found = re.search(r"^dev (\S+)", said, re.MULTILINE)
-    return found and found[1]
+    match = re.search(r"^dev (\S+)", listing, re.MULTILINE)
+    return match and match[1]
 
 
-def neighbours(said: str) -> dict[str, str]:
+def neighbours(listing: str) -> dict[str, str]:
     """Address -> hardware address, from `ovs-appctl tnl/neigh/show`."""
-    return dict(re.findall(r"^(\S+) +((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) ", said, re.MULTILINE))
+    return dict(re.findall(r"^(\S+) +((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) ", listing, re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Listings:
     """All that is read back of one machine's Open vSwitch."""
 
     bridges: Mapping[str, Mapping[str, Any]]
@@ -156,8 +156,8 @@ class Found:
     carried: Mapping[str, Carried]
 
 
-def applied_switch(name: str, datapath: str, found: Found) -> list[Applied]:
-    bridge, own = found.bridges.get(name, {}), found.carried.get(name)
+def applied_switch(name: str, datapath: str, listings: Listings) -> list[Applied]:
+    bridge, own = listings.bridges.get(name, {}), listings.carried.get(name)
     source = f"ovs-vsctl list bridge {name}"
     return [
         Applied(name, "kind", "openvswitch", "openvswitch" if bridge else None, source),
@@ -169,12 +169,12 @@ def applied_switch(name: str, datapath: str, found: Found) -> list[Applied]:
     ]
 
 
-def applied_joined(port: Port, datapath: str, found: Found, kind: str = "system") -> list[Applied]:
+def applied_joined(port: Port, datapath: str, listings: Listings, kind: str = "system") -> list[Applied]:
     """``kind`` is Open vSwitch's type of the interface. Where no VLAN is asked for, that there is none is."""
     interface, row, own = (
-        found.interfaces.get(port.device, {}),
-        found.ports.get(port.device, {}),
-        found.carried.get(port.device),
+        listings.interfaces.get(port.device, {}),
+        listings.ports.get(port.device, {}),
+        listings.carried.get(port.device),
     )
     number = interface.get("ofport")
     list_port, list_interface = f"ovs-vsctl list port {port.device}", f"ovs-vsctl list interface {port.device}"
@@ -189,9 +189,9 @@ def applied_joined(port: Port, datapath: str, found: Found, kind: str = "system"
     ]
 
 
-def applied_options(port: Port, options: Mapping[str, str], found: Found) -> list[Applied]:
+def applied_options(port: Port, options: Mapping[str, str], listings: Listings) -> list[Applied]:
     """Of a tunnel, as the datapath has them."""
-    own = found.carried.get(port.device)
+    own = listings.carried.get(port.device)
     return [
         Applied(port.device, name, value, own and own.options.get(name), "ovs-appctl dpif/show")
         for name, value in options.items()
@@ -234,8 +234,8 @@ class OpenVSwitch:
         ask = ["ovs-vsctl", f"--db=unix:{self._folder}/db.sock", f"--timeout={_LIMIT_S:g}", *words]
         done = self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S)
         if b"Error detected" in done.stderr:  # with exit code 0
-            said = bytes(self._switch.stderr).decode(errors="replace")
-            why = "; ".join(dict.fromkeys(_REASON.findall(said)))
+            log_text = bytes(self._switch.stderr).decode(errors="replace")
+            why = "; ".join(dict.fromkeys(_REASON.findall(log_text)))
             raise HostError(f"{self.machine.name}: ovs-vsctl {' '.join(words)}: {why or done.stderr.decode(errors='replace')}")
         return done.stdout
 
@@ -243,21 +243,21 @@ class OpenVSwitch:
         ask = ["ovs-appctl", f"--target={self._folder}/switch.ctl", *words]
         return self.machine.run(ask, env=self._env, limit_s=_LIMIT_S).text
 
-    def found(self) -> Found:
+    def listings(self) -> Listings:
         """Raises HostError when it cannot be understood."""
         try:
-            said = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
-            bridges, ports, interfaces = ({row["name"]: row for row in rows(line)} for line in said.splitlines() if line)
+            listing = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
+            bridges, ports, interfaces = ({row["name"]: row for row in rows(line)} for line in listing.splitlines() if line)
             shown = carried(self.appctl(["dpif/show"]))
         except (KeyError, ValueError) as error:
             raise HostError(f"{self.machine.name}: {error}") from error
-        return Found(bridges, ports, interfaces, shown)
+        return Listings(bridges, ports, interfaces, shown)
 
     @property
     def version(self) -> str | None:
         """As ovs-vswitchd said when it was ready."""
-        found = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
-        return found[1].decode() if found else None
+        match = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
+        return match[1].decode() if match else None
 
     def applied_buffer(self, name: str) -> list[Applied]:
         """What bounds the queues of all ports together, with the userspace datapath."""

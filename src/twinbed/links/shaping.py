@@ -59,9 +59,9 @@ def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applie
     """What is on the device. Raises ValueError when tc said something else."""
     source = " ".join(questions(device)[0])
     try:
-        found: list[dict[str, Any]] = json.loads(qdiscs or b"[]")
-        root = next((entry for entry in found if entry.get("root")), {})
-        second = next((entry for entry in found if entry.get("handle") == "2:"), {})
+        entries: list[dict[str, Any]] = json.loads(qdiscs or b"[]")
+        root = next((entry for entry in entries if entry.get("root")), {})
+        second = next((entry for entry in entries if entry.get("handle") == "2:"), {})
         return [*_applied_rate(device, link, root, classes), *_applied_leaf(device, link, second, source)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"`{source}` said something else than qdiscs: {error!r}: {qdiscs[:200]!r}") from None
@@ -82,9 +82,9 @@ def _applied_rate(device: str, link: Link, root: dict[str, Any], classes: str) -
         bursts = {"burst": (options.get("burst"), 0)}
         source, exact = asked_qdisc, carried
     else:
-        found = re.search(r"class htb 1:1 .*?rate (\S+) ceil (\S+) burst (\S+) cburst (\S+)", classes)
-        rates = {name: _bits(found[at]) if found else None for name, at in (("rate", 1), ("ceil", 2))}
-        bursts = {name: _size(found[at]) if found else (None, 0) for name, at in (("burst", 3), ("cburst", 4))}
+        match = re.search(r"class htb 1:1 .*?rate (\S+) ceil (\S+) burst (\S+) cburst (\S+)", classes)
+        rates = {name: _bits(match[at]) if match else None for name, at in (("rate", 1), ("ceil", 2))}
+        bursts = {name: _size(match[at]) if match else (None, 0) for name, at in (("burst", 3), ("cburst", 4))}
         source, exact = asked_class, _as_printed(carried)
     tolerance = (link.rate - exact) / link.rate
     result += [Applied(device, name, link.rate, value, source, tolerance) for name, value in rates.items()]
@@ -94,19 +94,19 @@ def _applied_rate(device: str, link: Link, root: dict[str, Any], classes: str) -
     return result
 
 
-def _applied_leaf(device: str, link: Link, found: dict[str, Any], source: str) -> list[Applied]:
+def _applied_leaf(device: str, link: Link, leaf: dict[str, Any], source: str) -> list[Applied]:
     """netem, or the queue alone."""
-    options = found.get("options", {})
+    options = leaf.get("options", {})
     if not link.emulates:
         if link.queue is None:
             return []
         return [
-            Applied(device, "queue_kind", "pfifo", found.get("kind"), source),
+            Applied(device, "queue_kind", "pfifo", leaf.get("kind"), source),
             Applied(device, "queue", link.queue, options.get("limit"), source),
         ]
     delays = options.get("delay", {})
     return [
-        Applied(device, "emulator", "netem", found.get("kind"), source),
+        Applied(device, "emulator", "netem", leaf.get("kind"), source),
         Applied(device, "queue", link.queue_packets, options.get("limit"), source),
         Applied(device, "delay", link.delay or 0, delays.get("delay", 0), source, _cut(link.delay)),
         Applied(device, "jitter", link.jitter or 0, delays.get("jitter", 0), source, _cut(link.jitter)),
@@ -134,16 +134,16 @@ def _as_printed(rate: int) -> int:
 
 
 def _bits(text: str) -> int:
-    found = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
+    if match is None:
         raise ValueError(f"tc printed a rate that is none: {text!r}")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def _size(text: str) -> tuple[int, int]:
     """Bytes, and by how many of them tc may have rounded."""
-    found = re.fullmatch(r"(\d+)(b|Kb|Mb)", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+)(b|Kb|Mb)", text)
+    if match is None:
         raise ValueError(f"tc printed a size that is none: {text!r}")
-    unit, rounded = _BYTES[found[2]]
-    return int(found[1]) * unit, rounded
+    unit, rounded = _BYTES[match[2]]
+    return int(match[1]) * unit, rounded

@@ -75,9 +75,9 @@ class Bridges:
     def _joined(self, ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
         result = [item for port in ports for item in bridge.applied_joined(port, devices)]
         if self.vlans:
-            said = self.machine.run(bridge.VLANS).stdout
+            listing = self.machine.run(bridge.VLANS).stdout
             with network.understood(self.machine):
-                shown = json.loads(said or b"[]")
+                shown = json.loads(listing or b"[]")
                 result += [item for port in ports for item in bridge.applied_vlan(port, shown)]
         return result
 
@@ -143,21 +143,21 @@ class OpenVSwitches:
             return None
 
     def applied(self, names: Sequence[str], ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
-        found, datapath = self.servers.found(), self.servers.datapath
-        result = [item for name in names for item in openvswitch.applied_switch(name, datapath, found)]
-        result += [item for port in ports for item in openvswitch.applied_joined(port, datapath, found)]
+        listings, datapath = self.servers.listings(), self.servers.datapath
+        result = [item for name in names for item in openvswitch.applied_switch(name, datapath, listings)]
+        result += [item for port in ports for item in openvswitch.applied_joined(port, datapath, listings)]
         return result + self.servers.applied_buffer(SWITCH)
 
     def applied_tunnel(self, end: Tunnel, port: Port, mtu: int, devices: Sequence[Device]) -> list[Applied]:
         outer, datapath = mtu + trunk.HEADERS[end.kind], self.servers.datapath
-        found = self.servers.found()
+        listings = self.servers.listings()
         way_out = _underlay(end) if self._own_tunnels else end.cable
         result = trunk.applied_end(way_out, end, outer, devices)
-        result += openvswitch.applied_joined(port, datapath, found, kind=end.kind)
-        result += openvswitch.applied_options(port, trunk.options(end), found)
+        result += openvswitch.applied_joined(port, datapath, listings, kind=end.kind)
+        result += openvswitch.applied_options(port, trunk.options(end), listings)
         if self._own_tunnels:
-            result += openvswitch.applied_switch(way_out, datapath, found)
-            result += openvswitch.applied_joined(Port(end.cable, way_out), datapath, found)
+            result += openvswitch.applied_switch(way_out, datapath, listings)
+            result += openvswitch.applied_joined(Port(end.cable, way_out), datapath, listings)
             neighbours = openvswitch.neighbours(self.servers.appctl(["tnl/neigh/show"]))
             result += [
                 Applied(port.device, "way_out", way_out, self._way_out(end), "ovs-appctl ovs/route/lookup"),

@@ -122,30 +122,30 @@ def tunnel_device(end: Tunnel, mtu: int) -> str:
 def applied_cable(trunk: int, mtu: int, devices: Sequence[Device]) -> list[Applied]:
     source = "ip -j -d link show"
     name = cable_of(trunk)
-    found = _named(name, devices)
+    actual = _named(name, devices)
     return [
-        Applied(name, "kind", "veth", found and found.kind, source),
-        Applied(name, "mtu", mtu, found and found.mtu, source),
-        Applied(name, "up", True, found and found.up, source),
-        Applied(name, "carrier", True, found and found.carrier, source),
+        Applied(name, "kind", "veth", actual and actual.kind, source),
+        Applied(name, "mtu", mtu, actual and actual.mtu, source),
+        Applied(name, "up", True, actual and actual.up, source),
+        Applied(name, "carrier", True, actual and actual.carrier, source),
     ]
 
 
 def applied_end(device: str, end: Tunnel, mtu: int, devices: Sequence[Device]) -> list[Applied]:
     """Of the device that a tunnel goes out by."""
-    found = _named(device, devices)
+    actual = _named(device, devices)
     source = "ip -j -d addr show"
-    first = found.addresses[0] if found and found.addresses else None
+    first = actual.addresses[0] if actual and actual.addresses else None
     return [
         Applied(device, "address", f"{end.local}/{_PREFIX}", first, source),
-        Applied(device, "mtu", mtu, found and found.mtu, source),
+        Applied(device, "mtu", mtu, actual and actual.mtu, source),
     ]
 
 
 def applied_tunnel_device(end: Tunnel, mtu: int, devices: Sequence[Device]) -> list[Applied]:
-    found = _named(end.device, devices)
+    actual = _named(end.device, devices)
     source = "ip -j -d link show"
-    details = found.details if found else {}
+    details = actual.details if actual else {}
     if end.kind == "vxlan":
         own = [
             Applied(end.device, "key", end.key, details.get("id"), source),
@@ -155,11 +155,11 @@ def applied_tunnel_device(end: Tunnel, mtu: int, devices: Sequence[Device]) -> l
         dotted = f"0.0.0.{end.key}"  # as iproute2 prints a key
         own = [Applied(end.device, name, dotted, details.get(name), source) for name in ("ikey", "okey")]
     return [
-        Applied(end.device, "kind", "vxlan" if end.kind == "vxlan" else "gretap", found and found.kind, source),
+        Applied(end.device, "kind", "vxlan" if end.kind == "vxlan" else "gretap", actual and actual.kind, source),
         Applied(end.device, "local", end.local, details.get("local"), source),
         Applied(end.device, "remote", end.remote, details.get("remote"), source),
-        Applied(end.device, "mtu", mtu, found and found.mtu, source),
-        Applied(end.device, "up", True, found and found.up, source),
+        Applied(end.device, "mtu", mtu, actual and actual.mtu, source),
+        Applied(end.device, "up", True, actual and actual.up, source),
         *own,
     ]
 

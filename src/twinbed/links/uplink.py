@@ -18,16 +18,16 @@ KIND = "macvlan"
 def lend(lab: Lab, nic: str, name: str) -> None:
     """Make ``name`` in the lab on ``nic``. Raises HostError where there is none, it is down, has an address, or is lent."""
     try:
-        found = device.parse(process.run((*device.SHOW, "dev", nic)).stdout)[0]
+        port = device.parse(process.run((*device.SHOW, "dev", nic)).stdout)[0]
     except (ProcessFailed, ValueError, IndexError) as error:
         raise HostError(f"uplink: this machine has no NIC {nic}: {error}") from None
-    given = [address for address in found.addresses if not address.startswith("fe80:")]
+    given = [address for address in port.addresses if not address.startswith("fe80:")]
     if given:
         raise HostError(
             f"uplink: {nic} has the address {given[0]}, and would lose all its packets to the lab: give a NIC that is"
             " for the experiment alone, without addresses"
         )
-    if not found.up:
+    if not port.up:
         raise HostError(f"uplink: {nic} is down: bring it up first (ip link set {nic} up)")
     command = ["ip", "link", "add", "link", nic, "name", name, "netns", str(lab.first_process())]
     try:

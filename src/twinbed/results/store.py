@@ -211,14 +211,14 @@ def _planned(path: Path, shown: Path, study: Mapping[str, Any]) -> Iterator[Plan
 def _link_checks(folder: Path, cautions: list[Caution]) -> tuple[LinkCheck, ...]:
     """One that cannot be read is left out, with a caution, which names it from the results on: wherever they lie, their page is
     the same."""
-    found = []
+    checks = []
     for file in sorted(folder.glob("*.json")):
         try:
-            found.append(LinkCheck.from_json(json.loads(file.read_bytes())))
+            checks.append(LinkCheck.from_json(json.loads(file.read_bytes())))
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            said = f"{folder.name}/{file.name}: {type(error).__name__}: {_without(error, file)}"
-            cautions.append(Caution(Kind.UNREADABLE, f"{said}; this link check is left out"))
-    return tuple(found)
+            problem = f"{folder.name}/{file.name}: {type(error).__name__}: {_without(error, file)}"
+            cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this link check is left out"))
+    return tuple(checks)
 
 
 def _without(error: Exception, file: Path | str) -> str:
@@ -243,12 +243,12 @@ def _records(runs: Path) -> tuple[list[Record], dict[str, str], list[Caution]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            said = f"runs/{name}/run.json: {type(error).__name__}: {_without(error, file)}"
-            cautions.append(Caution(Kind.UNREADABLE, f"{said}; this run is left out", name))
+            problem = f"runs/{name}/run.json: {type(error).__name__}: {_without(error, file)}"
+            cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
             continue
         if record.id != name:
-            said = f"runs/{name}/run.json says it is run {record.id}"
-            cautions.append(Caution(Kind.UNREADABLE, f"{said}; this run is left out", name))
+            problem = f"runs/{name}/run.json says it is run {record.id}"
+            cautions.append(Caution(Kind.UNREADABLE, f"{problem}; this run is left out", name))
             continue
         records.append(record)
         digests[name] = hashlib.blake2b(text, digest_size=16).hexdigest()

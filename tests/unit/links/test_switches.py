@@ -21,7 +21,7 @@ from twinbed.links import bridge, openvswitch, trunk
 from twinbed.links.abilities import Ability, abilities, every, needed
 from twinbed.links.device import Device
 from twinbed.links.layout import layout
-from twinbed.links.openvswitch import Carried, Found, OpenVSwitch, Unfit
+from twinbed.links.openvswitch import Carried, Listings, OpenVSwitch, Unfit
 from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
@@ -184,7 +184,7 @@ def test_ways_and_neighbours() -> None:
     assert openvswitch.neighbours(NEIGHBOURS) == {"10.79.0.2": "02:00:0a:4f:00:02"}
 
 
-def found_with(**changes: Any) -> Found:
+def found_with(**changes: Any) -> Listings:
     facts: dict[str, Any] = {
         "bridges": {
             "switch0": {
@@ -198,7 +198,7 @@ def found_with(**changes: Any) -> Found:
         "interfaces": {"p.1": {"ofport": 2, "error": None}},
         "carried": openvswitch.carried(SHOWN),
     }
-    return Found(**{**facts, **changes})
+    return Listings(**{**facts, **changes})
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def found_with(**changes: Any) -> Found:
         (found_with(carried={}), {"master", "datapath", "type"}),
     ],
 )
-def test_a_port_that_is_not_as_asked_disagrees(found: Found, wrong: set[str]) -> None:
+def test_a_port_that_is_not_as_asked_disagrees(found: Listings, wrong: set[str]) -> None:
     applied = openvswitch.applied_joined(Port("p.1", "switch0", access=5), "netdev", found)
     assert {item.setting for item in applied if not item.agrees} == wrong
 
@@ -305,7 +305,7 @@ def test_what_open_vswitch_says_that_cannot_be_understood_fails_the_run(tmp_path
     machine = Machine(ovs_vsctl=said(b"something"))
     servers = OpenVSwitch(machine, tmp_path / "ovs", "netdev")  # type: ignore[arg-type]
     with pytest.raises(HostError, match="machine: ovs-vsctl said something else than a table"):
-        servers.found()
+        servers.listings()
 
 
 # ---- what is needed, and what contradicts

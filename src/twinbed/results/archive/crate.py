@@ -55,7 +55,7 @@ class About:
     title: str | None = None
 
 
-def crate(store: Store, facts: Facts, found: Sequence[Member], about: About, version: str) -> str:
+def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, version: str) -> str:
     """``ro-crate-metadata.json``. ``facts`` maps (place, fact) to its values over all runs."""
     programs = _programs(facts, version)
     times = [record.started_s for record in store.records]
@@ -66,7 +66,7 @@ def crate(store: Store, facts: Facts, found: Sequence[Member], about: About, ver
         "description": _description(store),
         "datePublished": _day(max(times, default=0.0)),
         "author": [{"@id": f"#author-{number}"} for number in range(1, len(about.authors) + 1)],
-        "hasPart": [{"@id": each.name} for each in found],
+        "hasPart": [{"@id": each.name} for each in members],
         "mentions": [{"@id": "#measurement"}],
     }
     if about.licence:
@@ -90,7 +90,7 @@ def crate(store: Store, facts: Facts, found: Sequence[Member], about: About, ver
             "result": [{"@id": "./"}],
         },
         *programs,
-        *(_file(each) for each in found),
+        *(_file(each) for each in members),
     ]
     return json.dumps({"@context": CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
@@ -103,13 +103,13 @@ def _description(store: Store) -> str:
 
 def _programs(facts: Facts, version: str) -> list[dict[str, Any]]:
     """twinbed, kernels, QEMU, and the packages that were measured with."""
-    found = {"twinbed": {version}}
+    versions_of = {"twinbed": {version}}
     for (place, fact), values in sorted(facts.items()):
         known = [value for value in values if value not in ("", "null")]
         if place == _PACKAGES and fact != "digest":
-            found.setdefault(fact, set()).update(known)
+            versions_of.setdefault(fact, set()).update(known)
         elif fact.lower() in ("kernel", "qemu") or fact.endswith(" version"):
-            found.setdefault(fact.removesuffix(" version"), set()).update(known)
+            versions_of.setdefault(fact.removesuffix(" version"), set()).update(known)
     return [
         {
             "@id": f"#software-{name.replace(' ', '-')}",
@@ -117,7 +117,7 @@ def _programs(facts: Facts, version: str) -> list[dict[str, Any]]:
             "name": name,
             "version": versions,
         }
-        for name, versions in ((name, " | ".join(sorted(known))) for name, known in found.items() if known)
+        for name, versions in ((name, " | ".join(sorted(known))) for name, known in versions_of.items() if known)
     ]
 
 

@@ -28,7 +28,7 @@ def _members(results: Path, raw: bool) -> Iterator[tuple[str, Path]]:
     for run in (results / "runs").iterdir():
         if run.name.startswith(".") or not (run / "run.json").is_file():
             continue
-        found = run.rglob("*") if raw else (run / name for name in ABOUT_RUNS)
-        for file in found:
+        files = run.rglob("*") if raw else (run / name for name in ABOUT_RUNS)
+        for file in files:
             if file.is_file():
                 yield file.relative_to(results).as_posix(), file

@@ -40,19 +40,19 @@ def pack(
     partial = file.with_name(f".{file.name}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            found = [_add(archive, name, (text.encode(),)) for name, text in sorted(texts.items())]
+            packed = [_add(archive, name, (text.encode(),)) for name, text in sorted(texts.items())]
             for number, (name, path) in enumerate(files, start=1):
-                found.append(_add(archive, name, _parts(path)))
+                packed.append(_add(archive, name, _parts(path)))
                 if on_progress is not None:
                     on_progress(number, len(files))
-            found.sort(key=lambda member: member.name)
-            found.append(_add(archive, METADATA, (crate(store, facts, found, about, version).encode(),)))
-            sums = "".join(f"{each.sha256}  {each.name}\n" for each in found)
+            packed.sort(key=lambda member: member.name)
+            packed.append(_add(archive, METADATA, (crate(store, facts, packed, about, version).encode(),)))
+            sums = "".join(f"{each.sha256}  {each.name}\n" for each in packed)
             _add(archive, CHECKSUMS, (sums.encode(),))
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
-    return len(found) + 1
+    return len(packed) + 1
 
 
 def _parts(path: Path) -> Iterable[bytes]:

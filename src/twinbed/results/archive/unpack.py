@@ -86,7 +86,7 @@ _KEPT = _Kept()
 
 
 def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    found: dict[str, zipfile.ZipInfo] = {}
+    entries: dict[str, zipfile.ZipInfo] = {}
     listed = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(listed) > MOST_FILES:
         raise ArchiveRefused(f"{file} has {len(listed)} files, more than {MOST_FILES}")
@@ -97,14 +97,14 @@ def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
             raise ArchiveRefused(f"{file}: the name {name!r} leads out of it", advice="do not trust where it comes from")
         if kind not in (0, stat.S_IFREG):
             raise ArchiveRefused(f"{file}: {name!r} is no plain file", advice="do not trust where it comes from")
-        if name in found:
+        if name in entries:
             raise ArchiveRefused(f"{file}: {name!r} is in it twice", advice="do not trust where it comes from")
         if entry.file_size > max(_FREE_BYTES, MOST_RATIO * entry.compress_size):
             raise ArchiveRefused(f"{file}: {name!r} would be {entry.file_size:,} bytes from {entry.compress_size:,}")
-        found[name] = entry
+        entries[name] = entry
     if sum(entry.file_size for entry in listed) > MOST_BYTES:
         raise ArchiveRefused(f"{file} would take more than {MOST_BYTES:,} bytes")
-    return found
+    return entries
 
 
 def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> dict[str, str]:
@@ -116,13 +116,13 @@ def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipIn
     if entries[CHECKSUMS].file_size > _MOST_SUMS_BYTES:
         raise ArchiveRefused(f"{file}: {CHECKSUMS} is longer than {_MOST_SUMS_BYTES:,} bytes")
     text = archive.read(CHECKSUMS).decode(errors="replace")
-    found = {name: sum_ for sum_, _, name in (line.partition("  ") for line in text.splitlines())}
-    unknown = sorted(entries.keys() - found.keys() - {CHECKSUMS})
-    missing = sorted(found.keys() - entries.keys())
+    sums = {name: sum_ for sum_, _, name in (line.partition("  ") for line in text.splitlines())}
+    unknown = sorted(entries.keys() - sums.keys() - {CHECKSUMS})
+    missing = sorted(sums.keys() - entries.keys())
     if unknown or missing:
         first = unknown[0] if unknown else missing[0]
         raise ArchiveRefused(f"{file}: {first!r} is {'not in' if unknown else 'only in'} {CHECKSUMS}", advice="get it again")
-    return found
+    return sums
 
 
 def _one(file: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, wanted: str) -> None:

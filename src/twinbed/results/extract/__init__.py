@@ -112,8 +112,8 @@ def _jobs(store: Store, code: str) -> Iterator[_Job]:
     for record in store.records:
         folder = store.path / "runs" / record.id
         names = [artifact["path"] for artifact in record.artifacts]
-        found = sizes(str(folder), [*names, "passport.json", "applied.json"])
-        yield _Job(folder, record, run_key(store.digests[record.id], found, code), found)
+        sizes_bytes = sizes(str(folder), [*names, "passport.json", "applied.json"])
+        yield _Job(folder, record, run_key(store.digests[record.id], sizes_bytes, code), sizes_bytes)
 
 
 def _todo(tables: Path, jobs: Mapping[str, _Job]) -> list[_Job]:

@@ -18,9 +18,9 @@ from twinbed.metrics.metric import Metric, Value
 
 def work_done(values: Iterable[Value], work: str) -> float | None:
     """The run's work: the value of the whole run, else the sum over hosts; None where any of it is missing."""
-    found = [value for value in values if value.metric == work]
-    whole = [value for value in found if not value.host]
-    parts = [value.value for value in whole or found]
+    of_work = [value for value in values if value.metric == work]
+    whole = [value for value in of_work if not value.host]
+    parts = [value.value for value in whole or of_work]
     present = [part for part in parts if part is not None]
     return sum(present) if present and len(present) == len(parts) else None
 
@@ -43,7 +43,7 @@ def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
     # Imports scipy, which runs of one pair do without.
     from twinbed.statistics.fairness import jain
 
-    found = [value.value for value in values if value.metric == rate and value.host]
-    rates = [each for each in found if each is not None and 0 <= each < math.inf]
-    index = jain(rates) if len(rates) == len(found) == pairs else None
+    of_clients = [value.value for value in values if value.metric == rate and value.host]
+    rates = [each for each in of_clients if each is not None and 0 <= each < math.inf]
+    index = jain(rates) if len(rates) == len(of_clients) == pairs else None
     yield Value(FAIRNESS.name, index, FAIRNESS.unit)

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from twinbed.metrics.metric import Metric, Value
 from twinbed.results.extract.rows import RunRows, finite
 
 _TEXT = pa.string()
@@ -133,7 +134,7 @@ def _table(schema: pa.Schema, rows: Iterator[tuple[Any, ...]]) -> pa.Table:
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _metric(rows: RunRows, value: Any, metric: Any) -> tuple[Any, ...]:
+def _metric(rows: RunRows, value: Value, metric: Metric) -> tuple[Any, ...]:
     return (
         rows.record.id,
         value.host,

@@ -190,8 +190,8 @@ def _without_nonsense(rows: RunRows) -> None:
     """Values of a size that no measurement has are missing."""
     for at, (value, metric) in enumerate(rows.values):
         if value.value is not None and math.isfinite(value.value) and not computable(value.value):
-            said = f"{value.metric} is {value.value:.3g}: nothing measured is above {MOST:g} or below {1 / MOST:g}"
-            rows.cautions.append(Caution(Kind.UNREADABLE, said, rows.record.id))
+            detail = f"{value.metric} is {value.value:.3g}: nothing measured is above {MOST:g} or below {1 / MOST:g}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
             rows.values[at] = replace(value, value=None), metric
 
 

@@ -13,7 +13,7 @@ from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
-from twinbed.hosts.passport import content, offloads, said
+from twinbed.hosts.passport import content, offloads, output_of
 from twinbed.links.bridge import QUIET
 from twinbed.links.network import READ_BACK, set_sysctls
 
@@ -75,7 +75,7 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
     sysctls, features, ethtool = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
     for name, path in READ_BACK.items():
         result.append(Applied(host.name, name, sysctls.get(path), content(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
-    offload_of = offloads(said(host, *ethtool))
+    offload_of = offloads(output_of(host, *ethtool))
     return result + [
         Applied(host.name, f"offload.{name}", features.get(name), offload_of[name], " ".join(ethtool)) for name in OFFLOADS
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from twinbed.hosts.agent import AgentHost, parse_cpus
 from twinbed.hosts.lease import Lease
-from twinbed.hosts.passport import content, describe, first, said
+from twinbed.hosts.passport import content, describe, first, output_of
 
 _FILES = {
     "vendor": "/sys/class/dmi/id/sys_vendor",
@@ -28,7 +28,7 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
     host = lease.host
     facts = describe(host, nic)
     facts |= {name: content(host, path) for name, path in _FILES.items()}
-    about, link = said(host, "ethtool", "-i", nic), said(host, "ethtool", nic)
+    about, link = output_of(host, "ethtool", "-i", nic), output_of(host, "ethtool", nic)
     facts |= {
         "NIC": nic,
         "NIC bus": first(r"^bus-info: (.+)", about),
@@ -37,12 +37,12 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
         "SMT": {"1": "on", "0": "off", None: None}.get(content(host, "/sys/devices/system/cpu/smt/active")),
         "NUMA nodes": _nodes(content(host, "/sys/devices/system/node/online")),
         "virtual": _virtual(host),
-        "system": lease.said.get("os") or None,
-        "sshd": lease.said.get("sshd") or None,
+        "system": lease.preamble.get("os") or None,
+        "sshd": lease.preamble.get("sshd") or None,
         "tools": "the host's own" if own_tools else "the image's",
     }
     if own_tools:
-        facts |= versions(said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
+        facts |= versions(output_of(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
     return facts
 
 

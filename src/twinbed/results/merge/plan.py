@@ -1,0 +1,126 @@
+"""What a merge makes: its ``study.json``, the runs' new records, and what the user should know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.run import Level
+from twinbed.results.merge.levels import TESTBED, UnifiedLevels
+from twinbed.results.merge.sources import Source
+from twinbed.results.store import testbed_of
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a merge makes. ``runs`` are (source, id there, record here)."""
+
+    study: Mapping[str, Any]
+    runs: Sequence[tuple[Source, str, Record]]
+    notes: Sequence[str]
+
+
+def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -> Plan:
+    """Raises TwinbedError where there is no such reference, or a source has no runs, or was archived without its artifacts."""
+    for source in of:
+        if not source.store.records:
+            raise TwinbedError(f"{source.store.shown} has no runs", advice="leave it out, or run or import it first")
+        if source.store.frozen:
+            raise TwinbedError(
+                f"{source.name} was archived without its artifacts, of which the tables of all together would be made",
+                advice="merge the results themselves, or an archive with artifacts; `twinbed export --metrics` has values",
+            )
+    testbeds = list(dict.fromkeys(new for source in of for new in source.testbeds.values()))
+    first = of[0].store.outline
+    chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
+    if chosen not in testbeds:
+        raise TwinbedError(f"there is no testbed {chosen!r} to be the reference", advice=f"there are: {', '.join(testbeds)}")
+    levels = UnifiedLevels(of)
+    runs = [(source, record.id, _moved(source, record, levels)) for source in of for record in source.store.records]
+    made = {source.name: {record.id for record in source.store.records} for source in of}
+    missing = [(source, run) for source in of for run in source.store.planned if run.id not in made[source.name]]
+    planned = [
+        _planned(record.id, record.cell, record.levels, record.replicate, record.block, record.position) for *_, record in runs
+    ]
+    planned += [
+        _planned(
+            source.identity(run.id),
+            source.identity(run.cell),
+            levels.of(source, run.levels, {}),
+            run.replicate,
+            run.block + source.blocks_after,
+            run.position + source.positions_after,
+        )
+        for source, run in missing
+    ]
+    factors = {
+        factor: list(dict.fromkeys(entry["levels"].get(factor) for entry in planned)) for factor in (TESTBED, *levels.factors)
+    }
+    study = {
+        "format": FORMAT,
+        "study": name,
+        "testbeds": {new: [] for new in testbeds},
+        "reference": chosen,
+        "reference_reason": "given" if reference else f"that of {of[0].name}",
+        "factors": factors,
+        "margin": first.margin,
+        "confidence": first.confidence,
+        "runs": planned,
+        "sources": [
+            {
+                "name": source.name,
+                "study": source.store.outline.name,
+                "testbeds": dict(source.testbeds),
+                "runs": len(source.store.records),
+                "twinbed": sorted({record.twinbed for record in source.store.records}),
+            }
+            for source in of
+        ],
+        "commands": [command],
+    }
+    return Plan(study, runs, [*_notes(of, testbeds), *levels.notes])
+
+
+def _planned(run: str, cell: str, levels: Mapping[str, Level], replicate: int, block: int, position: int) -> dict[str, Any]:
+    return {"id": run, "cell": cell, "levels": dict(levels), "replicate": replicate, "block": block, "position": position}
+
+
+def _moved(source: Source, record: Record, levels: UnifiedLevels) -> Record:
+    name = source.testbeds[testbed_of(record)]
+    own = levels.of(source, record.levels, record.settings)
+    settings = {**record.settings, "levels": own, "testbed": {**record.settings["testbed"], "name": name}}
+    return replace(
+        record,
+        id=source.identity(record.id),
+        cell=source.identity(record.cell),
+        levels=own,
+        replicate=record.replicate + source.replicates_after.get(name, 0),
+        block=record.block + source.blocks_after,
+        position=record.position + source.positions_after,
+        settings=settings,
+    )
+
+
+def _notes(of: Sequence[Source], testbeds: Sequence[str]) -> Iterator[str]:
+    first = of[0].store.outline
+    for source in of:
+        outline = source.store.outline
+        for old, new in source.testbeds.items():
+            if old != new:
+                yield f"{source.name}: the testbed {old} is called {new}"
+        if (outline.margin, outline.confidence) != (first.margin, first.confidence):
+            yield (
+                f"{source.name} has margin {outline.margin:g} and confidence {outline.confidence:g}; those of {of[0].name}"
+                f" ({first.margin:g}, {first.confidence:g}) count"
+            )
+        if outline.looks is not None:
+            yield f"{source.name} ended when it was decided: its error rates were those of several looks, and are not now"
+    for name in testbeds:
+        several = [source.name for source in of if name in source.testbeds.values()]
+        if len(several) > 1:
+            yield f"the testbed {name} is of {' and '.join(several)}: replicates are numbered on"
