@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,12 @@ from twinbed.hosts import cgroups
 from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
+
+# Hundreds of programs are started here: without compiled modules, each would compile two seconds long.
+BYTECODE = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTECODE)
+sys.dont_write_bytecode = False
 
 # By default an example may take 200 ms, which on a busy machine says nothing.
 settings.register_profile("any-machine", deadline=None)
