@@ -1,10 +1,11 @@
-"""What tests of real testbeds share: the image, the probe, a place for a run, and a look at what a lab leaves behind."""
+"""What tests of real testbeds share: the image, the probe, a site for a run, and a check of what a lab leaves behind."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,12 @@ from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.image import Image, build, find, probe_path
+
+# Hundreds of programs are started here: without compiled modules, each would compile two seconds long.
+BYTECODE = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(BYTECODE)
+sys.dont_write_bytecode = False
 
 # By default an example may take 200 ms, which on a busy machine says nothing.
 settings.register_profile("any-machine", deadline=None)
@@ -99,7 +106,7 @@ def probe() -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path, image: Image, probe: Path) -> Callable[..., Site]:
-    """A place for a run, with its artifacts in the test's own folder."""
+    """A site for a run, with its artifacts in the test's own folder."""
 
     return lambda run="test": site_in(tmp_path, run, image, probe)
 
@@ -117,9 +124,9 @@ def lab_remains() -> set[str]:
     theirs = _labs_of(others)
     folders = [path for path in labs_folder().glob("twinbed-*") if path.name not in theirs]
     groups = [path for root in cgroups.roots() for path in root.glob("twinbed-*") if path.name not in theirs]
-    found = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}
-    found |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
-    found |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
+    remains = {f"folder {path}" for path in folders} | {f"cgroup {path}" for path in groups}
+    remains |= {f"device {path.name}" for path in Path("/sys/class/net").iterdir()}
+    remains |= {f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines()}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -129,13 +136,13 @@ def lab_remains() -> set[str]:
         if int(process.name) in others:
             continue
         if "twinbed-probe lab" in command:
-            found.add(f"process {process.name} {command.strip()}")
-        found.update(spaces)
-    return found
+            remains.add(f"process {process.name} {command.strip()}")
+        remains.update(spaces)
+    return remains
 
 
 def _of_other_workers() -> set[int]:
-    """Processes that descend from another worker of these tests: its own affair, unless it has left them to themselves."""
+    """Processes that descend from another worker of these tests. They are its own affair, unless it has left them alone."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return set()
     children: dict[int, list[int]] = {}
@@ -143,23 +150,23 @@ def _of_other_workers() -> set[int]:
         with contextlib.suppress(OSError):
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(process.name))
-    found = set()
+    descendants = set()
     waiting = [worker for worker in children.get(os.getppid(), []) if worker != os.getpid()]
     while waiting:
-        found.add(waiting[-1])
+        descendants.add(waiting[-1])
         waiting += children.get(waiting.pop(), [])
-    return found
+    return descendants
 
 
 def _labs_of(processes: set[int]) -> set[str]:
     """The names of labs that the processes hold: their command lines have `lab ... --id ID`."""
-    found = set()
+    names = set()
     for process in processes:
         with contextlib.suppress(OSError):
             words = (Path("/proc") / str(process) / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if "lab" in words and "--id" in words:
-                found.add(f"{PREFIX}{words[words.index('--id') + 1]}")
-    return found
+                names.add(f"{PREFIX}{words[words.index('--id') + 1]}")
+    return names
 
 
 @pytest.fixture
@@ -171,7 +178,7 @@ def leaves_nothing() -> Iterator[None]:
 
 
 def stays(before: set[str]) -> set[str]:
-    """What was not there before, and is not gone soon: other tests have namespaces for a moment."""
+    """What was not there before and does not go away soon; other tests have namespaces for a moment."""
     deadline = time.monotonic() + STAYS_S
     left = lab_remains() - before
     while left and time.monotonic() < deadline:

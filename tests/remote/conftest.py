@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,25 +23,23 @@ def two(_made: Machines) -> Iterator[Machines]:
     """The machines; fails when they are not left as they were found."""
     before = {name: state(space) for name, space in _made.hosts.items()}
     yield _made
-    found = differences(before, _made)
-    assert not found, found
+    changed = differences(before, _made)
+    assert not changed, changed
 
 
 def differences(before: dict[str, dict[str, object]], made: Machines) -> dict[str, object]:
-    """Host and what differs -> (before, now). IPv6 addresses take a moment to be valid again."""
-    import time
-
+    """Host and what differs -> (before, now). It waits, as IPv6 addresses take a moment to be valid again."""
     deadline = time.monotonic() + 30
     while True:
         now = {name: state(space) for name, space in made.hosts.items()}
-        found = {
+        changed = {
             f"{name}: {what}": (was, now[name][what])
             for name, facts in before.items()
             for what, was in facts.items()
             if was != now[name][what]
         }
-        if not found or time.monotonic() > deadline:
-            return found
+        if not changed or time.monotonic() > deadline:
+            return changed
         time.sleep(0.1)
 
 

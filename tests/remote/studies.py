@@ -20,7 +20,7 @@ from twinbed.workloads.http import plan
 plan.ANSWER_LIMIT_S = {ANSWER_LIMIT_S}
 main()
 """
-"""twinbed, but that it waits less long for an answer that never comes."""
+"""twinbed that waits less long for an answer that never comes."""
 
 
 def study(
@@ -31,7 +31,7 @@ def study(
     instruments: Sequence[str] = ("packets", "counters"),
     **more: Any,
 ) -> list[str]:
-    """The command that carries one out. A capture of a long workload asks for more disk than there may be."""
+    """The command that carries out a study. A capture of a long workload may need more disk than there is."""
     file = folder / "study.yaml"
     testbeds = {"physical": {"driver": "remote", **two.settings(**more)}}
     text = {"study": "faults", "testbeds": testbeds, "workload": {"kind": "http", **workload}, "replicates": replicates}
@@ -40,24 +40,24 @@ def study(
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    found = [json.loads(path.read_text()) for path in (folder / "results" / "runs").glob("[0-9a-f]*/run.json")]
-    return sorted(found, key=lambda record: record["position"])
+    made = [json.loads(path.read_text()) for path in (folder / "results" / "runs").glob("[0-9a-f]*/run.json")]
+    return sorted(made, key=lambda record: record["position"])
 
 
 @contextlib.contextmanager
 def at_work(argv: list[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The program, from when its first workload runs; killed in the end, if it has not ended by then."""
-    log = folder / "said"
-    with log.open("wb") as said:
-        process = subprocess.Popen(argv, stdout=said, stderr=said)
+    """The program, once its first workload runs. It is killed in the end, if it has not ended by then."""
+    log = folder / "output"
+    with log.open("wb") as output:
+        process = subprocess.Popen(argv, stdout=output, stderr=output)
 
-    def look() -> bool:
+    def workload_runs() -> bool:
         events = _events(folder)
         assert process.poll() is None, f"ended with {process.returncode}: {log.read_text()}\n{events}"
         return any(event.get("phase") == "workload" for event in events)
 
     try:
-        until("the workload runs", look, 60, said=lambda: f"{log.read_text()}\n{_events(folder)}")
+        until("the workload runs", workload_runs, 60, said=lambda: f"{log.read_text()}\n{_events(folder)}")
         yield process
     finally:
         process.kill()
