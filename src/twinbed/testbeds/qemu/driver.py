@@ -27,7 +27,7 @@ from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.vhost import vhost
 
 _BOOT_LIMIT_S = 60.0
-"""For as many guests as there are CPUs; for more of them in proportion."""
+"""The limit for as many guests as there are CPUs; it grows in proportion for more."""
 _TUN = "/dev/net/tun"
 
 

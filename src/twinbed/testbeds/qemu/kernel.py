@@ -7,7 +7,7 @@ from twinbed.image import Image, find, with_kernel
 
 
 def image_with(kernel: str | None, own: Image) -> Image:
-    """Raises HostError where it has not been built: preflight says so before."""
+    """Raises HostError where it has not been built, which preflight has said before."""
     if kernel is None:
         return own
     image = find(with_kernel(kernel))
