@@ -101,10 +101,11 @@ def probe() -> Path:
 def site(tmp_path: Path, image: Image, probe: Path) -> Callable[..., Site]:
     """A place for a run, with its artifacts in the test's own folder."""
 
-    def make(run: str = "test") -> Site:
-        return Site(run, probe, image, tmp_path / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+    return lambda run="test": site_in(tmp_path, run, image, probe)
 
-    return make
+
+def site_in(folder: Path, run: str, image: Image, probe: Path) -> Site:
+    return Site(run, probe, image, folder / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
 
 
 STAYS_S = 20.0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from twinbed.analyses import ANALYSES
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
+from twinbed.contracts.analysis import Analysis
 from twinbed.contracts.format import Format
 from twinbed.contracts.plugins import AnyWorkload, Plugins
 from twinbed.imports.workload import Imported
@@ -145,16 +148,19 @@ def formats() -> Mapping[str, Format]:
     return {each.name: each for each in every}
 
 
-def analysis(name: str) -> Any:
+def analysis(name: str) -> Analysis[Any, Any]:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
-    from twinbed.analyses import anomaly, capacity, contention, passport
-    from twinbed.analyses.anova import anova
-    from twinbed.analyses.chain import chain
-    from twinbed.analyses.compare import compare
-    from twinbed.analyses.regression import regression
+    if name not in ANALYSES:
+        raise KeyError(name)
+    module: Any = importlib.import_module(f"twinbed.analyses.{name}.analysis")
+    if not isinstance(module.analysis, Analysis):
+        raise TypeError(f"{module.__name__}.analysis is no Analysis")
+    return module.analysis
 
-    of_n = (capacity.analysis, contention.analysis, anomaly.analysis)
-    return {each.name: each for each in (compare, chain, anova, regression, *of_n, passport.analysis)}[name]
+
+def analyses() -> Iterator[Analysis[Any, Any]]:
+    """Every analysis, in the order of their list."""
+    return map(analysis, ANALYSES)
 
 
 def catalogue() -> Catalogue:

@@ -24,7 +24,7 @@ from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 
 TOPOLOGY = Topology(link=Link(rate=10**9, mtu=1300))
-CUT_S = 10.0
+CUT_S = 4.0
 
 
 def settings(two: Machines, lease: float) -> Any:
@@ -73,7 +73,7 @@ def test_the_management_link_is_cut_for_good(host: str, two: Machines, place: Si
 
 
 def test_the_management_link_is_cut_for_a_while(two: Machines, place: Site) -> None:
-    with remote.up(settings(two, 30), TOPOLOGY, place) as bed:
+    with remote.up(settings(two, 20), TOPOLOGY, place) as bed:
         running = bed.hosts["client"].start(["sh", "-c", f"sleep {CUT_S + 2}; echo still here"])
         running.started()
         two.silence(MANAGEMENT, "client")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 if TYPE_CHECKING:
     from twinbed.contracts.check import Check
@@ -60,10 +60,10 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
-    from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
     from twinbed.hosts.resources import available
     from twinbed.lab import matrix, own_programs, preflight, resources
+    from twinbed.render.rows import print_table
 
     if study_file:
         study = read_study(study_file, (), profile)

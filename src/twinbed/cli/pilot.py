@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
-from twinbed.cli.output import print_table
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
-from twinbed.model.result import Comparison
+from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, look_levels
 from twinbed.study.study import Study
+
+if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparison
 
 
 class Pilot:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinbed.cli.output import STYLES, print_json, print_table
+from twinbed.render.rows import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
     from twinbed.contracts.check import Check

@@ -12,9 +12,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-from twinbed.model.result import Comparison, Verdict
+from twinbed.model.result import Verdict
 from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
+
+if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparison
 
 POWERS = (0.80, 0.90)
 UPPER = 0.80

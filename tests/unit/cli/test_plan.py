@@ -15,8 +15,9 @@ import click
 import pytest
 
 from twinbed import registry
-from twinbed.cli import main, output
+from twinbed.cli import main
 from twinbed.model.error import TwinbedError
+from twinbed.render import rows as output
 from twinbed.study.catalogue import Catalogue
 
 STUDY = """

@@ -12,8 +12,8 @@ import pytest
 from twinbed import design, registry
 from twinbed.cli import main
 from twinbed.model.topology import Link, Topology
-from twinbed.published.beside import printed_at
 from twinbed.published.printed import library
+from twinbed.published.printed_metrics import printed_at
 from twinbed.study.loading import load
 from twinbed.study.problem import StudyError
 from twinbed.study.reader import KEYS

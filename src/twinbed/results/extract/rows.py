@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -66,21 +67,11 @@ class Extraction:
 
     what: str
     """workload, instrument, background load"""
-    settings: Mapping[str, Any]
-    plugin: Any
+    name: str
+    about: Described | None = None
     """None where this twinbed has none of that name."""
-
-    @property
-    def name(self) -> str:
-        return str(self.settings["kind"])
-
-    def read(self, artifacts: Path) -> Extracted:
-        """Raises what ``UNREADABLE`` lists where the artifacts cannot be read."""
-        if self.plugin is None:
-            raise LookupError(f"this twinbed has no {self.what} {self.name}")
-        reader = self.plugin.parse if self.what == "workload" else self.plugin.extract
-        extracted: Extracted = reader(_params(self.plugin, self.settings), artifacts)
-        return extracted
+    read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
+    """Of the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
 
 
 Outcome = Callable[[], Extracted]
@@ -93,12 +84,30 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     if record.status is not Status.COMPLETE:
         return ()
     settings = record.settings["workload"]
-    workload = Extraction("workload", settings, plugins.workloads.get(settings["kind"]))
-    if workload.plugin is None:
-        return [workload]
+    workload = plugins.workloads.get(settings["kind"])
+    if workload is None:
+        return [Extraction("workload", settings["kind"])]
+    about = described(workload, settings)
     others = [("instrument", each) for each in record.settings["instruments"].values()]
     others += [("background load", each) for each in record.settings.get("background", {}).values()]
-    return [workload, *(Extraction(what, each, plugins.beside.get(each["kind"])) for what, each in others)]
+    return [
+        Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
+        *(_beside(what, plugins.beside.get(each["kind"]), each, about) for what, each in others),
+    ]
+
+
+def _beside(what: str, plugin: Measuring | None, settings: Mapping[str, Any], about: Described) -> Extraction:
+    if plugin is None:
+        return Extraction(what, settings["kind"])
+    return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+
+
+def _parse(workload: AnyWorkload, settings: Mapping[str, Any], artifacts: Path) -> Extracted:
+    return workload.parse(_params(workload, settings), artifacts)
+
+
+def _extract(plugin: Measuring, settings: Mapping[str, Any], artifacts: Path) -> Extracted:
+    return plugin.extract(_params(plugin, settings), artifacts)
 
 
 def read_run(
@@ -123,17 +132,16 @@ def read_run(
             )
     work: float | None = None
     for extraction, outcome in zip(extractions, outcomes, strict=True):
-        if extraction.plugin is None:
+        if extraction.about is None:
             detail = f"this twinbed has no {extraction.what} {extraction.name}"
             rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
         elif extraction.what == "workload":
-            about = described(extraction.plugin, extraction.settings)
-            work = _add(rows, extraction, outcome, folder, about, None)
+            work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
             of_clients = [value for value, _ in rows.values]
             pairs = record.settings["topology"].get("pairs", 1)
-            rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
+            rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
-            _add(rows, extraction, outcome, folder, replace(about, metrics=extraction.plugin.metrics), work)
+            _add(rows, extraction.name, extraction.about, outcome, folder, work)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
@@ -150,22 +158,19 @@ def described(workload: AnyWorkload, settings: Mapping[str, Any]) -> Described:
     return Described(workload.metrics, workload.work, workload.rate)
 
 
-def _add(
-    rows: RunRows, extraction: Extraction, outcome: Outcome, folder: Path, about: Described, done: float | None
-) -> float | None:
+def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: Path, done: float | None) -> float | None:
     """Adds what one plugin has read; returns the work done, which the workload itself tells."""
-    plugin = extraction.plugin
     metrics, work = {metric.name: metric for metric in about.metrics}, about.work
     try:
         extracted = outcome()
     except UNREADABLE as error:
         # An absolute path would make the same results differ by where they lie.
-        detail = f"{plugin.name}: {error}".replace(f"{folder}/", "")
+        detail = f"{name}: {error}".replace(f"{folder}/", "")
         rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
         extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
     undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())
     if undeclared:
-        raise TypeError(f"{plugin.name} gives {', '.join(undeclared)}, which its metrics do not declare")
+        raise TypeError(f"{name} gives {', '.join(undeclared)}, which its metrics do not declare")
     if done is None:
         done = work_done(extracted.values, work)
     known = declared(about.metrics, work)
@@ -173,7 +178,7 @@ def _add(
     for value in (*extracted.values, *derive(extracted.values, metrics, work, done)):
         place = (value.metric, value.host, value.direction)
         if place in seen:
-            raise TypeError(f"{plugin.name} gives {value.metric} twice for host {value.host!r} direction {value.direction!r}")
+            raise TypeError(f"{name} gives {value.metric} twice for host {value.host!r} direction {value.direction!r}")
         seen.add(place)
         rows.values.append((value, known[value.metric]))
     rows.tables.extend(extracted.tables.items())

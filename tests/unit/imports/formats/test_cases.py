@@ -34,9 +34,12 @@ def test_a_case(case: Case) -> None:
 def _agrees(measurement: Measurement, expected: dict[str, Any]) -> None:
     values = {_name(value): value.value for value in measurement.values}
     assert len(values) == len(measurement.values), "a value is given twice"
-    for name, number in expected.get("values", {}).items():
+    named = expected.get("values", {})
+    for name, number in named.items():
         assert name in values, f"{name} is not among {sorted(values)}"
         assert values[name] == (number if number is None else pytest.approx(number, rel=1e-9)), name
+    numbers = {name for name, number in values.items() if number is not None}
+    assert sorted(numbers - set(named)) == sorted(expected.get("others", ())), "a value that no expectation names"
     for name, rows in expected.get("tables", {}).items():
         assert measurement.tables[name].num_rows == rows, name
     if "cautions" in expected:
