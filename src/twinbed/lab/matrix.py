@@ -20,8 +20,9 @@ from pydantic import BaseModel, ValidationError
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.check import Check
+from twinbed.contracts.params import PluginParams
 from twinbed.contracts.place import MACHINE, Places
-from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyWorkload, Plugins
+from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyInstrument, AnyWorkload, Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts.error import HostError
@@ -105,7 +106,7 @@ def _settings(installed: Installed) -> list[Check]:
 
 def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Check]:
     """The driver's own checks and, where all of them pass, its abilities."""
-    if not _default(driver):
+    if not _default(driver.params):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
         return
     refused = next((check for check in driver.check(driver.params()) if not check.works), None)
@@ -158,10 +159,10 @@ def _on_hosts(
             return [Check(driver.name, False, _one_line(error), _mend(driver), required=False, group="driver")]
 
 
-def _default(plugin: Any) -> bool:
-    """Whether it can be had without settings."""
+def _default(params: type[PluginParams]) -> bool:
+    """Whether the plugin with these params can be had without settings."""
     try:
-        plugin.params()
+        params()
     except ValidationError:
         return False
     return True
@@ -171,10 +172,10 @@ def _mend(driver: AnyDriver) -> str:
     return f"the text says what of {driver.name} did not come up"
 
 
-def _instrument(instrument: Any, bed: Bed, site: Site) -> Check:
+def _instrument(instrument: AnyInstrument, bed: Bed, site: Site) -> Check:
     """An instrument is started wherever it is put, waited for until it is ready, and ended as at the end of a run."""
     name = instrument.name
-    if not _default(instrument):
+    if not _default(instrument.params):
         return _not_tried(name, "instrument", "it needs settings that only a study gives", _ASK)
     params = instrument.params()
     stage = Stage(bed, site)

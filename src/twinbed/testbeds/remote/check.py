@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.check import Check
 from twinbed.hosts import ssh
@@ -142,7 +141,7 @@ def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check
     used."""
     what = f"host {host.name}: NIC"
     try:
-        devices: Sequence[Any] = device.parse(facts.get("nics", "").encode())
+        devices: Sequence[device.Device] = device.parse(facts.get("nics", "").encode())
     except ValueError as error:
         return Check(what, False, str(error), "")
     if not devices:
