@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri, stdtr
 
-from twinbed.design import look_blocks
+from twinbed.design import interim_blocks
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.sequential import information, look_levels, overall_level, spent
 
@@ -80,7 +80,7 @@ def test_at_the_margins_edge_no_look_of_all_is_wrong_more_often_than_stated(
     draws, alpha, edge = 20_000, 0.05, math.log(1.1)
     noise = np.random.default_rng(least * 1000 + most)
     one, two = edge + noise.normal(0, spreads[0], (draws, most)), noise.normal(0, spreads[1], (draws, most))
-    looks = look_blocks(UntilDecided(least=least, most=most))
+    looks = interim_blocks(UntilDecided(least=least, most=most))
     times = [information(blocks, most) for blocks in looks]
     equivalent, different = np.zeros(draws, bool), np.zeros(draws, bool)
     for blocks, level, half in zip(looks, look_levels(alpha, times), look_levels(alpha / 2, times), strict=True):

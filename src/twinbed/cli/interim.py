@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
+from twinbed.model.as_of import AsOf
 from twinbed.model.error import TwinbedError
-from twinbed.model.interim import FILE, AsOf, Look, Looks
+from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
 from twinbed.model.result import Verdict
 from twinbed.render.words import look_sentence
 from twinbed.results.folder import Folder
@@ -36,27 +37,27 @@ class Deciding:
         self._scheduled: tuple[int, ...] = ()
         if self._until is None:
             return
-        self._looks = Looks(self._until.least, self._until.most)
-        self._scheduled = design.look_blocks(self._until)
+        self._interim = InterimAnalyses(self._until.least, self._until.most)
+        self._scheduled = design.interim_blocks(self._until)
         earlier = self._earlier()
         # A look that the budget's end brought about has spent its alpha, even where the budget is now larger.
         self._scheduled = tuple(sorted({*self._scheduled, *(look.blocks for look in earlier.taken)}))
         self._earlier_blocks = self._told = earlier.blocks
 
-    def _earlier(self) -> Looks:
+    def _earlier(self) -> InterimAnalyses:
         file = self._folder.path / FILE
         if not file.is_file():
-            return self._looks
+            return self._interim
         try:
-            earlier = Looks.from_json(json.loads(file.read_bytes()))
+            earlier = InterimAnalyses.from_json(json.loads(file.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TwinbedError(
                 f"{file} cannot be read: {error}", advice="delete it; the looks are taken again from the runs"
             ) from error
-        if (earlier.least, earlier.most) != (self._looks.least, self._looks.most) and earlier.taken:
+        if (earlier.least, earlier.most) != (self._interim.least, self._interim.most) and earlier.taken:
             raise TwinbedError(
                 f"{self._folder.path}: {len(earlier.taken)} looks were taken with replicates from {earlier.least} to "
-                f"{earlier.most}, not from {self._looks.least} to {self._looks.most}",
+                f"{earlier.most}, not from {self._interim.least} to {self._interim.most}",
                 advice="a plan that changes after a look errs more often than it says: keep the old one, or start new "
                 "results with --output",
             )
@@ -86,7 +87,7 @@ class Deciding:
         look = self._look(blocks, over)
         # While the looks of an earlier time are taken again, the file that has them all stays.
         if look.ended or blocks >= self._earlier_blocks:
-            self._folder.write(FILE, json.dumps(self._looks.to_json(), indent=1) + "\n")
+            self._folder.write(FILE, json.dumps(self._interim.to_json(), indent=1) + "\n")
         if blocks > self._told:
             self._told = blocks
             self._say(look_sentence(look))
@@ -103,12 +104,12 @@ class Deciding:
         seconds = sum(sum(record.phases.values()) for record in records if record.block < blocks)
         return seconds * (blocks + 1) / blocks > self._until.budget
 
-    def _look(self, blocks: int, over: bool) -> Look:
-        """Takes it: the last of ``self._looks`` from now on."""
+    def _look(self, blocks: int, over: bool) -> InterimAnalysis:
+        """Takes it: the last of ``self._interim`` from now on."""
         alpha = round(1 - self._study.confidence, 12)
-        taken = tuple(look for look in self._looks.taken if look.blocks < blocks)
-        times = (*(look.information for look in taken), information(blocks, self._looks.most))
-        look = Look(
+        taken = tuple(look for look in self._interim.taken if look.blocks < blocks)
+        times = (*(look.information for look in taken), information(blocks, self._interim.most))
+        look = InterimAnalysis(
             number=len(taken) + 1,
             planned=len({*self._scheduled, blocks}),
             blocks=blocks,
@@ -119,7 +120,7 @@ class Deciding:
             decided=0,
             open=0,
         )
-        decided, undecided = self._verdicts(Looks(self._looks.least, self._looks.most, (*taken, look)))
+        decided, undecided = self._verdicts(InterimAnalyses(self._interim.least, self._interim.most, (*taken, look)))
         if decided and not undecided:
             ended = "decided"
         elif blocks == self._study.replicates:
@@ -127,10 +128,10 @@ class Deciding:
         else:
             ended = "budget" if over else ""
         look = replace(look, decided=decided, open=undecided, ended=ended)
-        self._looks = replace(self._looks, taken=(*taken, look))
+        self._interim = replace(self._interim, taken=(*taken, look))
         return look
 
-    def _verdicts(self, looks: Looks) -> tuple[int, int]:
+    def _verdicts(self, interim: InterimAnalyses) -> tuple[int, int]:
         """Headline comparisons with and without a verdict; those that can have none are not counted."""
         store = extracted(self._folder.path)
         outline = replace(
@@ -138,10 +139,10 @@ class Deciding:
             reference=self._study.reference,
             margin=self._study.margin,
             confidence=self._study.confidence,
-            looks=looks,
+            interim=interim,
         )
         compare = registry.analysis("compare")
-        result = compare.run(AsOf(replace(store, outline=outline), looks.blocks), compare.params())
+        result = compare.run(AsOf(replace(store, outline=outline), interim.blocks), compare.params())
         headlines = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
         decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in headlines)
         return decided, len(headlines) - decided

@@ -114,7 +114,7 @@ def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
     different = alpha / len(comparisons)
     if study.until is None:
         return Levels(alpha, different)
-    times = tuple(information(blocks, study.until.most) for blocks in design.look_blocks(study.until))
+    times = tuple(information(blocks, study.until.most) for blocks in design.interim_blocks(study.until))
     return Levels(look_levels(alpha, times)[-1], 2 * look_levels(different / 2, times)[-1])
 
 

@@ -141,10 +141,8 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
             f"about {_clock(least.seconds)} to {_clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
         budget = f", or {_clock(until.budget)} are spent" if until.budget is not None else ""
-        click.echo(
-            f"looks       after {', '.join(map(str, design.look_blocks(until)))} replicates, until every headline verdict is "
-            f"reached{budget}"
-        )
+        blocks = ", ".join(map(str, design.interim_blocks(until)))
+        click.echo(f"looks       after {blocks} replicates, until every headline verdict is reached{budget}")
     click.echo(f"reference   {study.reference} ({study.reference_reason})")
     click.echo(f"margin      {format_share(study.margin)}: what differs by less counts as equivalent")
     click.echo(f"confidence  {format_share(study.confidence)}")

@@ -1,7 +1,7 @@
 """From a study to its runs: which, in what order, and what they will take."""
 
-from twinbed.design.interim import look_blocks
+from twinbed.design.interim import interim_blocks
 from twinbed.design.order import runs
 from twinbed.design.time import Expense, expense, run_expense
 
-__all__ = ["Expense", "expense", "look_blocks", "run_expense", "runs"]
+__all__ = ["Expense", "expense", "interim_blocks", "run_expense", "runs"]

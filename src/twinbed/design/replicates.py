@@ -27,13 +27,13 @@ MOST = 1000
 """More than this is not worth proposing: the ratio lies too near the edge of the margin."""
 
 Numbers = tuple[int | None, ...]
-"""For each of POWERS; None where MOST would not do, or nothing can be planned."""
+"""The number for each of POWERS; None where MOST would not do, or nothing can be planned."""
 _NONE: Numbers = (None,) * len(POWERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """At which one test for equivalence, and one for a difference, is made."""
+    """The levels at which one test for equivalence and one for a difference are made."""
 
     equivalent: float
     different: float
@@ -45,14 +45,14 @@ class Need:
 
     pilot: Comparison
     ratio: float | None = None
-    """Of geometric means, as the pilot has it."""
+    """The ratio of geometric means, as the pilot has it."""
     deviations: tuple[float, float] | None = None
-    """Of the logarithms of the testbed's values and the reference's."""
+    """Standard deviations of the logarithms of the testbed's values and the reference's."""
     verdict: Verdict | None = None
     """What is planned to be shown."""
     as_found: Numbers = _NONE
     as_found_upper: Numbers = _NONE
-    """With the upper limits of the standard deviations."""
+    """The same with the upper limits of the standard deviations."""
     if_equal: Numbers = _NONE
     if_equal_upper: Numbers = _NONE
     reason: str = ""
@@ -60,7 +60,7 @@ class Need:
 
 
 def needs(pilot: Iterable[Comparison], margin: float, levels: Levels) -> tuple[Need, ...]:
-    """Of every comparison of the pilot that is given."""
+    """The need of every comparison of the pilot that is given."""
     return tuple(_need(each, margin, levels) for each in pilot)
 
 

@@ -19,12 +19,12 @@ _MEMORY = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Limit, use, and what of the use can be given up: version 2, version 1."""
+"""Files with the limit and the use, and the part of the use that can be given up: version 2, version 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """What a machine has left; None where nothing limits it. Each with the file or limit that says so."""
+    """What a machine has left, with the file or limit that says so; None where nothing limits it."""
 
     memory_bytes: int
     memory_source: str
@@ -32,7 +32,7 @@ class Available:
     """Processes and threads."""
     tasks_source: str
     descriptors: int | None
-    """That a process may be allowed: the hard limit."""
+    """The most that a process may be allowed: the hard limit."""
     address_space_bytes: int | None
 
 

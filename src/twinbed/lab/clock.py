@@ -17,7 +17,7 @@ GRACE_S = 30.0
 class Clock:
     """Times the phases, knows in which one a run is, and ends the run's hosts when a phase exceeds its limit.
 
-    Each wait in a phase has a limit of its own; this one holds for what nobody thought of.
+    Each wait in a phase has a limit of its own; this limit holds for waits that nobody thought of.
     """
 
     def __init__(self, seconds: dict[str, float], on_phase: Callable[[Phase], None]) -> None:

@@ -1,21 +1,21 @@
 """What a host's clocks say, held against the clock of this machine that is never set.
 
-A host is asked between two moments here, so its clock is known to what the question took.  Two readings bound its rate; one
-that cannot be within ``RATE`` of 1 belongs to a host whose every duration is wrong.
+A host is asked between two moments of this machine's, so its clock is known as exactly as the question took long.  Two readings
+bound its rate.  A host whose rate cannot be within ``RATE`` of 1 measures every duration wrongly.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.bed import Applied
+from twinbed.contracts.host import Host
 from twinbed.hosts.error import HostError
 
 RATE = 0.01
-"""Relative. Oscillators are within 1e-4 of each other, what NTP's daemons slew within 1e-3; a guest that was told how fast its
-processor counts may be off by 1e-2 until its kernel has measured it."""
+"""Relative. Oscillators are within 1e-4 of each other, and clocks that NTP's daemons slew within 1e-3. A guest that was told
+how fast its processor counts may be off by 1e-2 until its kernel has measured it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,22 @@ class Reading:
         return self.realtime_s - self.monotonic_s
 
 
-def read(host: Any, limit_s: float = 5.0) -> Reading:
+def read(host: Host, limit_s: float = 5.0) -> Reading:
     before_s = time.monotonic()
     clocks = host.ping(limit_s)
     return Reading(float(clocks["monotonic_s"]), float(clocks["realtime_s"]), before_s, time.monotonic())
 
 
 def rate(first: Reading, last: Reading) -> tuple[float, float]:
-    """The least and the greatest that a host's seconds can be of one here; the greatest is infinite where the questions met."""
+    """The least and the greatest number of the host's seconds in one of this machine's; the greatest is infinite where the
+    questions met."""
     passed_s = last.monotonic_s - first.monotonic_s
     least_s, most_s = last.before_s - first.after_s, last.after_s - first.before_s
     return passed_s / most_s, passed_s / least_s if least_s > 0 else float("inf")
 
 
 def same_rate(name: str, first: Reading, last: Reading) -> Applied:
-    """The rate as found, None where the readings do not tell it to ``RATE``. Raises HostError where it cannot be this
+    """The measured rate; None where the readings do not bound it to ``RATE``. Raises HostError where it cannot be this
     machine's."""
     low, high = rate(first, last)
     if low > 1 + RATE or high < 1 - RATE:

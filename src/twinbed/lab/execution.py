@@ -185,7 +185,7 @@ def _has_places(bed: Bed, load: Sequence[Command], run: Run) -> None:
 
 
 def _ended(programs: Sequence[Started]) -> list[Caution]:
-    """A background load that is gone when the workload is done."""
+    """Cautions about background loads that are gone when the workload is done."""
     ended = [item for item in programs if item.program.ended]
     return [
         Caution(Kind.BACKGROUND_ENDED, f"{item.command.argv[0]} on {item.command.host}: {item.program.wait(1.0).why}")
@@ -194,7 +194,7 @@ def _ended(programs: Sequence[Started]) -> list[Caution]:
 
 
 def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
-    """The testbed's targets, with who asks whom on each."""
+    """The testbed's targets, each with the servers that it asks and the clients that ask it."""
     return [
         replace(
             target,
@@ -211,8 +211,7 @@ def _together(commands: Sequence[Command]) -> float:
 
 
 def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> Callable[..., None]:
-    """On the way out of a failed run: what has befallen its hosts, and what they have written so far, from those that still
-    answer."""
+    """On the way out of a failed run: collects what has befallen its hosts, and what those that still answer have written."""
 
     def collect(kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or not issubclass(kind, HostError):

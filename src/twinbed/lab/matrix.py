@@ -1,4 +1,4 @@
-"""What of all that a study can ask for works on this machine: each thing tried, with the reason and the mend where it does not.
+"""Everything that a study can ask for, tried on this machine, with the reason and the mend where it does not work.
 
 Nothing is concluded from versions: hosts are brought up, settings made and read back, instruments started and ended, and
 workloads run for a second, in labs that are gone afterwards.
@@ -20,8 +20,9 @@ from pydantic import BaseModel, ValidationError
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.check import Check
+from twinbed.contracts.params import PluginParams
 from twinbed.contracts.place import MACHINE, Places
-from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyWorkload, Plugins
+from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyInstrument, AnyWorkload, Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts.error import HostError
@@ -37,9 +38,9 @@ from twinbed.model.topology import Topology
 GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload", "background")
 """In the order in which they are shown."""
 _ELSEWHERE = {"bridge and veth", "HTB", "TBF"}
-"""What preflight tries too, and is shown as what `links.abilities` finds of it."""
+"""Checks of preflight's that are left out, as `links.abilities` tries the same."""
 _LATER = {"packet capture", "system calls"}
-"""Left to the instruments that need them."""
+"""Checks of preflight's that are left to the instruments that need them."""
 _ASK = "twinbed check STUDY, with a study that gives them"
 _WITHOUT_A_BOOT = "container"
 """The driver whose hosts instruments and workloads are tried on."""
@@ -48,7 +49,7 @@ _FOR_TESTS = {"fake", "planted"}
 
 
 def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
-    """Sorted by GROUPS. ``boot``: also what takes a guest's boot each."""
+    """Sorted by GROUPS. ``boot``: also things that take a guest's boot each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
     every = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
@@ -94,7 +95,7 @@ def _installed() -> Installed | None:
 
 
 def _settings(installed: Installed) -> list[Check]:
-    """Those of hosts, on a NIC in a lab of their own."""
+    """Settings of hosts, each made on a NIC in a lab of their own."""
     with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
         try:
             with open_lab(installed.probe, Path(folder)) as lab:
@@ -104,8 +105,8 @@ def _settings(installed: Installed) -> list[Check]:
 
 
 def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Check]:
-    """What it checks of itself; where that is all right, what it says that it can do."""
-    if not _default(driver):
+    """The driver's own checks and, where all of them pass, its abilities."""
+    if not _default(driver.params):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
         return
     refused = next((check for check in driver.check(driver.params()) if not check.works), None)
@@ -121,7 +122,7 @@ def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Che
 
 
 def _by_nics(name: str, able: Sequence[Check]) -> Check:
-    """A driver whose hosts boot, by the NICs that they have booted with."""
+    """One line for a driver whose hosts boot: the NICs that they have booted with."""
     worked = [check.what for check in able if check.works and check.group == "NIC"]
     untried = next((check for check in able if check.group == "NIC" and not check.tried), None)
     if worked:
@@ -134,7 +135,7 @@ def _by_nics(name: str, able: Sequence[Check]) -> Check:
 def _on_hosts(
     drivers: Sequence[AnyDriver], plugins: Plugins, workloads: Sequence[AnyWorkload], installed: Installed
 ) -> list[Check]:
-    """On a client and a server that take no boot: their driver, the instruments, the workloads, the background loads."""
+    """Tried on a client and a server that take no boot: their driver, the instruments, the workloads, the background loads."""
     driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
@@ -158,10 +159,10 @@ def _on_hosts(
             return [Check(driver.name, False, _one_line(error), _mend(driver), required=False, group="driver")]
 
 
-def _default(plugin: Any) -> bool:
-    """Whether it can be had without settings."""
+def _default(params: type[PluginParams]) -> bool:
+    """Whether the plugin with these params can be had without settings."""
     try:
-        plugin.params()
+        params()
     except ValidationError:
         return False
     return True
@@ -171,10 +172,10 @@ def _mend(driver: AnyDriver) -> str:
     return f"the text says what of {driver.name} did not come up"
 
 
-def _instrument(instrument: Any, bed: Bed, site: Site) -> Check:
-    """Started wherever it is put, ready, and ended as at the end of a run."""
+def _instrument(instrument: AnyInstrument, bed: Bed, site: Site) -> Check:
+    """An instrument is started wherever it is put, waited for until it is ready, and ended as at the end of a run."""
     name = instrument.name
-    if not _default(instrument):
+    if not _default(instrument.params):
         return _not_tried(name, "instrument", "it needs settings that only a study gives", _ASK)
     params = instrument.params()
     stage = Stage(bed, site)
@@ -205,7 +206,7 @@ def _instrument_mend() -> str:
 
 
 def _method(artifacts: Iterable[Path]) -> str:
-    """By what means the probe counted, where it says so."""
+    """The means by which the probe counted, where it says so."""
     methods: dict[str, None] = {}
     for file in sorted(artifacts):
         head = file.read_bytes()[:4096].decode(errors="replace")
@@ -214,7 +215,7 @@ def _method(artifacts: Iterable[Path]) -> str:
 
 
 def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
-    """Each of its tools, for as short as it can be."""
+    """Each of a workload's tools is run for as short as it can be."""
     for variant, given in _variants(workload.params):
         try:
             params = workload.params.model_validate(given)
@@ -232,7 +233,7 @@ def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
 
 
 def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Check]:
-    """Begun and ended; that it did what it was told, it says itself."""
+    """A background load is begun and ended; its own output says that it did what it was told."""
     places = Places([MACHINE], _pairs(bed))
     for trial, params in background.trials.items():
         what = f"{background.name}, {trial}"
@@ -289,7 +290,7 @@ def _run(plan: WorkloadPlan, bed: Bed, site: Site) -> None:
 
 @contextlib.contextmanager
 def _ended(stage: Stage) -> Iterator[None]:
-    """What a trial that failed has started must not be there for the next."""
+    """Programs that a failed trial has started are ended, so that the next trial does not meet them."""
     try:
         yield
     except HostError:
@@ -306,5 +307,5 @@ def _one_line(error: Exception) -> str:
 
 
 def broken(checks: Sequence[Check]) -> list[Check]:
-    """What is required and does not work."""
+    """The checks that are required and failed."""
     return [check for check in checks if check.required and not check.works]

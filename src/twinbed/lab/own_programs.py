@@ -1,6 +1,6 @@
-"""Whether hosts that use programs of their own in place of the image's have those that a study starts on them.
+"""Whether hosts that use programs of their own, not the image's, have the programs that a study starts on them.
 
-What is started is what the plug-ins plan, and the link check's own.
+These are the programs that the plugins plan, and the link check's own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def _started(run: Run, plugins: Plugins) -> Iterable[tuple[str, str]]:
 
 
 def _programs(argv: Sequence[str]) -> Iterable[str]:
-    """The first, and the one that it becomes with its options set; but for what a host is given by twinbed."""
+    """The program of an argument list, and the one that it becomes once its options are set. Programs that twinbed itself puts
+    on a host are left out."""
     program, *rest = argv
     if program != PROBE and not program.startswith("{bin}/"):
         yield program

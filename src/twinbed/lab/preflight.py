@@ -1,6 +1,6 @@
 """What this machine can do, found by trying it; nothing is changed.  Every problem is found before anything is started.
 
-A trial lab is held and let go, so that what works here is what works in a study.
+A trial lab is made and removed, so that what works here works in a study.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
 
 
 def disk_space(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
-    """Disk space for what is still to be measured. Where links have no rate, what they carry is a guess, and too little space
-    for that is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
+    """Disk space for the runs that are still to be made. Where links have no rate, the traffic on them is a guess, and too
+    little space is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     status = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
@@ -222,7 +222,7 @@ def _capture(lab: Lab, required: bool) -> Check:
 
 
 def _system_calls(lab: Lab, required: bool) -> Check:
-    """Of containers. Guests have a kernel of their own, in which it works."""
+    """Counting system calls of containers. Guests have a kernel of their own, in which it works."""
     count = f"{lab.machine.artifacts}/trial.count"
     program = lab.machine.start(["twinbed-probe", "syscalls", "count", "--out", count])
     try:

@@ -23,7 +23,7 @@ from twinbed.model.topology import Topology
 from twinbed.study.run import Run
 
 OWN_BYTES = 128 * 2**20
-"""The controller, beyond what it has when it only plans, and the lab: 110 to 150 MB."""
+"""The controller takes 110 to 150 MB beyond what it has when it only plans, with the lab."""
 OWN_TASKS = 40
 AGENT_DESCRIPTORS = 160
 """Of the agent that starts hosts and programs on the machine, the process that has most files open. Besides three for every
@@ -49,7 +49,7 @@ class Need(NamedTuple):
     tasks: int
     """Processes and threads."""
     descriptors: int
-    """That one process holds open: the limit is each process's own."""
+    """Files that one process holds open: the limit is each process's own."""
     address_space_bytes: int
     """Of the largest process."""
 
@@ -79,7 +79,7 @@ class Shortage:
     needed: int
     available: int
     most_pairs: int
-    """That there would be enough for, of this thing; 0: not for one."""
+    """The most pairs that there is enough of this thing for; 0: not for one."""
 
 
 _TAKEN: Mapping[str, Callable[[Need], int]] = {
@@ -108,7 +108,7 @@ def demand(run: Run, plugins: Plugins) -> Demand | None:
 
 
 def need(run: Run, pairs: int, plugins: Plugins) -> Need:
-    """Of the run as it would be with so many pairs."""
+    """The need of the run as it would be with so many pairs."""
     topology = run.topology.model_copy(update={"pairs": pairs})
     plan, roles, hosts = layout(topology), _roles(topology), _hosts(run)
     programs: dict[str, list[ProgramNeed]] = {place: [] for place in (*plan.machines, *plan.nics)}
@@ -146,7 +146,7 @@ def checks(runs: Iterable[Run], plugins: Plugins, available: Available | None) -
 
 
 def descriptors(runs: Iterable[Run], plugins: Plugins) -> int:
-    """That one process holds open in the largest of the runs."""
+    """Files that one process holds open in the largest of the runs."""
     demands = ((demand(run, plugins), run.topology.pairs) for run in _of_cells(runs))
     return max((of_run.at(pairs).descriptors for of_run, pairs in demands if of_run is not None), default=0)
 
@@ -169,7 +169,7 @@ def _roles(topology: Topology) -> dict[str, str]:
 
 
 def _places(topology: Topology, plan: Layout) -> Places:
-    """As a lab gives them to background loads."""
+    """The places that a lab gives to background loads."""
     pairs, bystanders = (
         [(client, server, plan.addresses[server]) for client, server in names]
         for names in (topology.names(), topology.bystander_names())
@@ -178,7 +178,7 @@ def _places(topology: Topology, plan: Layout) -> Places:
 
 
 def _targets(plan: Layout, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
-    """As a testbed in a lab gives them to instruments."""
+    """The targets that a testbed in a lab gives to instruments."""
     for machine in plan.machines:
         ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
         yield Target(machine, {nic.port: nic.host for nic in ends if nic.machine == machine}, captures=True)

@@ -17,11 +17,11 @@ _PEER = "trial1"
 _JUMBO_BYTES = 9000
 _BUFFER_BYTES = 262_144
 _CONGESTION_CONTROLS = {"reno": "tcp", "cubic": "tcp_cubic", "bbr": "tcp_bbr", "dctcp": "tcp_dctcp"}
-"""Those that studies ask for, and the kernel module of each."""
+"""Congestion controls that studies ask for, and the kernel module of each."""
 
 
 def trials(machine: AgentHost) -> list[Check]:
-    """On the machine's side of a lab, in its own network namespace. Raises HostError where no NIC can be made."""
+    """Made on the machine's side of a lab, in its own network namespace. Raises HostError where no NIC can be made."""
     machine.run(["ip", "-batch", "-"], stdin=f"link add {_NIC} type veth peer name {_PEER}\n".encode())
     checks = [_offload(machine, name) for name in OFFLOADS]
     checks.append(_tried("mtu: 9000", lambda: _mtu(machine), "use an MTU of 1500"))
@@ -56,7 +56,7 @@ def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
         return _sysctls(machine, HostSettings(congestion_control=name))
 
     sudo = "" if os.geteuid() == 0 else "sudo "
-    # A network namespace may choose from those only that the machine allows to everybody.
+    # A network namespace may choose only from those that the machine allows to everybody.
     allowed = f"{sudo}sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join(there)}'"
     return _tried(
         f"congestion_control: {name}",

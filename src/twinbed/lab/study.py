@@ -137,7 +137,7 @@ def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
 
 @dataclass(frozen=True, slots=True)
 class _LinkChecks:
-    """In the results folder; one that was made with other settings does not count."""
+    """The link checks that are kept in the results folder; one that was made with other settings does not count."""
 
     folder: Folder
 
@@ -191,5 +191,5 @@ def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
 
 
 def _as_written(level: Level) -> str:
-    """As a study file has it."""
+    """A level as a study file writes it."""
     return json.dumps(level) if level is None or isinstance(level, bool) else str(level)

@@ -1,7 +1,7 @@
-"""What is looked at around a workload on every host with a kernel of its own, whatever the instruments: the kernel's log, for
-NICs that stall; the clocks, for steps and for how fast they run; at the end, whether there was room for what programs wrote.
+"""What is watched on every host with a kernel of its own around a workload, whatever the instruments: the kernel's log, for
+NICs that stall; the clocks, for steps and for how fast they run; at the end, whether there was space for what programs wrote.
 
-All is looked at before the instruments begin or after they have ended.
+Everything is read before the instruments begin or after they have ended.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from twinbed.readers.kernel_log import nic_trouble
 KERNEL_LOG = "kernel.log"
 """The artifact: the host's kernel log from the mark on."""
 STEP_S = 0.1
-"""A clock that was set by more. Time daemons slew smaller differences, which turns both clocks alike; reading two clocks one
-after the other is exact to what a busy CPU may be late in between."""
+"""A clock that moved by more was set. Time daemons slew smaller differences, which turns both clocks alike. Two clocks that are
+read one after the other agree within the time that a busy CPU may be late in between."""
 _KMSG = "/dev/kmsg"
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\]\s*")
 _INFORMATION = "<6>"
 
 
 class Watch:
-    """For one run."""
+    """The watch of one run."""
 
     def __init__(self, bed: Bed, site: Site) -> None:
         self._bed, self._site = bed, site
@@ -39,10 +39,10 @@ class Watch:
         self._begun: dict[str, Reading] = {}
         self._unmarked: dict[str, str] = {}
         self.rates: dict[str, Applied] = {}
-        """Of hosts with clocks of their own, at the last look."""
+        """The clock rates of hosts with clocks of their own, as last read."""
 
     def clocks(self) -> None:
-        """Read them for the first time: the earlier, the better is known how fast they run."""
+        """Read the clocks for the first time: the earlier this is, the more exactly their rates are known."""
         self._first = self._read()
 
     def begin(self) -> None:
@@ -53,8 +53,8 @@ class Watch:
         on_all(self._own_kernel, self._put_mark)
 
     def end(self, *, limit_s: float, complete: bool = True) -> list[Caution]:
-        """What has happened since ``begin``. Raises HostError for a host that does not answer, has no room left or a clock of
-        another rate; where the run is not ``complete`` anyway, that is passed over."""
+        """What has happened since ``begin``. Raises HostError for a host that does not answer, has no space left or a clock of
+        another rate; where the run is not ``complete`` anyway, these are passed over."""
         every: list[Caution] = []
 
         def look(name: str) -> list[Caution]:

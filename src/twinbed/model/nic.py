@@ -19,6 +19,8 @@ class NicModel:
     """The Linux driver that must turn up in a guest, by ``ethtool -i``."""
     other_modules: tuple[str, ...] = ()
     """Kernel modules that guests load for it besides the driver's."""
+    since: str = ""
+    """The first QEMU that has it, where not every one has."""
 
 
 VIRTIO = "virtio-net-pci"
@@ -27,7 +29,7 @@ NIC_MODELS = {
     for model in (
         NicModel("e1000", "e1000"),
         NicModel("e1000e", "e1000e"),
-        NicModel("igb", "igb"),
+        NicModel("igb", "igb", since="8.0"),
         NicModel(VIRTIO, "virtio_net"),
         NicModel("vmxnet3", "vmxnet3"),
         NicModel("rtl8139", "8139cp", ("8139too",)),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from twinbed.model.caution import Caution
-from twinbed.model.interim import Looks
+from twinbed.model.interim import InterimAnalyses
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.run import Level
@@ -44,7 +44,7 @@ class Outline:
     """The study file's text."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole of ``study.json``."""
-    looks: Looks | None = None
+    interim: InterimAnalyses | None = None
     """Of a study that goes on until it is decided; None of any other."""
 
 

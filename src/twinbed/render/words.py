@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from twinbed.model.caution import Caution
-from twinbed.model.interim import Look
+from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
 from twinbed.render.quantities import NONE
@@ -80,7 +80,7 @@ _ENDS = {
 }
 
 
-def look_sentence(look: Look) -> str:
+def look_sentence(look: InterimAnalysis) -> str:
     """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
     return (
         f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "

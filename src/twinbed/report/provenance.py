@@ -198,7 +198,7 @@ def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:
     times = [record.started_s for record in tables.records]
     yield "seed of the order", outline.seed
     yield "order", outline.data.get("order")
-    until = outline.looks
+    until = outline.interim
     yield "replicates", f"{until.least} to {until.most}, until decided" if until else outline.data.get("replicates")
     yield "reference", f"{outline.reference} ({reason})" if reason else outline.reference
     yield "margin, confidence", f"{share(outline.margin)}, {share(outline.confidence)}"

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
-from twinbed.model.interim import FILE as LOOKS
-from twinbed.model.interim import Looks
+from twinbed.model.interim import FILE as INTERIM_FILE
+from twinbed.model.interim import InterimAnalyses
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.tables import Outline, Planned
@@ -169,21 +169,25 @@ def _outline(path: Path, shown: Path, study: Mapping[str, Any], records: Sequenc
         seed=study.get("seed"),
         source=source,
         data=study,
-        looks=_looks(path, shown, study),
+        interim=_interim(path, shown, study),
     )
 
 
-def _looks(path: Path, shown: Path, study: Mapping[str, Any]) -> Looks | None:
+def _interim(path: Path, shown: Path, study: Mapping[str, Any]) -> InterimAnalyses | None:
     """Of a study that goes on until it is decided."""
     until = study.get("replicates")
     if not isinstance(until, dict):
         return None
-    file = path / LOOKS
+    file = path / INTERIM_FILE
     try:
-        return Looks.from_json(json.loads(file.read_bytes())) if file.is_file() else Looks(until["least"], until["most"])
+        return (
+            InterimAnalyses.from_json(json.loads(file.read_bytes()))
+            if file.is_file()
+            else InterimAnalyses(until["least"], until["most"])
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            f"{shown / LOOKS} cannot be read: {error}",
+            f"{shown / INTERIM_FILE} cannot be read: {error}",
             advice=_mend(path, shown, "delete it; `twinbed run` takes the looks again"),
         ) from error
 

@@ -21,7 +21,7 @@ class Catalogue:
     instruments: Mapping[str, type[InstrumentParams]]
     backgrounds: Mapping[str, type[BackgroundParams]] = field(default_factory=dict)
     metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
-    """Of a workload and what measures beside it (instruments, a background load): the metrics that a run with them has, and
-    their units. Empty: names are not checked."""
+    """The metrics, with their units, of a run with a workload and with what else measures (instruments, background loads).
+    Empty: names are not checked."""
     printed: Sequence[str] = ()
     """The printed tables that there are. Empty: names are not checked."""

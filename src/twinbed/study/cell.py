@@ -37,7 +37,7 @@ class Cell:
     backgrounds: Mapping[str, Choice[BackgroundParams]]
 
     def beside(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
-        """All that runs beside the workload: instruments and background loads."""
+        """All that runs besides the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
     def run(self, *, replicate: int, block: int, position: int) -> Run:

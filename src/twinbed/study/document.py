@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import Node as YamlNode
 from ruamel.yaml.reader import ReaderError
 
 from twinbed.model.run import Level
@@ -124,10 +125,10 @@ class _Reader:
         self.known: dict[int, Node] = {}
         self.open: set[int] = set()
 
-    def place(self, node: Any) -> Place:
+    def place(self, node: YamlNode) -> Place:
         return _shifted(self.start, node.start_mark.line, node.start_mark.column)
 
-    def read(self, node: Any, key: str) -> Node:
+    def read(self, node: YamlNode, key: str) -> Node:
         if id(node) in self.known:
             return self.known[id(node)]
         place = self.place(node)
@@ -140,7 +141,7 @@ class _Reader:
         self.known[id(node)] = result
         return result
 
-    def _read(self, node: Any, key: str, place: Place) -> Node:
+    def _read(self, node: YamlNode, key: str, place: Place) -> Node:
         if isinstance(node, MappingNode):
             return self._entries(node, key, place)
         if isinstance(node, SequenceNode):
@@ -165,7 +166,7 @@ class _Reader:
             entries[name] = self.read(value_node, path)
         return Entries(entries, keys, place)
 
-    def _scalar(self, node: ScalarNode, key: str, place: Place) -> Level:
+    def _scalar(self, node: YamlNode, key: str, place: Place) -> Level:
         tag, text = str(node.tag), str(node.value)
         if tag in _PLAIN_TEXT:
             return text

@@ -150,7 +150,7 @@ def _levels(name: str, node: Node, problems: list[Problem]) -> tuple[Scalar, ...
 
 
 def _level(name: str, node: Node) -> Scalar | None:
-    """One level; a list of instruments is written ``a+b`` from here on, an empty one ``none``."""
+    """One level. From here on a list of instruments is written ``a+b``, and an empty one ``none``."""
     if isinstance(node, Scalar):
         return None if name in {TESTBED, INSTRUMENTS} and not isinstance(node.value, str) else node
     if name == INSTRUMENTS and isinstance(node, Items):

@@ -1,6 +1,6 @@
 """From the text of a study file to a Study: as it stands, or with one of its profiles, and with overrides.
 
-Every profile is read, so that all problems of a file are told at once.
+Every profile is read, so that all problems of a file are reported at once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from typing import Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,7 +15,7 @@ from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, pla
 from twinbed.study.problem import Place, Problem, listed, nearest
 
 Path = tuple[str, ...]
-M = TypeVar("M", bound=BaseModel)
+M_co = TypeVar("M_co", bound=BaseModel, covariant=True)
 
 _MAPPING_EXPECTED = {"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"}
 _QUOTED = re.compile(r"'([^']*)'")
@@ -30,12 +30,12 @@ class FromLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Section(Generic[M]):
+class Section(Generic[M_co]):
     """The settings of one plugin (or of the topology) as the file gives them."""
 
     path: str
     """Dotted path of the section in the file, such as ``testbeds.e1000``."""
-    model: type[M]
+    model: type[M_co]
     node: Entries
     kind: str = ""
     """The chosen plugin's name."""
@@ -55,7 +55,7 @@ class Section(Generic[M]):
                 of = f" of {self.kind}" if self.kind else ""
                 yield Problem.at(place, self._key((key,)), f"is not a setting{of}", listed(allowed), nearest(key, allowed))
 
-    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> M | None:
+    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> M_co | None:
         """The checked params, with the levels put in; None where something is wrong, which is appended to ``problems``.
 
         ``note`` says in a message about a level what it was meant for. Keys that the model does not know are left out here.
@@ -163,7 +163,7 @@ def _said(
     return f"{value} is not allowed: {text}", "", None
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _model_in(annotation: object) -> type[BaseModel] | None:
     """The pydantic model that an annotation is or contains."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation

@@ -1,4 +1,4 @@
-"""``tables`` of a study file: tables that the report has beside its own, rows and columns as one wants them printed.
+"""``tables`` of a study file: tables that the report has besides its own, with rows and columns as one wants them printed.
 
 A number of such a table is of one cell on one testbed, so every factor that varies is in the rows, is the columns, or is held
 at one level by ``where``.
@@ -138,7 +138,7 @@ class PivotReader:
             self.problems.append(Problem.at(place, f"{path}.published", message, listed(self.printed), near))
 
     def _factor(self, key: str, node: Node) -> Factor | None:
-        """The factor whose name this is; a value that is no name is told elsewhere."""
+        """The factor whose name this is; a value that is no name is reported elsewhere."""
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             return None
         factor = self.by_name.get(node.value)
@@ -148,7 +148,7 @@ class PivotReader:
         return factor
 
     def _where(self, key: str, node: Node | None) -> tuple[dict[str, list[Level]], bool]:
-        """Factor -> the levels that are in the table; and whether a profile has left out all of those of a factor."""
+        """Factor -> the levels that are in the table; and whether a profile has left out all levels of some factor."""
         levels_of: dict[str, list[Level]] = {}
         absent = False
         for name, value in node.entries.items() if isinstance(node, Entries) else ():

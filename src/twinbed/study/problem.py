@@ -62,7 +62,7 @@ class StudyError(TwinbedError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that ``name`` is most likely a misspelling of; None where none is close."""
+    """The one of ``names`` that ``name`` is most likely meant to be; None where none is close."""
     known = {known.lower(): known for known in names}
     matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
     return known[matches[0]] if matches else None

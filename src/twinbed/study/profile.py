@@ -1,7 +1,6 @@
 """``profiles`` of a study file: named sets of changes to it, as ``-s`` makes them: dotted paths, each with its value.
 
-Every profile of a file is held against it whenever the file is read, so that what is wrong with one is known before it is
-needed.
+Every profile is checked whenever its file is read, so that mistakes in one are known before it is needed.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Profile:
         return root
 
     def said(self, problem: Problem) -> Problem:
-        """A problem that there is with this profile: one that does not stand in it names it."""
+        """A problem of the study with this profile, which is named where the problem does not stand in it."""
         places = {(place.line, place.column) for change in self.changes for place in (change.place, *_places(change.value))}
         if (problem.line, problem.column) in places:
             return problem
@@ -59,7 +58,7 @@ class Profile:
 
 
 def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profile]:
-    """Those of the study ``root``; what is no profile is left out and appended to ``problems``."""
+    """The profiles of the study ``root``; what is no profile is left out and appended to ``problems``."""
     node = root.entries.get(PROFILES)
     if node is None or is_absent(node):
         return {}
@@ -80,7 +79,7 @@ def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profil
 
 
 def chosen(name: str | None, profiles: Mapping[str, Profile], problems: list[Problem]) -> Profile | None:
-    """The profile that is asked for. One that there is not is appended to ``problems``."""
+    """The profile that is asked for. An unknown one is appended to ``problems``."""
     if name is not None and name not in profiles:
         there = listed(profiles) or "none: this study has no profiles"
         message = f"{name!r} is not a profile of this study"
@@ -89,7 +88,7 @@ def chosen(name: str | None, profiles: Mapping[str, Profile], problems: list[Pro
 
 
 def _places(node: Node) -> Iterator[Place]:
-    """Of a value and all that is in it."""
+    """The places of a value and of all that is in it."""
     yield node.place
     if isinstance(node, Entries):
         yield from node.keys.values()

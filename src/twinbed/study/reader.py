@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -168,12 +167,12 @@ class StudyReader:
     def instruments_in_levels(self, node: Node | None) -> dict[str, type[BaseModel]]:
         """The instruments that only the levels of the factor ``instruments`` name."""
         levels = node.entries.get(INSTRUMENTS) if isinstance(node, Entries) else None
-        names: list[Any] = []
+        names: list[object] = []
         for level in levels.items if isinstance(levels, Items) else ():
             names += [item.value for item in level.items if isinstance(item, Scalar)] if isinstance(level, Items) else []
             names += str(level.value).split("+") if isinstance(level, Scalar) else []
         known = self.catalogue.instruments
-        return {name: known[name] for name in names if name in known}
+        return {name: known[name] for name in names if isinstance(name, str) and name in known}
 
     def check_testbed_factor(self, factors: Sequence[Factor]) -> None:
         node = self.root.entries.get("testbeds")
@@ -305,7 +304,7 @@ def _excuse(section: Section[M], names: frozenset[str] | set[str]) -> Section[M]
     return Section(section.path, section.model, section.node, section.kind, section.kind_key, frozenset(names))
 
 
-def _owners(owner: str, sections: Sections) -> Sequence[Section[Any]]:
+def _owners(owner: str, sections: Sections) -> Sequence[Section[BaseModel]]:
     if owner == "testbed":
         return list(sections.testbeds.values())
     if owner == "workload":

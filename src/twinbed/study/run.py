@@ -60,7 +60,7 @@ class Run:
         }
 
     def beside(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
-        """All that runs beside the workload: instruments and background loads."""
+        """All that runs besides the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
     def record(self, **outcome: Any) -> Record:

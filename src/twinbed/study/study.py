@@ -54,7 +54,7 @@ class Study:
     """A study, checked and resolved."""
 
     name: str
-    """Of its results folder too; with a profile it ends in that."""
+    """The name of its results folder too; with a profile it ends in that of the profile."""
     profile: str | None
     reference: str
     reference_reason: str
@@ -65,7 +65,7 @@ class Study:
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
     replicates: int
-    """Of each cell; where it goes on until it is decided, the most there may be."""
+    """Replicates of each cell; the most that there may be, where the study goes on until it is decided."""
     until: UntilDecided | None
     order: Order
     seed: int

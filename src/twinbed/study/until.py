@@ -10,7 +10,7 @@ from twinbed.study.study import Order
 
 
 def read_until(root: Entries, order: Order | None, problems: list[Problem]) -> UntilDecided | None:
-    """Of the study ``root``; None where ``replicates`` is no mapping or is wrong, which is appended to ``problems``.
+    """How far the study ``root`` goes; None where ``replicates`` is no mapping or is wrong, which is appended to ``problems``.
 
     ``order`` is None where it is wrong itself.
     """

@@ -33,7 +33,7 @@ from twinbed.model.units import Size, format_size
 _ARTIFACTS = "/run/twinbed"
 _START_LIMIT_S = 10.0
 _ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
-"""Where only what everybody may use is listed; in a network namespace other than the first there is no such file."""
+"""Lists what everybody may use. There is no such file in a network namespace other than the first."""
 
 
 class ContainerSettings(HostSettings):
@@ -53,7 +53,7 @@ class ContainerSettings(HostSettings):
         return 0.7
 
     def host_need(self) -> HostNeed:
-        """Of a container without programs, each of 80: 0.7 MB of its two processes, 0.8 MB of the kernel's."""
+        """Measured on each of 80 containers without programs: 0.7 MB of its two processes, 0.8 MB of the kernel's."""
         return HostNeed(2 * 2**20, 6, "a container", limit_bytes=self.memory)
 
 
@@ -73,7 +73,7 @@ class Container(LabDriver[ContainerSettings]):
         ]
 
     def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
-        """Each limit by itself, set in a control group of a lab and read back."""
+        """Each limit is set by itself in a control group of a lab, and read back."""
         cpus = own_cpus()[:1]
         trials = {
             "cpu_quota": Limits(cpu_quota=0.5),

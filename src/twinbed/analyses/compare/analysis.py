@@ -23,8 +23,8 @@ from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gath
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
+from twinbed.model.as_of import AsOf
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.interim import AsOf
 from twinbed.model.result import Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
@@ -154,7 +154,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         tables, params = source, params or CompareParams()
         margin = params.margin if params.margin is not None else tables.outline.margin
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
-        looks = tables.outline.looks
+        looks = tables.outline.interim
         information = tuple(look.information for look in looks.taken) if looks else None
         rules = Rules(margin, round(1 - confidence, 12), confidence, information)
         if looks and looks.taken:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from twinbed.model.caution import Caution
-from twinbed.model.interim import Look
+from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
@@ -211,7 +211,7 @@ class Comparisons:
 
     comparisons: tuple[Comparison, ...] = ()
     cautions: tuple[Caution, ...] = ()
-    look: Look | None = None
+    look: InterimAnalysis | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""
     orderings: tuple[Ordering, ...] = ()
     """Headline metrics in the order of runs."""

@@ -34,7 +34,7 @@ def device_of(host: AgentHost, mac: str) -> str:
 
 
 def configure(host: AgentHost, device: str, address: str, mtu: int, settings: HostSettings) -> None:
-    """Address, MTU, TCP's settings, offloads; ends when there is a carrier, or after the limit."""
+    """Sets address, MTU, TCP's settings and offloads; ends when there is a carrier, or after the limit."""
     for path, value in _quiet().items():
         if content(host, path) not in (None, value):  # a kernel without IPv6 is quiet already
             # A container may have a /proc/sys that cannot be written to: what is in force is read back and recorded.

@@ -60,8 +60,8 @@ class Control:
         return frozenset(row["uuid"].lower() for row in self._socket.ask("cc", "clients").rows)
 
     def run(self, guest: Guest, *argv: str, limit_s: float) -> Mapping[str, str]:
-        """Run a program to its end: what it said, by ``stdout`` and ``stderr``. minimega keeps commands of one guest in order:
-        the next waits for this one."""
+        """Run a program to its end. Gives its output, by ``stdout`` and ``stderr``. minimega keeps commands of one guest in
+        order: the next waits for this one."""
         return self._answered(guest, ("exec", *argv), limit_s)
 
     def background(self, guest: Guest, *argv: str, limit_s: float) -> None:

@@ -135,7 +135,7 @@ def _namespace(head: Head, prefix: str) -> Check:
 
 
 def _network(own: Space, params: MinimegaSettings, topology: Topology) -> tuple[str | None, list[Applied]]:
-    """Nodes, VLAN, and the bridge of the guests: the run's own, with tunnels between the nodes, where a trunk is one."""
+    """Nodes, VLAN, and the guests' bridge, which is the run's own, with tunnels between the nodes, where a trunk is one."""
     applied: list[Applied] = []
     if params.nodes:
         own.socket.ask("ns", "add-hosts", ",".join(params.nodes))
@@ -190,7 +190,7 @@ def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Map
 
 
 def _beside(socket: CommandSocket) -> list[Applied]:
-    """How busy the nodes are, and what is on their bridges: it is not asked for, and differs from run to run."""
+    """How busy the nodes are, and what is on their bridges. None of it is asked for, and it differs from run to run."""
     applied = [Applied(row["host"], "load", None, row.get("load"), "host") for row in socket.ask("host").rows]
     for row in socket.ask("bridge").rows:
         applied += [Applied(row["bridge"], name, None, row.get(name), "bridge") for name in ("vlans", "trunks", "tunnels")]

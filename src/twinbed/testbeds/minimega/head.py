@@ -29,7 +29,7 @@ class Head:
         return f"{self.base}/{FILES}/{name}"
 
     def put(self, name: str, content: bytes) -> None:
-        """Into minimega's files folder, as a program. A client gives what it is sent the same permissions."""
+        """Put a file into minimega's files folder, as a program. A client gives what it is sent the same permissions."""
         if self.destination:
             ssh_forward.put(self.destination, self.file(name), content)
             return

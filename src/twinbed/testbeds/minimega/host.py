@@ -36,7 +36,7 @@ class Entered:
     control: str
     """``virtio-serial`` or ``cc``."""
     why: str
-    """What said so: for cc, why it is not the other."""
+    """The reason for it: for cc, why it is not the port."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
 
 
 def _brought(control: Control, guest: Guest, file: str, program: str) -> None:
-    """twinbed's program is in the guest, and runs there."""
+    """Raises HostError unless twinbed's program is in the guest, and runs there."""
     version = (program, "version")
     output = control.send(guest, file, version, _COMMAND_LIMIT_S)
     if not output.get("stdout", "").strip():

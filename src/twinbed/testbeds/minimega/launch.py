@@ -18,7 +18,7 @@ from twinbed.testbeds.minimega.socket import CommandSocket, MinimegaError
 
 BOOT_LIMIT_S = 120.0
 BOOT_LIMIT_EACH_S = 30.0
-"""More for each guest: without hardware virtualisation they boot in turns."""
+"""Added for each guest: without hardware virtualisation they boot in turns."""
 _STEP_S = 0.2
 _PREPROCESSED = ("file:", "http://", "https://", "tar:")
 """Paths that minimega replaces by where it has put the file."""
@@ -39,7 +39,8 @@ class Wanted:
 
 
 def wanted(settings: MinimegaSettings, topology: Topology) -> list[Wanted]:
-    """With the addresses that hosts of a lab would have, and nodes in the places of its machines, in turn."""
+    """The guests that a topology wants, with the addresses that hosts of a lab would have, and nodes in the places of its
+    machines."""
     plan = layout(topology)
     nodes = dict(zip(plan.machines, settings.nodes, strict=False))
     guests = []
@@ -91,8 +92,8 @@ def launch(socket: CommandSocket, settings: MinimegaSettings, guests: Sequence[W
 
 
 def await_clients(socket: CommandSocket, control: Control, guests: Sequence[Wanted]) -> dict[str, Machine]:
-    """Until every guest runs and its client is connected. Raises HostError for one that failed, LimitExceeded with those that
-    are missing and what minimega says of them."""
+    """Waits until every guest runs and its client is connected. Raises HostError for one that failed, LimitExceeded with those
+    that are missing and what minimega says of them."""
     cards = {guest.name: guest.card for guest in guests}
     limit_s = BOOT_LIMIT_S + BOOT_LIMIT_EACH_S * len(guests)
     connected: frozenset[str] = frozenset()
@@ -152,7 +153,7 @@ def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge:
 
 
 def _path(path: str | None) -> str | None:
-    """What minimega must have it as; None where it puts the file elsewhere itself."""
+    """The path that minimega must have; None where it puts the file elsewhere itself."""
     return path if path is not None and path.startswith("/") and not path.startswith(_PREPROCESSED) else None
 
 

@@ -16,12 +16,12 @@ from twinbed.hosts.error import HostError
 from twinbed.testbeds.minimega.control import Control, Guest
 
 _BYTES = 48 * 1024
-"""In one exchange: in base64 it stays below the kernel's limit for an argument (128 KiB)."""
+"""The bytes of one exchange: in base64 they stay below the kernel's limit for an argument (128 KiB)."""
 _WAIT_MS = 100
-"""How long an exchange that brings something waits in the guest for what is said to it. What is asked meanwhile waits too."""
+"""How long an exchange that brings something waits in the guest for an answer. What is asked meanwhile waits too."""
 _FIRST_PAUSE_S = 0.02
 _LAST_PAUSE_S = 0.3
-"""Between exchanges when nothing is said on either side: while a workload runs the guest is left alone that long."""
+"""The pause between exchanges when neither side says anything: while a workload runs, the guest is left alone for so long."""
 _EXCHANGE_LIMIT_S = 30.0
 
 

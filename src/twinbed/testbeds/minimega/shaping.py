@@ -1,7 +1,7 @@
 """A link's rate, delay and loss by minimega's ``qos``: on the node, at the tap, for what the guest *receives*.
 
-What a guest sends is not shaped there, so every guest's tap is: each direction of a path meets each setting once.  A rate and a
-delay or loss cannot both be had: minimega lets the later replace the earlier, so both together are refused here.
+What a guest sends is not shaped there, so every guest's tap is: each direction of a path meets each setting once.  A rate
+together with a delay or loss is refused here: minimega lets the later replace the earlier.
 
 Source: minimega's manual, "Quality of service"; the ``qos`` column of ``vm info`` in the recorded conversation.
 """
@@ -21,7 +21,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
-    """What of a topology minimega cannot do, each with what it can."""
+    """Each part of a topology that minimega cannot do, with what it can do instead."""
     link, reasons = topology.link, []
     if link.rate is not None and link.emulates:
         reasons.append("rate together with delay or loss: each of minimega's qos replaces the other; leave one of them out")
@@ -67,7 +67,7 @@ def commands(link: Link) -> list[tuple[str, ...]]:
 
 
 def applied(machine: Machine, link: Link) -> list[Applied]:
-    """What the column says of the first NIC."""
+    """The part of the column that is about the first NIC."""
     source, text = f"{SOURCE}: qos", machine.row["qos"]
     read_back = {"rate": _rate(text), "delay": _delay(text), "loss": _loss(text)}
     asked = {"rate": link.rate, "delay": link.delay, "loss": link.loss}

@@ -126,7 +126,7 @@ class Decoder:
             raise ValueError(f"no JSON object begins with {bytes(self._bytes[:80])!r}")
 
     def _skip_text(self) -> None:
-        """To the next byte that means something inside a string."""
+        """On to the next byte that means something inside a string."""
         ends = [at for mark in (b'"', b"\\") if (at := self._bytes.find(mark, self._at)) >= 0]
         self._at = min(ends, default=len(self._bytes))
 

@@ -32,7 +32,8 @@ class Space:
     """Its commands go to this namespace."""
 
     def put(self, file: str, content: bytes) -> None:
-        """Into minimega's files folder, where minimega sees it. Raises HostError where it does not: its folder is another."""
+        """Put a file into minimega's files folder, where minimega sees it. Raises HostError where it does not: its folder is
+        another."""
         self.head.put(file, content)
         if all(row["name"] != file for row in self.head.socket.ask("file", "list").rows):
             self.head.remove(file)
@@ -80,7 +81,8 @@ def own_space(head: Head, prefix: str) -> Iterator[Space]:
 
 
 def make(head: Head, name: str) -> None:
-    """Without making it the active one, where minimega allows: that is everybody's. Else the one that was active is again."""
+    """Made without becoming the active namespace, which is everybody's, where minimega allows; else the one that was active is
+    made active again."""
     with contextlib.suppress(MinimegaError):  # where a prefix makes none
         head.socket.within(name).ask("vm", "info")
     if name in names(head):
@@ -117,7 +119,7 @@ def clear(head: Head, name: str) -> None:
 
 
 def nodes(socket: CommandSocket) -> int:
-    """How many there are in the mesh."""
+    """How many nodes there are in the mesh."""
     return max((int(row["size"]) for row in socket.ask("mesh", "status").rows), default=1)
 
 

@@ -15,9 +15,6 @@ from twinbed.testbeds.qemu import vhost
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.settings import QemuSettings
 
-_SINCE = {"igb": "8.0"}
-"""NIC models that not every QEMU has, and the first that does."""
-
 
 def nic(model: str) -> Check:
     """Whether QEMU has this model of a NIC."""
@@ -28,7 +25,8 @@ def nic(model: str) -> Check:
         return Check(what, False, str(error).replace("\n", " "), "apt-get install qemu-system-x86")
     if there:
         return Check(what, True, f"`{PROGRAM} -device help` lists it")
-    since = f"QEMU {_SINCE[model]} or newer has it" if model in _SINCE else "a QEMU that was built with it"
+    first = NIC_MODELS[model].since
+    since = f"QEMU {first} or newer has it" if first else "a QEMU that was built with it"
     return Check(what, False, f"{_version()} has none", f"{since}; here there are {', '.join(nics())}")
 
 

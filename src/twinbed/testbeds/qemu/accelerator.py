@@ -34,7 +34,8 @@ class Proof:
 
 
 def prove(image: Image, probe: Path) -> Proof:
-    """Boot a guest under KVM, once a boot of this machine. What forbids to try is looked at each time: it can be mended."""
+    """Boot a guest under KVM, once a boot of this machine. Obstacles to trying are looked for each time, as they can be
+    mended."""
     if not _KVM.exists():
         return Proof(False, f"{_KVM} does not exist")
     if not os.access(_KVM, os.R_OK | os.W_OK):

@@ -20,17 +20,18 @@ AGENT_PORT = "twinbed.agent"
 KERNEL_ARGUMENTS = "console=ttyS0 quiet panic=-1 audit=0 selinux=0 apparmor=0"
 """``panic=-1`` with ``-no-reboot`` ends QEMU when the kernel panics. None of these touches networking."""
 _LINK_AT_ONCE = {"e1000": ",autonegotiation=off"}
-"""QEMU's e1000 else negotiates its link for half a second, and Linux's driver that finds none looks again after two."""
+"""QEMU's e1000 otherwise negotiates its link for half a second, and Linux's driver, which finds none, looks again after two."""
 _FIRST_NIC_SLOT = 16
 EMULATED_CPU = "Nehalem,+rdrand"
 EMULATED_ARGUMENTS = (
     "tsc=reliable no_timer_check mitigations=off nokaslr random.trust_cpu=on cryptomgr.notests raid=noautodetect"
     " rcupdate.rcu_expedited=1 nowatchdog tsc_early_khz={tsc_khz}"
 )
-"""Spare an emulated CPU work that makes it no more like a real one; boots are halved.
+"""These spare an emulated CPU work that makes it no more like a real one, and halve its boots.
 
-An emulated CPU's clock counts with this machine's time stamp counter. Guests that found out at boot how fast that is, on a busy
-machine, were wrong by factors up to 250, in 5 boots of 112; so they are told. What they measure later may move it by 1 %."""
+An emulated CPU's clock counts with this machine's time stamp counter. Guests that found out at boot how fast that is
+were wrong by factors of up to 250 on a busy machine, in 5 boots of 112; so they are told. What they measure later may move it
+by 1 %."""
 
 
 @dataclass(frozen=True, slots=True)

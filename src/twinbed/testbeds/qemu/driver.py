@@ -11,7 +11,7 @@ from functools import partial
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.error import HostError
-from twinbed.image import find, probe_path, with_kernel
+from twinbed.image import Image, find, probe_path, with_kernel
 from twinbed.image.modules import drives
 from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
@@ -21,13 +21,12 @@ from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
 from twinbed.testbeds.qemu.accelerator import prove
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.guest import boot, trouble
-from twinbed.testbeds.qemu.kernel import image_with
 from twinbed.testbeds.qemu.read_back import read_back, set_queues
 from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.vhost import vhost
 
 _BOOT_LIMIT_S = 60.0
-"""For as many guests as there are CPUs; for more of them in proportion."""
+"""The limit for as many guests as there are CPUs; it grows in proportion for more."""
 _TUN = "/dev/net/tun"
 
 
@@ -67,7 +66,7 @@ class GuestMaker:
     own_kernel = True
 
     def __init__(self, settings: QemuSettings, site: Site) -> None:
-        self._image = image_with(settings.kernel, site.image)
+        self._image = _image_with(settings.kernel, site.image)
         proof = prove(self._image, site.probe) if settings.accelerator == "auto" else None
         self.settings = settings
         self.cpus_each = settings.vcpus
@@ -122,6 +121,17 @@ class GuestMaker:
         if self.accelerator == "tcg":
             return [Caution(Kind.SOFTWARE_CPU, re.sub(r"\s+", " ", self._why))]
         return []
+
+
+def _image_with(kernel: str | None, own: Image) -> Image:
+    """The study's own image, or one that differs from it in the kernel alone. Raises HostError where that has not been built,
+    which preflight has said before."""
+    if kernel is None:
+        return own
+    image = find(with_kernel(kernel))
+    if image is None:
+        raise HostError(f"no image with the kernel {kernel}; build it with `twinbed image build --kernel {kernel}`")
+    return image
 
 
 def _taps(sudo: str) -> Check:

@@ -41,7 +41,7 @@ class Guest:
     host: AgentHost
     process: Running
     pid: int
-    """QEMU's, on its machine."""
+    """QEMU's process id, on its machine."""
     monitor: Path
     console: Path
     seconds: float
@@ -87,7 +87,7 @@ def boot(
 
 @functools.cache
 def tsc_khz() -> int:
-    """Of this machine: measured once."""
+    """This machine's, measured once."""
     return round(_core.time_stamp_counter_hz() / 1000)
 
 

@@ -18,7 +18,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def place(folder: Path, image: Image, *about: str) -> Path:
-    """The file in which it is kept what was found ``about`` something. Needs QEMU to be installed."""
+    """The file in which the findings ``about`` something are kept. Needs QEMU to be installed."""
     program = shutil.which(PROGRAM) or PROGRAM
     tried = " ".join(
         (_BOOT.read_text().strip(), image.digest, str(os.geteuid()), program, str(Path(program).stat().st_mtime_ns), *about)
@@ -27,7 +27,7 @@ def place(folder: Path, image: Image, *about: str) -> Path:
 
 
 def recall(file: Path) -> Mapping[str, Any] | None:
-    """None where nothing, or nothing that can be read, was kept."""
+    """What was kept; None where nothing was, or nothing that can be read."""
     with contextlib.suppress(OSError, ValueError):
         data = json.loads(file.read_text())
         return data if isinstance(data, dict) else None

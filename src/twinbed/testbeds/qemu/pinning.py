@@ -37,7 +37,7 @@ def pin(machine: AgentHost, threads: Sequence[int], cpus: Sequence[int]) -> None
 def applied(
     machine: AgentHost, guest: str, pid: int, threads: Sequence[int], cpus: Sequence[int] | None
 ) -> tuple[list[Applied], Mapping[str, tuple[int, ...]]]:
-    """What each thread may run on, read back; and all of it by the threads' names, which QEMU's own share."""
+    """The CPUs that each thread may run on, read back; and the same by the threads' names, which QEMU's own threads share."""
     asked: Sequence[tuple[int, ...] | None] = shares(len(threads), cpus) if cpus else [None] * len(threads)
     cpus_of: dict[str, tuple[int, ...]] = {}
     items = []
@@ -63,5 +63,5 @@ def _allowed(machine: AgentHost, pid: int, thread: int) -> tuple[int, ...]:
 
 
 def _name(machine: AgentHost, pid: int, thread: int) -> str:
-    """Without the process's number that vhost's threads carry."""
+    """A thread's name without the process's number that vhost's threads carry."""
     return machine.read(f"/proc/{pid}/task/{thread}/comm").decode(errors="replace").strip().removesuffix(f"-{pid}")

@@ -37,10 +37,10 @@ Source: Virtual I/O Device (VIRTIO) Version 1.2, 5.1.3 and 6."""
 
 
 QEMU_BYTES = 192 * 2**20
-"""QEMU's own memory beside the guest's: 161 to 179 MB under TCG with a Linux guest at work, of which translated code is the
+"""QEMU's own memory besides the guest's: 161 to 179 MB under TCG with a Linux guest at work, of which translated code is the
 most; under KVM there is none of that."""
 QEMU_ADDRESS_SPACE_BYTES = 2 * 2**30
-"""Beside the guest's memory: 1.7 to 1.9 GB, 1 GiB of it set aside for translated code."""
+"""Besides the guest's memory: 1.7 to 1.9 GB, 1 GiB of it set aside for translated code."""
 _QEMU_TASKS = 9
 """Threads without vCPUs, 5 to 7; the agent's and the controller's."""
 

@@ -28,7 +28,7 @@ AT_ONCE = 2
 
 
 def nics(driver: LabDriver[QemuSettings], installed: Installed, *, boot: bool) -> list[Check]:
-    """Every NIC model that a study can ask for. Without ``boot`` those that have not booted yet are told as not tried."""
+    """Every NIC model that a study can ask for. Without ``boot``, those that have not booted yet are reported as not tried."""
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         return list(pool.map(lambda model: _nic(driver, model, installed, boot), NIC_MODELS))
 

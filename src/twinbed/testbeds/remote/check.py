@@ -1,11 +1,11 @@
-"""What preflight tries of hosts over SSH: logging in, becoming root, tools, room, NICs.  Nothing is put on them or changed."""
+"""What preflight tries of hosts over SSH: logging in, becoming root, tools, disk space, NICs.  Nothing is put on them or
+changed."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.check import Check
 from twinbed.hosts import ssh
@@ -17,9 +17,9 @@ from twinbed.testbeds.remote.settings import RemoteHost, RemoteSettings
 _LIMIT_S = 30.0
 _NEEDED_TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump"}
 _PACKAGES = {"ab": "apache2-utils", "nginx": "nginx-light", "owping": "owamp-client", "owampd": "owamp-server"}
-"""Debian's, where they are named otherwise than the program."""
+"""Debian's packages, where their names are not those of the programs."""
 _IMAGE_BYTES = 600_000_000
-"""Of the packed and the unpacked image together, with room to spare."""
+"""For the packed and the unpacked image together, with space to spare."""
 _LOOK = """
 folder=$1; shift
 echo "system $(uname -srm)"
@@ -47,7 +47,7 @@ class _Host:
 
 
 def checks(params: RemoteSettings) -> Sequence[Check]:
-    """Every host is tried, all side by side."""
+    """All hosts are tried side by side."""
     client = ssh.there()
     first = Check("ssh", client is not None, client or "no ssh", "apt-get install openssh-client")
     if client is None:
@@ -94,7 +94,7 @@ def _try(host: _Host, params: RemoteSettings) -> list[Check]:
             there.add(value)
         else:
             facts[key] = value
-    result = [_system(host, facts), _room(host, facts, params)]
+    result = [_system(host, facts), _disk_space(host, facts, params)]
     if params.image == "archive":
         result.append(_image(host, facts, there))
     else:
@@ -108,7 +108,7 @@ def _system(host: _Host, facts: Mapping[str, str]) -> Check:
     return Check(f"host {host.name}", works, f"{system}, root over SSH", "Linux on x86_64 is needed")
 
 
-def _room(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
+def _disk_space(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
     free = int(facts["room"]) * 1024 if facts.get("room", "").isdigit() else 0
     needed = _IMAGE_BYTES if params.image == "archive" else 0
     folder = host.settings.folder
@@ -137,10 +137,11 @@ def _tools(host: _Host, there: set[str]) -> Check:
 
 
 def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:
-    """A NIC that is named is there and does not carry the SSH connection; one that is not will be found when it is used."""
+    """Whether a NIC that is named is there and does not carry the SSH connection. One that is not named is found when it is
+    used."""
     what = f"host {host.name}: NIC"
     try:
-        devices: Sequence[Any] = device.parse(facts.get("nics", "").encode())
+        devices: Sequence[device.Device] = device.parse(facts.get("nics", "").encode())
     except ValueError as error:
         return Check(what, False, str(error), "")
     if not devices:

@@ -1,7 +1,7 @@
 """Driver ``remote``: hosts over SSH, each leased for a run and put back as it was.
 
 The experiment link is the hosts' own: twinbed gives it addresses, MTU, offloads and, where its rate is to be another than the
-NIC's, a shaper at each end.  What lies between the NICs is not twinbed's to set; it is found to carry packets, and that is all.
+NIC's, a shaper at each end.  twinbed sets nothing of what lies between the NICs; it only checks that packets pass.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
 
 
 def _as_found(topology: Topology) -> list[Caution]:
-    """What the study asks of switches, which between these hosts are as they are."""
+    """A caution about what the study asks of switches: those between these hosts are as they are."""
     asked = [f"trunk: {topology.trunk}"] if topology.trunk != "none" else []
     asked += [f"vlan: {topology.vlan}"] if topology.vlan is not None else []
     return [Caution(Kind.NOT_SET, ", ".join(asked))] if asked else []
@@ -135,7 +135,7 @@ def _told_apart(leases: Sequence[Lease]) -> list[Caution]:
 
 
 def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experiment]) -> list[Applied]:
-    """That packets leave by the experiment NIC, and really arrive."""
+    """Checks that packets leave by the experiment NIC, and really arrive."""
     result = []
     for (host, own), (peer, other) in ((client, server), (server, client)):
         address = str(other.address.ip)
@@ -167,7 +167,7 @@ def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experim
 
 
 def watched(ends: Mapping[str, tuple[AgentHost, str]]) -> Callable[[], Sequence[Caution]]:
-    """How often the hosts' links have gone down by now, to be held against how often at the end."""
+    """Counts how often the hosts' links have gone down by now, to compare at the end."""
     before = {name: facts.carrier_changes(host, nic) for name, (host, nic) in ends.items()}
 
     def at_end() -> Sequence[Caution]:

@@ -1,4 +1,4 @@
-"""The NIC of a leased host's experiment link: which one it is, what it was like, what it is set to, and what it then says.
+"""The NIC of a leased host's experiment link: which one it is, what it was like, what it is set to, and what is read back.
 
 Everything that is changed is entered into the lease's undo first: addresses and routes as `ip save` has them, MTU, link state,
 IPv6, offloads, TCP's settings, queueing disciplines.  The hardware address stays the host's own.
@@ -37,11 +37,12 @@ class Experiment:
     speed: int | None
     was_up: bool
     shaped: Link
-    """What its egress is to do to packets; without a rate where the NIC itself has the link's."""
+    """The shaping of its egress; without a rate where the NIC itself has the link's."""
 
 
 def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
-    """The NIC of the experiment link. Raises HostError where it cannot be told, or is the management link's."""
+    """The NIC of the experiment link. Raises HostError where it is not clear which it is, or where it is the management
+    link's."""
     host = lease.host
     carries = _management(lease, devices)
     by_name = {each.name: each for each in devices}
@@ -100,7 +101,7 @@ def _listed(devices: Sequence[Device]) -> str:
 
 
 def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings: HostSettings) -> Experiment:
-    """Learn what the NIC is like and enter all of it into the undo. Nothing is changed yet."""
+    """Reads what the NIC is like and enters all of it into the undo. Nothing is changed yet."""
     host = lease.host
     device = next(each for each in network.devices_of(host) if each.name == nic)
     speed = _speed(host.run(["ethtool", nic]).text)
@@ -134,7 +135,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
 
 
 def configure(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> None:
-    """Ends when the NIC has a carrier, or after the limit."""
+    """Sets the NIC; ends when it has a carrier, or after the limit."""
     nic = experiment.nic
     # IPv6 would have traffic of its own on the link.
     if content(host, _ipv6(nic)) is not None:
@@ -149,7 +150,7 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
 
 
 def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> list[Applied]:
-    """What ``configure`` set, read back."""
+    """The settings that ``configure`` made, read back."""
     nic, source = experiment.nic, " ".join(device.SHOW)
     entry = next((each for each in network.devices_of(host) if each.name == nic), None)
     speed = _speed(host.run(["ethtool", nic]).text)

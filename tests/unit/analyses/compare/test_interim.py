@@ -26,7 +26,7 @@ from twinbed.image import Image
 from twinbed.lab.study import Ending, carry_out
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
-from twinbed.model.interim import Looks, UntilDecided
+from twinbed.model.interim import InterimAnalyses, UntilDecided
 from twinbed.model.result import Verdict
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
@@ -69,8 +69,8 @@ class Results:
             return Deciding(given, design.runs(given), folder, self.said.append).reach()
 
     @property
-    def looks(self) -> Looks:
-        return Looks.from_json(json.loads((self.path / "looks.json").read_text()))
+    def looks(self) -> InterimAnalyses:
+        return InterimAnalyses.from_json(json.loads((self.path / "looks.json").read_text()))
 
     def verdicts(self) -> list[tuple[str, str, float | None]]:
         found = compare.run(extracted(self.path)).comparisons
@@ -123,7 +123,7 @@ def test_orders_without_blocks_are_refused() -> None:
     ("least", "most", "expected"), [(5, 30, (5, 10, 15, 20, 25, 30)), (5, 6, (5, 6)), (4, 9, (4, 5, 6, 7, 8, 9)), (5, 12, None)]
 )
 def test_looks_are_few_and_even(least: int, most: int, expected: tuple[int, ...] | None) -> None:
-    found = design.look_blocks(UntilDecided(least=least, most=most))
+    found = design.interim_blocks(UntilDecided(least=least, most=most))
     assert expected in (None, found)
     assert (found[0], found[-1], len(set(found))) == (least, most, len(found))
 
@@ -202,7 +202,7 @@ def test_a_look_is_stricter_than_a_single_test(results: Results) -> None:
     """The same runs with replicates fixed beforehand: smaller p-values, narrower intervals."""
     results.carry(study())
     (looked, *_), store = compare.run(extracted(results.path)).comparisons, extracted(results.path)
-    (fixed, *_) = compare.run(replace(store, outline=replace(store.outline, looks=None))).comparisons
+    (fixed, *_) = compare.run(replace(store, outline=replace(store.outline, interim=None))).comparisons
     assert (looked.ratio, looked.estimate) == (fixed.ratio, fixed.estimate)
     assert looked.p_equivalent is not None and fixed.p_equivalent is not None and looked.p_equivalent > fixed.p_equivalent
     assert looked.ratio_interval is not None and fixed.ratio_interval is not None
