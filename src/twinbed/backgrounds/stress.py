@@ -17,11 +17,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.contracts.plugin import BackgroundPlan, Command, Extracted, Places, Ready
+from twinbed.contracts.background import Background, BackgroundPlan
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import BackgroundParams
+from twinbed.contracts.place import Places
 from twinbed.contracts.resources import PROGRAM_BYTES, ProgramNeed
 from twinbed.metrics.metric import Value
 from twinbed.metrics.stress import METRICS
@@ -43,10 +47,8 @@ _WORKERS = re.compile(r"(\d+) ([\w-]+)")
 _MEASURED = r"^stress-ng: \w+: +\[\d+\] {stressor} +(\d+) +(\d+\.\d+) "
 
 
-class StressParams(BaseModel):
+class StressParams(BackgroundParams):
     """How many workers of each kind, and where."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cpu: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that compute, at each place")
     io: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that have caches written to disk, at each place")
@@ -77,7 +79,7 @@ class StressParams(BaseModel):
         return ProgramNeed(self.memory * self.memory_size + processes * PROGRAM_BYTES, processes + 1)
 
 
-class Stress:
+class Stress(Background[StressParams]):
     """The background load."""
 
     name = "stress"
@@ -89,7 +91,7 @@ class Stress:
         {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
     )
 
-    def plan(self, params: Any, places: Places) -> BackgroundPlan:
+    def plan(self, params: StressParams, places: Places) -> BackgroundPlan:
         workers = params.workers()
         if not workers:
             return BackgroundPlan()
@@ -107,7 +109,7 @@ class Stress:
             ]
         )
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: StressParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
         if not files and params.workers():
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from twinbed.cli.output import as_csv, as_text
 from twinbed.imports.gaps import CellCount, cell_counts, gaps, uneven
 from twinbed.imports.layout.names import shown
 from twinbed.imports.runs import Outcome, State
 from twinbed.imports.study import About
 from twinbed.imports.survey import Survey
 from twinbed.model.run import Level, level_text
+from twinbed.render.rows import as_csv, as_text
 
 MOST_LINES = 10
 MOST_KEPT = 1000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 if TYPE_CHECKING:
     from twinbed.imports.layout.manifest import Manifest
@@ -63,10 +63,10 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     """
     from twinbed import registry
     from twinbed.cli.import_tables import as_data, print_csv, print_text
-    from twinbed.cli.output import print_json
     from twinbed.imports.build import before, build
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.imports.survey import survey
+    from twinbed.render.rows import print_json
 
     study, records = before(output) if output is not None else ({}, [])
     request, about = _asked(folder, output, options, study)

@@ -14,8 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.format import Format, Measurement
-from twinbed.contracts.plugin import Described, Extracted
+from twinbed.contracts.params import WorkloadParams
+from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.imports.text.repeated import Repeated
 from twinbed.imports.text.source import File
 from twinbed.metrics.metric import Layer, Metric, Scale, Value
@@ -56,7 +58,7 @@ class ImportedFile(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, description="what the manifest says of such files")
 
 
-class ImportedParams(BaseModel):
+class ImportedParams(WorkloadParams):
     """What a run was made of."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,7 +68,7 @@ class ImportedParams(BaseModel):
 
 
 @dataclass(frozen=True)
-class Imported:
+class Imported(Workload[ImportedParams]):
     """The workload, with the formats that there are."""
 
     formats: Callable[[], Mapping[str, Format]]
@@ -78,7 +80,7 @@ class Imported:
     work = ""
     rate = ""
 
-    def described(self, params: Any) -> Described:
+    def described(self, params: ImportedParams) -> Described:
         """The metrics of the formats of a run's files; the work is that of the first that has any."""
         found: dict[str, Metric] = {}
         used = [self.formats()[file.format] for file in params.files if file.format in self.formats()]
@@ -89,7 +91,11 @@ class Imported:
         rate = next((each.rate for each in used if each.rate), "")
         return Described(tuple(found.values()), work, rate)
 
-    def parse(self, params: Any, artifacts: Path) -> Extracted:
+    def plan(self, params: ImportedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        """Nothing is run again."""
+        return WorkloadPlan()
+
+    def parse(self, params: ImportedParams, artifacts: Path) -> Extracted:
         """Raises FormatError or LookupError where a file cannot be read at all."""
         values: dict[tuple[str, str, str], tuple[Value, float]] = {}
         tables: dict[str, list[Any]] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
 from twinbed.metrics.metric import Value
 from twinbed.metrics.syscalls import BYTES, KINDS, kind_of, unit
 from twinbed.model.caution import Caution, Kind

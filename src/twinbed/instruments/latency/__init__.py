@@ -20,11 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from twinbed.contracts.plugin import Command, Extracted, Ready, Target
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import Target
 from twinbed.contracts.resources import ProgramNeed
 from twinbed.instruments.latency import irtt, owamp
 from twinbed.metrics.latency import METRICS
@@ -38,10 +42,8 @@ PROBE_BYTES = 1_200
 """Of a probe in the results."""
 
 
-class LatencyParams(BaseModel):
+class LatencyParams(InstrumentParams):
     """How delay is probed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: Literal["irtt", "owamp"] = Field(
         "irtt", description="irtt: probes there and back; owamp: owping and owampd, where they are installed, one way each"
@@ -73,7 +75,7 @@ class LatencyParams(BaseModel):
         return PROBE_BYTES / self.interval
 
 
-class Latency:
+class Latency(Instrument[LatencyParams]):
     """The instrument."""
 
     name = "latency"
@@ -81,12 +83,16 @@ class Latency:
     summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, and the hosts' clocks"
     metrics = METRICS
 
-    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+    def plan(self, params: LatencyParams, target: Target) -> Sequence[Command]:
         commands: list[Command] = []
         if params.tool == "owamp":
-            most, each = irtt.MOST_PROBES, {"interval_s": params.interval, "padding": params.length}
             for server, address in target.servers.items():
-                commands += owamp.clients(target.name, server, address, most=most, **each)
+                commands += owamp.clients(
+                    *(target.name, server, address),
+                    interval_s=params.interval,
+                    most=irtt.MOST_PROBES,
+                    padding=params.length,
+                )
             commands += [owamp.server(target.name)] if target.clients else []
         else:
             for server, address in target.servers.items():
@@ -94,7 +100,7 @@ class Latency:
             commands += [irtt.server(target)] if target.clients else []
         return [*commands, _host_clock(target.name)] if commands else ()
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: LatencyParams, artifacts: Path) -> Extracted:
         import pyarrow as pa
 
         from twinbed.readers.latency import clocks, summary

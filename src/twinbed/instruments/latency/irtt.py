@@ -7,7 +7,8 @@ Sources: irtt-client(1); probes' results take 72 bytes of the client's memory ea
 
 from __future__ import annotations
 
-from twinbed.contracts.plugin import PROBE_PORT, Command, Ready, Target
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.place import PROBE_PORT, Target
 from twinbed.readers.latency.irtt import artifact
 
 SIGINT = 2

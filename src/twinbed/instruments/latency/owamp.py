@@ -7,7 +7,7 @@ its name.  Its packets have ports of their own choice, so captures hold them.
 
 from __future__ import annotations
 
-from twinbed.contracts.plugin import Command, Ready
+from twinbed.contracts.command import Command, Ready
 from twinbed.readers.latency.owamp import artifact
 from twinbed.readers.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT, WAYS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from twinbed import _core
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.counters.place import Place
 from twinbed.readers.kernel_log import nic_trouble

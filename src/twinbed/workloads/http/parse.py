@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed import _core
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.http import PERCENTILES, SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.iperf3 import SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
