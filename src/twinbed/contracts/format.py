@@ -118,9 +118,9 @@ class Format(Protocol):
     summary: str
     metrics: Sequence[Metric]
     """All that its values may be of, declared as twinbed's own plugins declare them where they have the same."""
-    work: str
+    work: str = ""
     """The metric that counts the work done, for effects divided by it; empty for what only measures beside a workload."""
-    rate: str
+    rate: str = ""
     """The metric that says how fast; empty likewise."""
 
     def recognises(self, head: bytes) -> bool:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
-from twinbed.imports.inflated import inflated
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
-from twinbed.imports.text.source import File
+from twinbed.imports.text.source import File, why_a_bomb
 from twinbed.model.caution import Kind
 
 ALONE_BYTES = 4 * 2**20
@@ -146,7 +145,7 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
                 return ScannedFile(wanted.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
             kind, others, reason = _kind(file, wanted, formats)
-            reason = reason or next(filter(None, (inflated(each.path) for each in (file, *file.then))), "")
+            reason = reason or next(filter(None, (why_a_bomb(each.path) for each in (file, *file.then))), "")
             if reason:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=reason, then=then)
             try:

@@ -340,6 +340,120 @@ def netperf(whole: str) -> Iterator[Sums]:
         yield sums
 
 
+def sockperf(whole: str) -> Iterator[Sums]:
+    """Half round trips are doubled; microseconds."""
+    sums: Sums = {}
+    if ended := re.search(r"^sockperf: Total of (\d+) messages sent in ([\d.]+) sec$", whole, re.M):
+        sums |= {"sent_messages": ended[1], "time_taken": ended[2]}
+    if found := first(r"^sockperf: Summary: Message Rate is (\d+) \[msg/sec\]$", whole):
+        sums["messages_per_second"] = found
+    valid = re.search(
+        r"^sockperf: \[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)$", whole, re.M
+    )
+    if not valid:
+        yield sums
+        return
+    sums |= {"time_taken": valid[1], "probes_sent": valid[2], "probes_received": valid[3]}
+    lost = re.search(r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)", whole)
+    if lost:
+        sums |= {"probe_loss": f"{lost[1]}/{valid[2]}", "probe_duplicates": lost[2], "probes_reordered": lost[3]}
+    times = "1e-6" if "avg-rtt" in whole else "2e-6"
+    if spread := first(r"\(std-dev= *([\d.]+)\)", whole):
+        sums["probe_rtt_sd"] = f"{spread}*{times}"
+    for name, end in (("max", "MAX"), ("min", "MIN")):
+        if found := first(rf"^sockperf: ---> <{end}> observation = +([\d.]+)$", whole):
+            sums[f"probe_rtt_{name}"] = f"{found}*{times}"
+    for percent, found in re.findall(r"^sockperf: ---> percentile ([\d.]+) = +([\d.]+)$", whole, re.M):
+        sums["probe_rtt_p" + f"{float(percent):g}".replace(".", "_")] = f"{found}*{times}"
+    yield sums
+
+
+def strace_summary(whole: str) -> Iterator[Sums]:
+    """Calls of the kinds that the cases have or lack, by their names in docs/metrics.md; ``other`` is the rest of the total."""
+    calls: dict[str, int] = {}
+    for line in whole.splitlines():
+        words = line.split()
+        if re.match(r" *\d+\.\d\d +\d+\.\d+ +\d+ +\d+ ", line) and words[-1] != "total":
+            calls[words[-1]] = int(words[3])
+        elif re.match(r" +\d+ [a-z0-9_]+ ", line) and words[1] != "total":
+            calls[words[1]] = int(words[0])
+    kinds = {
+        "read": ("read", "pread64", "recv"),
+        "write": ("write", "send"),
+        "wait": ("futex", "wait4", "clock_nanosleep", "_newselect"),
+        "open": ("openat",),
+        "close": ("close",),
+        "stat": ("newfstatat", "access", "statx", "fstat64", "lstat64"),
+        "fcntl": ("ioctl", "fcntl64"),
+        **dict.fromkeys(("sendfile", "epoll_ctl", "accept", "connect", "socket"), ()),
+    }
+    counts = {kind: [str(calls[name]) for name in names if name in calls] for kind, names in kinds.items()}
+    sums = {f"{kind}_calls": "+".join(each) or "0" for kind, each in counts.items()}
+    known = {name for names in kinds.values() for name in names}
+    sums["other_calls"] = "+".join(str(count) for name, count in calls.items() if name not in known) or "0"
+    yield sums
+
+
+def zeek_tsv(whole: str) -> Iterator[Sums]:
+    """By the names in the line ``#fields`` of the first log."""
+    names = ("proto", "conn_state", "orig_pkts", "orig_ip_bytes", "resp_pkts", "resp_ip_bytes")
+    log = whole.partition("#fields\t")[2].partition("#close")[0].splitlines()
+    fields = log[0].split("\t") if log else []
+    lines = [line.split("\t") for line in log[1:] if not line.startswith("#")]
+    yield zeek_sums([tuple(cells[fields.index(name)] for name in names) for cells in lines if len(cells) == len(fields)])
+
+
+def zeek_json(whole: str) -> Iterator[Sums]:
+    rows = []
+    for line in whole.splitlines():
+        names = ("proto", "conn_state", "orig_pkts", "orig_ip_bytes", "resp_pkts", "resp_ip_bytes")
+        cells = [first(rf'"{name}": ?"?(\w+)"?[,}}]', line) for name in names]
+        if line.endswith("}"):
+            rows.append(tuple(cell or "0" for cell in cells))
+    yield zeek_sums(rows)
+
+
+def zeek_sums(rows: list[tuple[str, ...]]) -> Sums:
+    if not rows:
+        return {}
+    there, back = "+".join(row[2] for row in rows), "+".join(row[4] for row in rows)
+    bytes_there, bytes_back = "+".join(row[3] for row in rows), "+".join(row[5] for row in rows)
+    return {
+        "packets>client_to_server": there,
+        "packets>server_to_client": back,
+        "packets": f"{there}+{back}",
+        "bytes>client_to_server": bytes_there,
+        "bytes>server_to_client": bytes_back,
+        "bytes": f"{bytes_there}+{bytes_back}",
+        "incomplete_connections": "+".join("1" for row in rows if row[0] == "tcp" and row[1] != "SF") or "0",
+    }
+
+
+def iperf3_text(whole: str) -> Iterator[Sums]:
+    """Of TCP runs one way: the sender's window over its own intervals, and what the summaries alone say."""
+    for part in parts(whole, r"^(?:.{24} )?Connecting to host "):
+        sums: Sums = {}
+        if "[TX-C]" in part or "Datagrams" in part:
+            yield sums
+            continue
+        body = part.rsplit("[ ID] Interval", 1)[0] if part.count("[ ID] Interval") > 1 else part
+        body = body.split("Server output:")[0]
+        windows = re.findall(r"^.*\[ *\d+\] +([\d.]+)-([\d.]+) .* +\d+ +(\d+) KBytes *$", body, re.M)
+        full = [window for start, end, window in windows if float(end) - float(start) >= 0.5]
+        if full:
+            sums["tcp_cwnd_mean"] = f"({'+'.join(full)})*1024/{len(full)}"
+        rows = re.findall(
+            r"^.*\[ *(\w+)\] +0\.00-([\d.]+) +sec +([\d.]+) MBytes +[\d.]+ [MG]\w+/sec +(\d*) +(sender|receiver) *$", part, re.M
+        )
+        rows = [row for row in rows if row[0] == "SUM"] or rows
+        for _, seconds, size, again, end in rows:
+            if end == "receiver":
+                sums |= {"time_taken": seconds, "received_bytes": f"{size}*1048576"}
+            elif again:
+                sums["tcp_retransmissions"] = again
+        yield sums
+
+
 READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
     "ab-text": ab_text,
     "ab-tsv": ab_tsv,
@@ -350,6 +464,11 @@ READERS: dict[str, Callable[[str], Iterator[Sums]]] = {
     "ping": ping,
     "siege": siege,
     "netperf": netperf,
+    "sockperf": sockperf,
+    "strace-summary": strace_summary,
+    "zeek-conn-tsv": zeek_tsv,
+    "zeek-conn-json": zeek_json,
+    "iperf3-text": iperf3_text,
 }
 
 

@@ -16,7 +16,7 @@ from scipy import stats
 from tests.iperf3_corpus import RATIOS, Corpus, Reports, real_reports, write
 
 from twinbed.cli.main import run
-from twinbed.imports import inflated, scan
+from twinbed.imports import scan
 from twinbed.imports.layout import walk
 from twinbed.imports.text import source
 
@@ -156,7 +156,7 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
     corpus: tuple[Path, Corpus], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "MOST_BYTES", 64 * 2**20)
-    monkeypatch.setattr(inflated, "LOOKED_AT", 64 * 2**20)
+    monkeypatch.setattr(source, "BOMB_BYTES", 64 * 2**20)
     folder = tmp_path / "in"
     folder.mkdir()
     good = (corpus[0] / "host_srv_send_parallel-1_2.txt").read_bytes()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.uncompressed import read_by_path
 from twinbed.metrics.metric import Metric, Value
 from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
@@ -32,14 +32,12 @@ _GIVEN |= {"connections", "incomplete_connections", "other_packets", "captured_p
 _ARRIVES = {"client": "server_to_client", "server": "client_to_server"}
 
 
-class Capture:
+class Capture(Format):
     """The format."""
 
     name = "capture"
     summary = "packets: pcap or pcapng of tcpdump, dumpcap and their like"
     metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric.name in _GIVEN)
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return head.startswith(_PCAP) or (head.startswith(_PCAPNG) and head[8:12] in _BYTE_ORDERS)

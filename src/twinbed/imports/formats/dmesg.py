@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
 from twinbed.metrics.metric import Metric
@@ -55,14 +55,12 @@ class _Record:
     text: str
 
 
-class Dmesg:
+class Dmesg(Format):
     """The format."""
 
     name = "dmesg"
     summary = "the kernel's log: NICs that were reset, memory that ran out"
     metrics: Sequence[Metric] = ()
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         if _JSON.match(head):

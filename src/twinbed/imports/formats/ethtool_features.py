@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.metrics.metric import Metric
 
 _HEAD = re.compile(r"(?:Features|Offload parameters) for (\S{1,64}):\s*")
@@ -21,14 +21,12 @@ _FEATURE = re.compile(r"\s*([a-z0-9][a-z0-9 _-]*): (on|off)(?: \[[a-z ]+\])*\s*"
 _NOT_TOLD = "Cannot get device "
 
 
-class EthtoolFeatures:
+class EthtoolFeatures(Format):
     """The format."""
 
     name = "ethtool-k"
     summary = "offloads of NICs, of ethtool -k"
     metrics: Sequence[Metric] = ()
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.figures import count
 from twinbed.metrics.counters import NIC_METRICS
@@ -31,14 +31,12 @@ _TOTALS = (
 )
 
 
-class EthtoolStatistics:
+class EthtoolStatistics(Format):
     """The format."""
 
     name = "ethtool-S"
     summary = "counters of a NIC's driver, of ethtool -S"
     metrics: Sequence[Metric] = tuple(NIC_METRICS.values())
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None or _LINES.fullmatch(head) is not None

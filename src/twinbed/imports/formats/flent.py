@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
@@ -83,7 +83,7 @@ class _Series:
         return sum(value for value, _ in self.samples) / len(self.samples) if self.samples else None
 
 
-class Flent:
+class Flent(Format):
     """The format."""
 
     name = "flent"
@@ -93,7 +93,6 @@ class Flent:
         *ROUND_TRIP,
         *(metric for metric in COUNTS if metric.name in ("probes_sent", "probes_received", "probe_loss")),
     )
-    work = ""
     rate = "goodput"
 
     def recognises(self, head: bytes) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_missing, measurements
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.levels import number_or_text
@@ -42,14 +42,12 @@ class CsvOptions(ColumnMapping):
         return self.columns
 
 
-class GenericCsv:
+class GenericCsv(Format):
     """The format."""
 
     name = "generic-csv"
     summary = "a table whose columns the manifest names"
     metrics: Sequence[Metric] = ()
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return False

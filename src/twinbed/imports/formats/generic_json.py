@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_missing, measurements
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import of_json, real
@@ -67,14 +67,12 @@ class JsonOptions(ColumnMapping):
         return self.paths
 
 
-class GenericJson:
+class GenericJson(Format):
     """The format."""
 
     name = "generic-json"
     summary = "a JSON document with paths that the manifest names"
     metrics: Sequence[Metric] = ()
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return False

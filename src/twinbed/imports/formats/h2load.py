@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, plain, rounding, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
@@ -71,7 +71,7 @@ _NOTHING = re.compile(
 _STEMS = {"for request": "total_time_", "for connect": "connect_time_", "to 1st byte": "first_byte_time_"}
 
 
-class H2load:
+class H2load(Format):
     name = "h2load"
     summary = "what h2load prints"
     metrics: Sequence[Metric] = METRICS

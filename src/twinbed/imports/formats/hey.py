@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
@@ -63,7 +63,7 @@ _HEADINGS = (
 )
 
 
-class Hey:
+class Hey(Format):
     name = "hey"
     summary = "what hey prints"
     metrics: Sequence[Metric] = METRICS

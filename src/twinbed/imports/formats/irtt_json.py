@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import FormatError, Measurement, Source
+from twinbed.contracts.format import Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.metrics.latency import METRICS
@@ -33,14 +33,12 @@ _APART = 1e-6
 """Share of a mean that rounding to nanoseconds may make."""
 
 
-class IrttJson:
+class IrttJson(Format):
     """The format."""
 
     name = "irtt-json"
     summary = "irtt's JSON, with every probe"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.match(head) is not None

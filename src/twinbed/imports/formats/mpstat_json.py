@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
 from twinbed.imports.text.processors import Sample, cpu_cautions, shares
@@ -33,14 +33,12 @@ _STEAL = ("steal",)
 _ALL = "all"
 
 
-class MpstatJson:
+class MpstatJson(Format):
     """The format."""
 
     name = "mpstat-json"
     summary = "CPU time and interrupts over time, of mpstat -o JSON"
     metrics: Sequence[Metric] = (CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES["interrupts"], RATES["softirqs"])
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None and _KINDS.search(head) is not None

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.netperf_text import Test, scale, tests
 from twinbed.metrics.counters import METRICS as COUNTERS
@@ -60,13 +60,12 @@ _APART = 0.1
 Numbers = dict[str, float | None]
 
 
-class Netperf:
+class Netperf(Format):
     """The format."""
 
     name = "netperf"
     summary = "netperf's tables (TCP and UDP streams, request/response) and omni's -k and -o"
     metrics: Sequence[Metric] = METRICS
-    work = ""
     rate = "goodput"
 
     def recognises(self, head: bytes) -> bool:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
@@ -44,14 +44,12 @@ _METRICS = tuple(counted.metric for counted in NETWORK)
 _UNTOLD = "does not say whether it counts since boot, so it has no values: counts of the manifest says increments or totals"
 
 
-class Nstat:
+class Nstat(Format):
     """The format."""
 
     name = "nstat"
     summary = "TCP's counters, of nstat"
     metrics: Sequence[Metric] = _METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None

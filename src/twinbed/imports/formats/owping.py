@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
 from twinbed.metrics.metric import Metric
@@ -57,14 +57,12 @@ class _Session:
     reordered: int | None = None
 
 
-class Owping:
+class Owping(Format):
     """The format."""
 
     name = "owping"
     summary = "owping's summary, packets (-v) or records (-R), one direction or both"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.metrics.metric import Metric
@@ -77,14 +77,12 @@ class _Run:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-class Ping:
+class Ping(Format):
     """The format."""
 
     name = "ping"
     summary = "ping's lines and summary (iputils, busybox, macOS, BSD)"
     metrics: Sequence[Metric] = (*ROUND_TRIP, *COUNTS)
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
 from twinbed.metrics.metric import Metric
@@ -50,14 +50,12 @@ class _Block:
         return found
 
 
-class Powstream:
+class Powstream(Format):
     """The format."""
 
     name = "powstream"
     summary = "powstream's summaries, and owping -M: counts and a histogram of one-way delays"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None

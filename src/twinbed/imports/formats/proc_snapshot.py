@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
 from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
@@ -44,14 +44,12 @@ _PROBE = b"@ "
 """What ``twinbed-probe counters`` writes has the same texts in it."""
 
 
-class ProcSnapshot:
+class ProcSnapshot(Format):
     """The format."""
 
     name = "proc-snapshot"
     summary = "/proc before a run and after it: CPU time, interrupts, TCP, NICs"
     metrics: Sequence[Metric] = tuple(metric for metric in METRICS if metric not in (LOST, UNEXPLAINED))
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         first = b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
@@ -69,7 +69,7 @@ _RECOGNISED = re.compile(
 )
 
 
-class Siege:
+class Siege(Format):
     name = "siege"
     summary = "what siege prints, as lines or JSON"
     metrics: Sequence[Metric] = METRICS

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, RTT_MIN, RTT_SD, loss
 from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
@@ -74,14 +74,12 @@ class _Test:
     cautions: list[Caution] = field(default_factory=list)
 
 
-class Sockperf:
+class Sockperf(Format):
     """The format."""
 
     name = "sockperf"
     summary = "sockperf's ping-pong, under-load and throughput tests"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None

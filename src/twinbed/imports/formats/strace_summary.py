@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.system_calls import STRACE_LINE, most_lines
 from twinbed.metrics.metric import Metric, Value
@@ -50,7 +50,7 @@ class _Summary:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-class StraceSummary:
+class StraceSummary(Format):
     """The format."""
 
     name = "strace-summary"
@@ -58,8 +58,6 @@ class StraceSummary:
     metrics: Sequence[Metric] = tuple(
         metric for metric in METRICS if metric.name.endswith("_calls") or metric.name in ("system_call_errors", "system_calls")
     )
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         if b"syscall" not in head or b"----" not in head:

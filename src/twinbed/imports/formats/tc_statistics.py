@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count
@@ -80,14 +80,12 @@ class _Discipline:
         return f"{self.device}.{self.place}" if self.device else self.place
 
 
-class TcStatistics:
+class TcStatistics(Format):
     """The format."""
 
     name = "tc-s"
     summary = "queueing disciplines and their drops, of tc -s qdisc"
     metrics: Sequence[Metric] = tuple(_METRICS.values())
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None

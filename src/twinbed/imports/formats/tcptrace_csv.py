@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
@@ -19,14 +19,12 @@ _START = re.compile(rb"^[ \t]*conn_#[ \t]*,[ \t]*host_a[ \t]*,", re.MULTILINE)
 _TIME = re.compile(r"([0-8]?\d{1,9})\.(\d{1,6})")
 
 
-class TcptraceCsv:
+class TcptraceCsv(Format):
     """The format."""
 
     name = "tcptrace-csv"
     summary = "tcptrace -l --csv"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
@@ -39,14 +39,12 @@ class _Found:
     """How many hosts of the connection were named."""
 
 
-class TcptraceText:
+class TcptraceText(Format):
     """The format."""
 
     name = "tcptrace-text"
     summary = "tcptrace -l"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None

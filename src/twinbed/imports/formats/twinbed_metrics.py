@@ -11,7 +11,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
 from twinbed.metrics.metric import Metric, Value
 
@@ -21,14 +21,12 @@ _LINE = ",".join(HEADER)
 _MOST_TEXT = 200
 
 
-class TwinbedMetrics:
+class TwinbedMetrics(Format):
     """The format."""
 
     name = "twinbed-metrics"
     summary = "a run's metrics, of twinbed export"
     metrics: Sequence[Metric] = ()
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].strip() == _LINE.encode()

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
@@ -41,14 +41,12 @@ _RATES = {"in": RATES["interrupts"], "cs": RATES["context_switches"]}
 _UTC = ("UTC", "GMT")
 
 
-class Vmstat:
+class Vmstat(Format):
     """The format."""
 
     name = "vmstat"
     summary = "CPU, interrupts and context switches over time, of vmstat"
     metrics: Sequence[Metric] = (CPU_BUSY, CPU_IDLE, CPU_STEAL, *_RATES.values())
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, measurement, moments, nanoseconds
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
@@ -20,14 +20,12 @@ from twinbed.metrics.metric import Metric
 _START = re.compile(rb'\A\s*\{(?=[^\n]*"id\.orig_h"\s*:)[^\n]*"conn_state"\s*:')
 
 
-class ZeekConnJson:
+class ZeekConnJson(Format):
     """The format."""
 
     name = "zeek-conn-json"
     summary = "Zeek's conn.log, an object a line"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, measurement, moments, nanoseconds
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Metric
@@ -30,14 +30,12 @@ class _Head:
     """Whether what follows is another log than conn.log."""
 
 
-class ZeekConnTsv:
+class ZeekConnTsv(Format):
     """The format."""
 
     name = "zeek-conn-tsv"
     summary = "Zeek's conn.log, tab-separated"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None

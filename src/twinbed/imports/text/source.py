@@ -20,7 +20,13 @@ MOST_BYTES = 512 * 2**20
 """Of a decompressed text: the largest results of load generators have tens of megabytes. Captures are read as streams."""
 _PART_BYTES = 4096
 """Read at once: what of a compressed file that ends early is lost at most."""
-_KINDS = ((b"\x1f\x8b\x08", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
+COMPRESSED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+"""A compressed file's first bytes -> what pyarrow calls its kind."""
+BOMB_BYTES = 256 * 2**20
+"""Decompressed bytes by which a file that only means to fill memory or time is told; fewer do no harm."""
+BOMB_RATIO = 500
+"""Captures and logs pack to a fifth, at most to a hundredth; zeros to a thousandth (gzip) and less."""
+_BOMB_PART_BYTES = 2**20
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """What PowerShell writes."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)")
@@ -100,12 +106,41 @@ class File:
     def _opened(self) -> pa.NativeFile:
         import pyarrow as pa
 
-        with self.path.open("rb") as file:
-            start = file.read(4)
-        for magic, kind in _KINDS:
-            if start.startswith(magic):
-                return pa.CompressedInputStream(pa.OSFile(str(self.path)), kind)
-        return pa.OSFile(str(self.path))
+        kind = compression(self.path)
+        file = pa.OSFile(str(self.path))
+        return pa.CompressedInputStream(file, kind) if kind else file
+
+
+def compression(path: Path) -> str:
+    """The kind by a file's first bytes; empty where it is not compressed. Raises OSError."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    return next((kind for magic, kind in COMPRESSED.items() if start.startswith(magic)), "")
+
+
+def why_a_bomb(path: Path) -> str:
+    """The reason to refuse a compressed file out of which far more comes than any measurement packs; empty where there is none.
+
+    Captures and traces are read by their path, as streams without ``MOST_BYTES``, so that this is looked at before any reading.
+    """
+    import pyarrow as pa
+
+    kind = compression(path)
+    if not kind:
+        return ""
+    size = 0
+    with path.open("rb") as file:
+        try:
+            stream = pa.CompressedInputStream(pa.PythonFile(file), kind)
+            while size < BOMB_BYTES and (part := stream.read(_BOMB_PART_BYTES)):
+                size += len(part)
+            packed = file.tell()
+        except OSError:
+            return ""  # damaged: what reads it says where
+    if size < BOMB_BYTES or size <= BOMB_RATIO * packed:
+        return ""
+    times = f"{size // max(packed, 1):,} times"
+    return f"is packed {times}, as nothing measured is: {size // 2**20} MiB come out of {packed / 2**20:.1f}"
 
 
 def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:

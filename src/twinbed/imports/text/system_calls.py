@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.uncompressed import read_by_path
 from twinbed.metrics.metric import Metric
 from twinbed.metrics.syscalls import METRICS
@@ -60,7 +60,7 @@ _AS_SHOULD_BE = frozenset(
 
 
 @dataclass
-class TraceFormat:
+class TraceFormat(Format):
     """A format whose files the core reads. ``kind`` is the core's name for it."""
 
     name: str
@@ -70,8 +70,6 @@ class TraceFormat:
     timed: Callable[[bytes], bool] = lambda head: True
     """Whether a file that begins so has the time of every call; where it has that of a few, their sum means nothing."""
     metrics: Sequence[Metric] = METRICS
-    work: str = ""
-    rate: str = ""
 
     def recognises(self, head: bytes) -> bool:
         return self.recognised(head)

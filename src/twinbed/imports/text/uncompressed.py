@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from twinbed.contracts.format import Diagnostic, FormatError, Source
-from twinbed.imports.text.source import UTF_16
+from twinbed.imports.text.source import COMPRESSED, UTF_16
 
 _BZIP2 = b"BZh"
-_COMPRESSED = (b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", _BZIP2)
 _MARKS = (*UTF_16, codecs.BOM_UTF8)
 _FROM_ITS_END = "expected an uncompressed file"
 """What the core says of a kind that it cannot read as a stream."""
@@ -32,7 +31,7 @@ def read_by_path(source: Source, what: str, read: Callable[[Path], Read]) -> tup
         return read(source.path), []
     except (OSError, ValueError) as error:
         said = str(error).removeprefix(f"{source.path}: ")
-        if not start.startswith(_COMPRESSED):
+        if not start.startswith(tuple(COMPRESSED)):
             raise FormatError(f"cannot be read as {what}: {said}") from error
     content = source.content()
     if content.startswith(_MARKS):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import FormatError, Measurement, Source
+from twinbed.contracts.format import Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import MOST, head_text, parsed, values, whole_lines
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.http import PERCENTILES, UNITS
@@ -17,12 +17,10 @@ OF = {"total_time_min": 0, "total_time_max": 100} | {f"total_time_p{percent}": p
 METRICS = tuple(metric for metric in OF_HTTP if metric.name in OF)
 
 
-class AbCsv:
+class AbCsv(Format):
     name = "ab-csv"
     summary = "ApacheBench's percentiles (ab -e)"
     metrics: Sequence[Metric] = METRICS
-    work = ""
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import Diagnostic, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, Measurement, Source
 from twinbed.imports.text.load import MOST, SHOWN, parsed, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, PERCENTILES, STAGES, UNITS
@@ -38,7 +38,7 @@ _ENDS = ("Complete requests:", "Total transferred:")
 """The lines between which it would be."""
 
 
-class AbText:
+class AbText(Format):
     name = "ab-text"
     summary = "what ApacheBench (ab) prints"
     metrics: Sequence[Metric] = METRICS

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.contracts.format import FormatError, Measurement, Source
+from twinbed.contracts.format import Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import head_text, parsed, values, whole_lines
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.http import MOMENTS, STAGES, UNITS
@@ -21,12 +21,11 @@ METRICS = tuple(metric for metric in OF_HTTP if metric.name in OF)
 _STEP_S = 0.0005
 
 
-class AbTsv:
+class AbTsv(Format):
     name = "ab-tsv"
     summary = "ApacheBench's requests, one a row (ab -g)"
     metrics: Sequence[Metric] = METRICS
     work = "requests"
-    rate = ""
 
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.documents import Document, documents
 from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
 from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
@@ -23,7 +23,7 @@ _MEMBERS = ('"intervals"', '"streams"', '"bits_per_second"')
 _KERNEL = re.compile(r"(\S+) \S+ (\S+)")
 
 
-class Iperf3Json:
+class Iperf3Json(Format):
     name = "iperf3-json"
     summary = "iperf3's JSON (-J, --json-stream), of a client or a server"
     metrics: Sequence[Metric] = METRICS

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.rows import PART, row
 from twinbed.imports.formats.iperf3.run import Run
 from twinbed.imports.formats.iperf3.way import METRICS
@@ -46,7 +46,7 @@ _CPU = re.compile(rf"CPU Utilization: local/(sender|receiver) ({DECIMAL})% .*, r
 _TIME = re.compile(r"Time: (.*)")
 
 
-class Iperf3Text:
+class Iperf3Text(Format):
     name = "iperf3-text"
     summary = "iperf3's output for people, of a client or a server"
     metrics: Sequence[Metric] = METRICS

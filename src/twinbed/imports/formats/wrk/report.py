@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import MOST, parsed, plain, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
@@ -34,7 +34,7 @@ _COLUMNS = re.compile(r"\s*Thread Stats +Avg +Stdev +(\S+) ")
 _UNPRINTED = ("failed_requests", "failed_connect", "failed_receive", "failed_write", "failed_timeout", "non_2xx")
 
 
-class Wrk:
+class Wrk(Format):
     name = "wrk"
     summary = "what wrk prints"
     metrics: Sequence[Metric] = METRICS

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Diagnostic, Measurement, Source
+from twinbed.contracts.format import Diagnostic, Format, Measurement, Source
 from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, facts, read_report
 from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
@@ -38,7 +38,7 @@ _MAX = re.compile(rf"#\[Max\s+=\s+({DECIMAL}), Total count\s+=\s+[0-9]+\]\s*")
 _SCALES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class Wrk2:
+class Wrk2(Format):
     name = "wrk2"
     summary = "what wrk2 prints: a fixed rate, and times from when a request was due"
     metrics: Sequence[Metric] = METRICS
