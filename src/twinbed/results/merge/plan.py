@@ -118,7 +118,7 @@ def _notes(of: Sequence[Source], testbeds: Sequence[str]) -> Iterator[str]:
                 f"{source.name} has margin {outline.margin:g} and confidence {outline.confidence:g}; those of {of[0].name}"
                 f" ({first.margin:g}, {first.confidence:g}) count"
             )
-        if outline.looks is not None:
+        if outline.interim is not None:
             yield f"{source.name} ended when it was decided: its error rates were those of several looks, and are not now"
     for name in testbeds:
         several = [source.name for source in of if name in source.testbeds.values()]
