@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from html import escape
 from statistics import fmean
+
+from markupsafe import Markup
 
 from twinbed.analyses.anova.result import Anova, Difference, Effect, term_text
 from twinbed.analyses.anova.tables import (
@@ -30,7 +31,7 @@ from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
 from twinbed.render import plots
 from twinbed.render.document import document
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.latex_text import needs
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import caution_sentences, heading
@@ -47,23 +48,25 @@ MOST_OPEN = 21
 """Rows of a table of differences that is not folded."""
 
 
-def page(found: Anova) -> str:
+def page(found: Anova) -> Markup:
     """The whole page."""
     name = f"Analysis of variance: {title(found)}"
-    header = (
-        f'<header><p class="kicker">{escape(about(found))}</p><h1>{escape(heading(title(found)))}</h1>'
-        f'<p class="lede">{escape(lede(found))}</p></header>'
+    header = html(
+        '<header><p class="kicker">{}</p><h1>{}</h1><p class="lede">{}</p></header>',
+        about(found),
+        heading(title(found)),
+        lede(found),
     )
-    return document(name, f"{header}<main>{''.join(sections(found))}</main>", f"Made of {found.source}.")
+    return document(name, html("{}<main>{}</main>", header, Markup().join(sections(found))), f"Made of {found.source}.")
 
 
-def sections(found: Anova) -> Iterator[str]:
+def sections(found: Anova) -> Iterator[Markup]:
     """What a page shows of it, from the table to the residuals."""
     said = (*found.notes, *caution_sentences(found.cautions))
-    yield f"<section><h2>Analysis of variance</h2>{variance_table(found).as_html()}{notes(said)}"
-    yield "".join(_titled(table, "h3") for table in model_tables(found)) + "</section>"
+    yield html("<section><h2>Analysis of variance</h2>{}{}", variance_table(found).as_html(), notes(said))
+    yield Markup().join(_titled(table, "h3") for table in model_tables(found)) + Markup("</section>")
     for title_of, content in parts(found):
-        yield f"<section><h2>{title_of}</h2>{content}</section>"
+        yield html("<section><h2>{}</h2>{}</section>", title_of, content)
 
 
 def model_tables(found: Anova) -> Iterator[Tabular]:
@@ -78,14 +81,14 @@ def parts(
     found: Anova, heading_is: str = "h3", most_bars: int = MOST_BARS, most_points: int = diagnostics.MOST_POINTS
 ) -> Iterator[tuple[str, str]]:
     """What follows the table, each with its title: tables and figures, with headings of a level, and so many marks at most."""
-    figures = "".join([*_effects(found, most_bars), *_interactions(found)])
-    yield "Means and effects", f'{means_table(found).as_html()}<div class="plots">{figures}</div>'
-    yield "Differences between levels", "".join(_differences(found, heading_is, most_bars))
+    figures = Markup().join([*_effects(found, most_bars), *_interactions(found)])
+    yield "Means and effects", html('{}<div class="plots">{}</div>', means_table(found).as_html(), figures)
+    yield "Differences between levels", Markup().join(_differences(found, heading_is, most_bars))
     assumptions = assumption_table(found).as_html()
     if found.alternatives:
         assumptions += _titled(alternative_table(found), heading_is)
-    figures = "".join(_residuals(found, most_points))
-    yield "Whether the assumptions hold", f'{assumptions}<div class="plots">{figures}</div>'
+    figures = Markup().join(_residuals(found, most_points))
+    yield "Whether the assumptions hold", html('{}<div class="plots">{}</div>', assumptions, figures)
 
 
 def latex(found: Anova) -> str:
@@ -96,18 +99,18 @@ def latex(found: Anova) -> str:
     return "\n".join(part if part.isascii() else part.encode("ascii", "replace").decode() for part in parts)
 
 
-def _titled(table: Tabular, heading_is: str) -> str:
-    return f"<{heading_is}>{escape(table.title)}</{heading_is}>{table.as_html()}"
+def _titled(table: Tabular, heading_is: str) -> Markup:
+    return html("<{}>{}</{}>{}", heading_is, table.title, heading_is, table.as_html())
 
 
-def _folded(table: Tabular, heading_is: str) -> str:
-    rows = f"<summary>All {len(table.rows)} of them</summary>{table.as_html()}"
-    return f"<{heading_is}>{escape(table.title)}</{heading_is}><details>{rows}</details>"
+def _folded(table: Tabular, heading_is: str) -> Markup:
+    rows = html("<summary>All {} of them</summary>{}", len(table.rows), table.as_html())
+    return html("<{}>{}</{}><details>{}</details>", heading_is, table.title, heading_is, rows)
 
 
-def _figure(found: Anova, spec: plots.Spec, caption: str, name: str) -> str:
+def _figure(found: Anova, spec: plots.Spec, caption: str, name: str) -> Markup:
     drawn = plots.svg(spec, f"{caption} The tables have the numbers.", f"{title(found)} {name}")
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
 
 
 def _unit(found: Anova) -> str:
@@ -127,7 +130,7 @@ def _bar(found: Anova, name: str, value: float, own: Interval | None, together: 
     return Bar(name, _value(found, value), low, high, wide_low, wide_high)
 
 
-def _effects(found: Anova, most_bars: int) -> Iterator[str]:
+def _effects(found: Anova, most_bars: int) -> Iterator[Markup]:
     main = [each for each in found.effects if len(each.term) == 1]
     for factor in found.factors:
         of: list[Effect] = [each for each in main if each.term == (factor,)]
@@ -139,7 +142,7 @@ def _effects(found: Anova, most_bars: int) -> Iterator[str]:
             yield _figure(found, spec, caption, f"effects of {factor}")
 
 
-def _interactions(found: Anova) -> Iterator[str]:
+def _interactions(found: Anova) -> Iterator[Markup]:
     strength = {line.term: line.share for line in found.lines if len(line.term) == 2}
     for pair in sorted(strength, key=lambda term: -strength[term])[:MOST_INTERACTIONS]:
         points = list(_points(found, pair))
@@ -165,7 +168,7 @@ def _points(found: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
         yield Point(level_text(two), level_text(one), shown(fmean(each.mean for each in of)), *bounds)
 
 
-def _differences(found: Anova, heading_is: str, most_bars: int) -> Iterator[str]:
+def _differences(found: Anova, heading_is: str, most_bars: int) -> Iterator[Markup]:
     kinds = dict.fromkeys((each.factor, each.neighbours) for each in found.differences)
     for factor, neighbours in kinds:
         of: list[Difference] = [each for each in found.differences if (each.factor, each.neighbours) == (factor, neighbours)]
@@ -176,10 +179,13 @@ def _differences(found: Anova, heading_is: str, most_bars: int) -> Iterator[str]
         spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
         cut = f" The first {most_bars}." if len(of) > most_bars else ""
         caption = f"Thick: the interval of each pair; thin: all together ({of[0].method}); coloured: shown to differ.{cut}"
-        yield f'<div class="plots">{_figure(found, spec, caption, f"differences between levels of {factor}")}</div>'
+        yield html(
+            '<div class="plots">{}</div>',
+            _figure(found, spec, caption, f"differences between levels of {factor}"),
+        )
 
 
-def _residuals(found: Anova, most_points: int) -> Iterator[str]:
+def _residuals(found: Anova, most_points: int) -> Iterator[Markup]:
     if found.errors.sum_of_squares <= 0:
         return
     unit = " (logarithm)" if found.logarithm else (f" [{found.unit}]" if found.unit else "")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from itertools import chain
+
+from markupsafe import Markup
 
 from twinbed.analyses.capacity.plot import capacity_plot, interval_text
 from twinbed.analyses.capacity.result import Capacities, Group
 from twinbed.model.run import level_text
 from twinbed.render import plots
 from twinbed.render.document import document
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.quantities import NONE, UnitScale, share, unit_scale
 from twinbed.render.tabular import Tabular, bounds, figure, percent
 from twinbed.render.words import caution_sentences, cell_title, heading, left_out, metric_name
@@ -22,34 +23,39 @@ NAMED = ("", "/s", "1")
 """Units that a metric's name says itself."""
 
 
-def page(found: Capacities) -> str:
+def page(found: Capacities) -> Markup:
     """The whole page."""
     name = f"How many fit: {_objective(found)}"
     said = [f"{_where(group)}{group.statement}" for group in found.groups]
-    header = (
-        f'<header><p class="kicker">{escape(heading(_objective(found)))}, {share(found.confidence)} sure of what is named</p>'
-        f'<h1>How many fit</h1><p class="lede">{escape(heading(said[0]))}.</p></header>'
+    header = html(
+        '<header><p class="kicker">{}, {} sure of what is named</p><h1>How many fit</h1><p class="lede">{}.</p></header>',
+        heading(_objective(found)),
+        share(found.confidence),
+        heading(said[0]),
     )
     rest = notes([f"{heading(each)}." for each in said[1:]])
-    body = f"{header}<main>{rest}{''.join(_sections(found))}</main>"
+    body = html("{}<main>{}{}</main>", header, rest, Markup().join(_sections(found)))
     return document(name, body, f"Made of {found.source}.")
 
 
-def _sections(found: Capacities) -> Iterator[str]:
+def _sections(found: Capacities) -> Iterator[Markup]:
     values = [value for group in found.groups for step in group.steps for value in step.values]
     scale = unit_scale(found.unit, values)
-    drawn = "".join(_figure(found, group, scale) for group in found.groups[:MOST_FIGURES])
+    drawn = Markup().join(_figure(found, group, scale) for group in found.groups[:MOST_FIGURES])
     undrawn = len(found.groups) - MOST_FIGURES
     more = notes([f"The first {MOST_FIGURES} of {len(found.groups)} combinations are drawn."] if undrawn > 0 else [])
-    yield (
-        f'<section id="fitting"><h2>Each number of {escape(found.one)}s that was tested</h2><p>Between them, and above the'
-        f' largest, nothing is said.</p><div class="plots">{drawn}</div>{more}</section>'
+    yield html(
+        '<section id="fitting"><h2>Each number of {}s that was tested</h2><p>Between them, and above the'
+        ' largest, nothing is said.</p><div class="plots">{}</div>{}</section>',
+        found.one,
+        drawn,
+        more,
     )
     remarks = [*left_out(found.left_out), *caution_sentences(found.cautions)]
-    yield f"<section><h2>The numbers</h2>{_table(found, scale).as_html()}{notes(remarks)}</section>"
+    yield html("<section><h2>The numbers</h2>{}{}</section>", _table(found, scale).as_html(), notes(remarks))
 
 
-def _figure(found: Capacities, group: Group, scale: UnitScale) -> str:
+def _figure(found: Capacities, group: Group, scale: UnitScale) -> Markup:
     named = f"{metric_name(found.response)}{f' per {found.one}' if found.per_pair else ''}"
     unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
     held = f" and the mean at 1 {found.one}" if group.single is not None else ""
@@ -58,7 +64,7 @@ def _figure(found: Capacities, group: Group, scale: UnitScale) -> str:
         f" shaded: {interval_text(found, group)}."
     )
     drawn = plots.svg(capacity_plot(found, group, scale, f"{named}{unit}"), f"{caption} The table has the numbers.")
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
 
 
 def _objective(found: Capacities) -> str:

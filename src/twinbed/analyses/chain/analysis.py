@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed._core import Transitions
@@ -137,7 +138,7 @@ class Chain(Analysis[ChainParams, Chains]):
 
         if not source.table("transitions").num_rows:
             return ()
-        return (Section(self.name, "", lambda: "".join(chains(self.run(source))), layer=Layer.OS),)
+        return (Section(self.name, "", lambda: Markup().join(chains(self.run(source))), layer=Layer.OS),)
 
     def files(self, source: Tables) -> Iterator[File]:
         from twinbed.analyses.chain.files import files

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
+
+from markupsafe import Markup
 
 from twinbed.analyses.contention.bend_plot import bends
 from twinbed.analyses.contention.plots import early, roc, scores
@@ -11,7 +12,7 @@ from twinbed.analyses.contention.result import Contention, Curve, Group, Told, T
 from twinbed.analyses.contention.sentences import counted, rough, sentences, where
 from twinbed.render import plots
 from twinbed.render.document import document
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.quantities import NONE, share
 from twinbed.render.tabular import Tabular, figure, percent
 from twinbed.render.words import caution_sentences, heading, left_out, metric_name
@@ -23,30 +24,33 @@ MOST_GROUPS = 6
 """Combinations of levels that are drawn."""
 
 
-def page(found: Contention) -> str:
+def page(found: Contention) -> Markup:
     """The whole page."""
     first, *rest = sentences(found)
     title = f"Contention: {metric_name(found.rate)} over {found.one}s"
-    header = (
-        f'<header><p class="kicker">{escape(heading(metric_name(found.rate)))} of a {escape(found.one)}, and the metrics of'
-        f' the machine that carries them</p><h1>Was a run contended?</h1><p class="lede">{escape(first)}</p></header>'
+    header = html(
+        '<header><p class="kicker">{} of a {}, and the metrics of'
+        ' the machine that carries them</p><h1>Was a run contended?</h1><p class="lede">{}</p></header>',
+        heading(metric_name(found.rate)),
+        found.one,
+        first,
     )
-    body = "".join(_group(found, group) for group in found.groups[:MOST_GROUPS])
+    body = Markup().join(_group(found, group) for group in found.groups[:MOST_GROUPS])
     undrawn = len(found.groups) - MOST_GROUPS
     more = [f"The first {MOST_GROUPS} of {len(found.groups)} combinations are shown."] if undrawn > 0 else []
     said = notes([*rest, *more, *left_out(found.left_out), *caution_sentences(found.cautions)])
-    return document(title, f"{header}<main>{said}{body}</main>", f"Made of {found.source}.")
+    return document(title, html("{}<main>{}{}</main>", header, said, body), f"Made of {found.source}.")
 
 
-def _group(found: Contention, group: Group) -> str:
+def _group(found: Contention, group: Group) -> Markup:
     title = where(group).removesuffix(": ")
-    parts = [f'<section id="fitting"><h2>{escape(heading(title) or WHOLE)}</h2>']
-    parts.append(f'<div class="plots">{"".join(_figures(found, group))}</div>')
-    parts += [f"<h3>{escape(table.title)}</h3>{table.as_html()}" for table in _tables(found, group)]
-    return "".join([*parts, "</section>"])
+    parts = [html('<section id="fitting"><h2>{}</h2>', heading(title) or WHOLE)]
+    parts.append(html('<div class="plots">{}</div>', Markup().join(_figures(found, group))))
+    parts += [html("<h3>{}</h3>{}", table.title, table.as_html()) for table in _tables(found, group)]
+    return Markup().join([*parts, Markup("</section>")])
 
 
-def _figures(found: Contention, group: Group) -> Iterator[str]:
+def _figures(found: Contention, group: Group) -> Iterator[Markup]:
     curves, turns = drawn(group)
     if curves:
         undrawn = len(group.curves) - len(curves)
@@ -73,7 +77,7 @@ def _turn(turn: Turn) -> str:
     return f"{metric_name(turn.metric)} at {turn.n:.3g}"
 
 
-def detector_figures(found: Contention, group: Group, told: Told) -> Iterator[str]:
+def detector_figures(found: Contention, group: Group, told: Told) -> Iterator[Markup]:
     """Scores over N, how early it alarms, and the ROC curve."""
     tested = [step.n for step in told.steps]
     yield _figure(
@@ -126,6 +130,10 @@ def _alarms(told: Told) -> Tabular:
     return Tabular("How early it alarms", caption, ("N", "rate lost", "alarm", "of", "share", "interval"), tuple(rows))
 
 
-def _figure(spec: plots.Spec, caption: str) -> str:
+def _figure(spec: plots.Spec, caption: str) -> Markup:
     said = heading(caption)
-    return f"<figure><figcaption>{escape(said)}</figcaption>{plots.svg(spec, f'{said} The tables have the numbers.')}</figure>"
+    return html(
+        "<figure><figcaption>{}</figcaption>{}</figure>",
+        said,
+        plots.svg(spec, f"{said} The tables have the numbers."),
+    )

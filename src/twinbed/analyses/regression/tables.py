@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape as html_escape
+
+from markupsafe import Markup
 
 from twinbed.analyses.regression.result import Check, Coefficient, Column, Model, Regression
+from twinbed.render.html import html
 from twinbed.render.latex_text import LONG, needs, over_pages
 from twinbed.render.latex_text import escape as latex_escape
 from twinbed.render.quantities import share
@@ -177,22 +179,29 @@ def _in_latex(cell: str) -> str:
     return marked.replace(r"--\textasciitilde{}", "$-$").replace(r"\textasciitilde{}2\textasciitilde{}", "$^2$")
 
 
-def html(found: Regression, stars: bool = False) -> str:
+def table_html(found: Regression, stars: bool = False) -> Markup:
     """A table element that a narrow screen scrolls."""
     made = table(found, stars)
 
-    def rows(part: Sequence[tuple[str, ...]], kind: str) -> str:
+    def rows(part: Sequence[tuple[str, ...]], kind: str) -> Markup:
         made_rows = []
         for label, *cells in part:
-            rest = "".join(f'<{kind} class="number">{html_escape(cell)}</{kind}>' for cell in cells)
-            made_rows.append(f'<tr><th scope="row">{html_escape(label)}</th>{rest}</tr>')
-        return "\n".join(made_rows)
+            rest = Markup().join(html('<{} class="number">{}</{}>', kind, cell, kind) for cell in cells)
+            made_rows.append(html('<tr><th scope="row">{}</th>{}</tr>', label, rest))
+        return Markup("\n").join(made_rows)
 
-    parts = (
-        f"<thead>{rows(made.head, 'th')}</thead><tbody>{rows(made.terms, 'td')}</tbody><tbody>{rows(made.facts, 'td')}</tbody>"
+    parts = html(
+        "<thead>{}</thead><tbody>{}</tbody><tbody>{}</tbody>",
+        rows(made.head, "th"),
+        rows(made.terms, "td"),
+        rows(made.facts, "td"),
     )
-    notes = "".join(f"<li>{html_escape(note)}</li>" for note in made.notes)
-    return f'<div class="scroll" tabindex="0"><table>{parts}</table></div>\n<ul class="notes">{notes}</ul>\n'
+    notes = Markup().join(html("<li>{}</li>", note) for note in made.notes)
+    return html(
+        '<div class="scroll" tabindex="0"><table>{}</table></div>\n<ul class="notes">{}</ul>\n',
+        parts,
+        notes,
+    )
 
 
 def sorted_checks(model: Model) -> list[Check]:

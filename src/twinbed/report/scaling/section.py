@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
 from itertools import islice
 from statistics import fmean
+
+from markupsafe import Markup
 
 from twinbed.analyses.contention.page import detector_figures
 from twinbed.analyses.contention.result import Contention
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.model.run import level_text
 from twinbed.render import plots
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.over_n import Line, Panel, over_n
 from twinbed.render.quantities import share, unit_scale
 from twinbed.render.words import cell_title, heading, metric_name
@@ -29,28 +30,31 @@ TESTBED = "testbed"
 Held = Sequence[tuple[int, float]]
 
 
-def scaling_section(found: Scaling | None) -> Iterator[str]:
+def scaling_section(found: Scaling | None) -> Iterator[Markup]:
     """The section; nothing where the number of pairs does not vary."""
     if found is None:
         return
-    yield '<section id="fitting"><h2>How many fit</h2>'
-    yield "".join(f"<p><strong>{escape(text)}.</strong></p>" for text in recommendations(found))
-    yield f'<ul class="notes">{"".join(f"<li>{escape(text)}</li>" for text in statements(found))}</ul>'
-    yield (
+    yield Markup('<section id="fitting"><h2>How many fit</h2>')
+    yield Markup().join(html("<p><strong>{}.</strong></p>", text) for text in recommendations(found))
+    yield html(
+        '<ul class="notes">{}</ul>',
+        Markup().join(html("<li>{}</li>", text) for text in statements(found)),
+    )
+    yield Markup(
         "<p>Each number is tested by itself, from the least on, and none that was not tested is named. Other objectives: "
         "<code>twinbed analyse capacity</code>.</p>"
     )
-    yield f'<div class="plots">{"".join(_figures(found))}</div>'
+    yield html('<div class="plots">{}</div>', Markup().join(_figures(found)))
     if found.contention is not None:
-        yield "<h3>Was a run contended?</h3>"
+        yield Markup("<h3>Was a run contended?</h3>")
         yield notes(list(sentences(found.contention)))
-        yield f'<div class="plots">{"".join(_detectors(found.contention))}</div>'
+        yield html('<div class="plots">{}</div>', Markup().join(_detectors(found.contention)))
     for table in tables(found):
-        yield f"<h3>{escape(table.title)}</h3>{table.as_html()}"
-    yield "</section>"
+        yield html("<h3>{}</h3>{}", table.title, table.as_html())
+    yield Markup("</section>")
 
 
-def _figures(found: Scaling) -> Iterator[str]:
+def _figures(found: Scaling) -> Iterator[Markup]:
     scale, many, name = rate_scale(found), f"{found.one}s", metric_name(found.rate)
     together = unit_scale(found.unit, [point.n * fmean(point.rates) for group in found.groups for point in group.points])
 
@@ -92,7 +96,7 @@ def _figures(found: Scaling) -> Iterator[str]:
         )
 
 
-def _detectors(found: Contention) -> Iterator[str]:
+def _detectors(found: Contention) -> Iterator[Markup]:
     for group in islice((group for group in found.groups if group.told is not None), MOST_DETECTORS):
         if group.told is not None:
             yield from detector_figures(found, group, group.told)
@@ -123,6 +127,6 @@ def _bends(found: Scaling) -> Iterator[Panel]:
             yield Panel(cell_title(group.levels) if group.levels else "", lines)
 
 
-def _figure(spec: plots.Spec, caption: str, name: str) -> str:
+def _figure(spec: plots.Spec, caption: str, name: str) -> Markup:
     drawn = plots.svg(spec, f"{caption} The table has the numbers.", f"how many fit {name}")
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
