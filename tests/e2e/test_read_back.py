@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from twinbed import design
+from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost
-from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.links import bridge, network, shaping
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 from twinbed.testbeds.qemu import guest, monitor
 
 Sabotage = Callable[[pytest.MonkeyPatch], None]

@@ -12,11 +12,11 @@ from twinbed import design
 from twinbed.cli.extraction import extracted
 from twinbed.cli.plan import command as plan_command
 from twinbed.cli.run import command as run_command
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
-from twinbed.model.run import Run
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 Values = dict[tuple[str, str], float | None]
 """(metric, host) -> value, of what has no direction."""

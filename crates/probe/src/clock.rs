@@ -14,7 +14,6 @@ use crate::failure::{Outcome, Tried};
 use crate::stop::Stop;
 use crate::sys;
 
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const US_PER_S: f64 = 1e6;
 /// adjtimex(2): "ppm with a 16-bit fractional part".
 const FREQUENCY_STEPS: f64 = 65536.0;
@@ -59,7 +58,7 @@ fn read() -> io::Result<Reading> {
         clock.assume_init()
     };
     Ok(Reading {
-        boot_id: std::fs::read_to_string(BOOT_ID).ok().map(|text| text.trim().to_owned()),
+        boot_id: sys::boot_id().ok(),
         monotonic_s: sys::monotonic_s(),
         realtime_s: sys::realtime_s(),
         synchronised: clock.status & libc::STA_UNSYNC == 0,

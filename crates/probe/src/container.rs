@@ -7,10 +7,11 @@ use std::convert::Infallible;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::arguments::Arguments;
 use crate::failure::{complain, Outcome, Tried};
 use crate::root::{Bind, Root, DEVICES};
+use crate::session::Ending;
 use crate::sys::{self, Forked};
 
 struct Container {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome, Tried};
 use crate::stop::Stop;
-use crate::sys;
+use crate::sys::{self, NS_PER_S};
 
 const ALWAYS: [&str; 9] = [
     "/proc/stat",
@@ -30,7 +30,6 @@ const SOFTNET: &str = "/proc/net/softnet_stat";
 /// Of a kernel's scheduler, and of the guests that it carries: long on machines with many CPUs, so read once a kernel.
 const OF_A_KERNEL: [&str; 2] = ["/proc/schedstat", "/sys/kernel/debug/kvm/exits"];
 const KMSG: &str = "/dev/kmsg";
-const NS_PER_S: i64 = 1_000_000_000;
 
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let out = arguments.required("--out")?;
@@ -66,22 +65,15 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     recorder.add_programs(&devices, with_net);
     recorder.write()?;
     let mut stdout = io::stdout();
-    let told = stdout
-        .write_all(
-            b"ready
-",
-        )
-        .and_then(|()| stdout.flush());
-    told.tried(|| "write to standard output")?;
+    let written = stdout.write_all(b"ready\n").and_then(|()| stdout.flush());
+    written.tried(|| "write to standard output")?;
 
-    let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-    let mut next = s * NS_PER_S + ns + interval_ns;
+    let mut next = sys::monotonic_ns() + interval_ns;
     while !stop.wait_until(next) {
         recorder.begin();
         recorder.write()?;
         // A grid point that was missed is left out, not made up for.
-        let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-        let late = s * NS_PER_S + ns - next;
+        let late = sys::monotonic_ns() - next;
         next += interval_ns * (1 + late.max(0) / interval_ns);
     }
     recorder.begin();

@@ -4,71 +4,26 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
-use crate::agent::{in_thread, Session};
 use crate::command;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::frame::{Buffer, Kind};
-use crate::inbox::Inbox;
-use crate::reap::{Children, Ended};
-use crate::request::{Exec, Exit, Signal, Started};
+use crate::program::Program;
+use crate::reap::Ended;
+use crate::request::{Exec, Exit, Started};
+use crate::session::{in_thread, Session};
 use crate::sys;
 
-const STDIN_INBOX_BYTES: usize = 32 << 20;
 const CHUNK_BYTES: usize = 256 * 1024;
 /// How long, after a program's end, to wait for silent streams that its descendants hold open.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What the controller may send to: exists from the EXEC on, before the child does.
-pub struct Program {
-    pub stdin: Inbox,
-    state: Mutex<State>,
-}
-
-enum State {
-    Starting(Vec<Signal>),
-    Running(pid_t),
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program { stdin: Inbox::new(STDIN_INBOX_BYTES), state: Mutex::new(State::Starting(Vec::new())) }
-    }
-}
-
-impl Program {
-    /// Signals the child, or keeps the signal until there is one.
-    pub fn signal(&self, children: &Children, signal: Signal) -> Outcome<()> {
-        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Starting(waiting) => {
-                waiting.push(signal);
-                Ok(())
-            }
-            State::Running(pid) => send_signal(children, *pid, &signal),
-        }
-    }
-
-    fn running(&self, children: &Children, pid: pid_t) -> Outcome<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, State::Running(pid)) {
-            State::Starting(waiting) => waiting.iter().try_for_each(|signal| send_signal(children, pid, signal)),
-            State::Running(_) => Ok(()),
-        }
-    }
-}
-
-fn send_signal(children: &Children, pid: pid_t, signal: &Signal) -> Outcome<()> {
-    children
-        .signal(pid, signal.signal, signal.group)
-        .tried(|| format!("send signal {} to process {pid}", signal.signal))
-}
-
 /// Answers one EXEC, from start to EXIT.
-pub fn run(session: &Arc<Session>, channel: u32, request: &Exec, program: &Arc<Program>) {
+pub fn run(session: &Session, channel: u32, request: &Exec, program: &Arc<Program>) {
     match start(session, channel, request, program) {
         Ok((streams, ended)) => pump(session, channel, program, streams, &ended),
         Err(failure) => session.finish(channel, Err::<(Kind, Exit), _>(failure)),
@@ -76,7 +31,7 @@ pub fn run(session: &Arc<Session>, channel: u32, request: &Exec, program: &Arc<P
 }
 
 fn start(
-    session: &Arc<Session>,
+    session: &Session,
     channel: u32,
     request: &Exec,
     program: &Arc<Program>,

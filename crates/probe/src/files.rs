@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::agent::Session;
 use crate::failure::{Outcome, Tried};
 use crate::frame::{Buffer, Kind};
 use crate::inbox::Inbox;
 use crate::request::{self, Bytes, Entry, Listing};
+use crate::session::Session;
 
 const CHUNK_BYTES: usize = 256 * 1024;
 const DEFAULT_MODE: u32 = 0o644;

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::failure::{Failure, Outcome, Tried};
-use crate::{mounts, port, sys};
+use crate::session::Ending;
+use crate::{mounts, port, sys, system_folders};
 
 const DISK: &str = "/dev/vda";
 const DISK_LIMIT: Duration = Duration::from_secs(10);
@@ -125,8 +126,8 @@ fn enter_root() -> Outcome<()> {
     mounts::move_mount(".", "/")?;
     std::os::unix::fs::chroot(".").tried(|| "make /newroot the root")?;
     std::env::set_current_dir("/").tried(|| "change to /")?;
-    mounts::complete_dev()?;
-    mounts::scratch_folders()?;
+    system_folders::complete_dev()?;
+    system_folders::scratch_folders()?;
     // For instruments; a kernel may be built without it.
     let _ = mounts::mount("tracefs", "tracefs", "/sys/kernel/tracing", mounts::NO_DEVICES, "");
     Ok(())

@@ -11,10 +11,13 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::arguments::Arguments;
 use crate::failure::{complain, Outcome, Tried};
+use crate::mount_points::remove_tree;
+use crate::session::Ending;
 use crate::sys::Forked;
+use crate::system_folders::fresh_sys;
 use crate::{mounts, sys};
 
 const CLEANING_LIMIT: Duration = Duration::from_secs(5);
@@ -92,7 +95,7 @@ fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible
         .tried(|| "make mount, network, IPC and UTS namespaces")?;
     mounts::make_private()?;
     mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
-    mounts::fresh_sys()?;
+    fresh_sys()?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;
     sys::set_hostname(&format!("lab-{id}")).tried(|| "set the hostname")?;
     agent::serve_both(control, Ending::Exit)
@@ -108,7 +111,7 @@ fn clean(scratch: Option<&str>, cgroups: &[String]) -> Outcome<()> {
         outcome = outcome.and(removed.tried(|| format!("remove cgroup {dir}")));
     }
     if let Some(dir) = scratch {
-        let removed = mounts::remove_tree(Path::new(dir));
+        let removed = remove_tree(Path::new(dir));
         outcome = outcome.and(removed.tried(|| format!("remove scratch folder {dir}")));
     }
     outcome

@@ -13,9 +13,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::agent::{in_thread, serve_both, Ending};
+use crate::agent::serve_both;
 use crate::arguments::{number, Arguments};
 use crate::failure::{complain, Failure, Outcome, Tried};
+use crate::session::{in_thread, Ending};
 
 /// What an answer holds at most.
 const ANSWER_BYTES: usize = 512 * 1024;
@@ -50,7 +51,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
 }
 
 #[derive(Default)]
-struct Said {
+struct Unfetched {
     bytes: VecDeque<u8>,
     ended: bool,
 }
@@ -58,21 +59,21 @@ struct Said {
 /// What the agent has said and nobody has fetched.
 #[derive(Default)]
 struct Outbox {
-    said: Mutex<Said>,
+    unfetched: Mutex<Unfetched>,
     changed: Condvar,
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Unfetched> {
+        self.unfetched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fill(&self, mut stream: UnixStream) {
         let mut chunk = vec![0; CHUNK_BYTES];
         while let Ok(length @ 1..) = stream.read(&mut chunk) {
-            let full = |said: &mut Said| said.bytes.len() >= KEPT_BYTES;
-            let mut said = self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
-            said.bytes.extend(&chunk[..length]);
+            let full = |unfetched: &mut Unfetched| unfetched.bytes.len() >= KEPT_BYTES;
+            let mut unfetched = self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+            unfetched.bytes.extend(&chunk[..length]);
             self.changed.notify_all();
         }
         self.lock().ended = true;
@@ -80,11 +81,11 @@ impl Outbox {
     }
 
     fn take(&self, wait: Duration) -> Vec<u8> {
-        let nothing = |said: &mut Said| said.bytes.is_empty() && !said.ended;
+        let nothing = |unfetched: &mut Unfetched| unfetched.bytes.is_empty() && !unfetched.ended;
         let waited = self.changed.wait_timeout_while(self.lock(), wait, nothing);
-        let mut said = waited.unwrap_or_else(PoisonError::into_inner).0;
-        let length = said.bytes.len().min(ANSWER_BYTES);
-        let taken = said.bytes.drain(..length).collect();
+        let mut unfetched = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let length = unfetched.bytes.len().min(ANSWER_BYTES);
+        let taken = unfetched.bytes.drain(..length).collect();
         self.changed.notify_all();
         taken
     }

@@ -45,9 +45,9 @@ fn find(name: &str) -> Option<PathBuf> {
         return Some(linked);
     }
     for port in fs::read_dir("/sys/class/virtio-ports").ok()?.flatten() {
-        let found = fs::read_to_string(port.path().join("name")).unwrap_or_default();
+        let port_name = fs::read_to_string(port.path().join("name")).unwrap_or_default();
         let node = PathBuf::from("/dev").join(port.file_name());
-        if found.trim_end() == name && node.exists() {
+        if port_name.trim_end() == name && node.exists() {
             return Some(node);
         }
     }

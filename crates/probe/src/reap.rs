@@ -156,14 +156,14 @@ fn descendants(root: pid_t) -> Vec<pid_t> {
             }
         }
     }
-    let mut found = Vec::new();
+    let mut descendants = Vec::new();
     let mut ahead = vec![root];
     while let Some(parent) = ahead.pop() {
         let below = children.remove(&parent).unwrap_or_default();
-        found.extend(&below);
+        descendants.extend(&below);
         ahead.extend(below);
     }
-    found
+    descendants
 }
 
 /// From /proc/PID/stat: `PID (any name) S PPID ...`.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::failure::{Failure, Outcome, Tried};
 use crate::mounts::{self, Detached};
+use crate::system_folders;
 
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const OLD_ROOT: &str = "/.outside";
@@ -62,9 +63,9 @@ impl Root<'_> {
         for (device, name) in devices {
             device.attach(&format!("/dev/{name}"))?;
         }
-        mounts::complete_dev()?;
+        system_folders::complete_dev()?;
         symlink("pts/ptmx", "/dev/ptmx").tried(|| "create /dev/ptmx")?;
-        mounts::scratch_folders()?;
+        system_folders::scratch_folders()?;
         attach(binds)?;
         mounts::detach(OLD_ROOT)?;
         fs::remove_dir(OLD_ROOT).tried(|| format!("remove {OLD_ROOT}"))

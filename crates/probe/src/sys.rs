@@ -7,6 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use libc::c_int;
 
+pub const NS_PER_S: i64 = 1_000_000_000;
+pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 pub fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -33,8 +36,22 @@ pub fn clock_parts(clock: libc::clockid_t) -> (i64, i64) {
     (now.tv_sec, now.tv_nsec)
 }
 
+pub fn clock_ns(clock: libc::clockid_t) -> i64 {
+    let (seconds, nanoseconds) = clock_parts(clock);
+    seconds * NS_PER_S + nanoseconds
+}
+
+pub fn monotonic_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
 pub fn monotonic_s() -> f64 {
     clock_s(libc::CLOCK_MONOTONIC)
+}
+
+/// The kernel's boot id: hosts that have the same share a kernel.
+pub fn boot_id() -> io::Result<String> {
+    Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
 /// A moment on the monotonic clock; one before its beginning is its beginning.

@@ -30,7 +30,7 @@ enum Entry {
 /// Carries out the entries in `folder`, last first; programs are those of `root` where it is given.
 pub fn run(folder: &Path, root: Option<&str>) -> Vec<Failure> {
     let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).map(|found| found.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
+        fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
     entries.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     if entries.is_empty() {
         return Vec::new();
@@ -104,9 +104,9 @@ fn program(argv: &[String], stdin: Option<PathBuf>, root: Option<&str>) -> Outco
     if status.success() {
         return Ok(());
     }
-    let mut said = String::new();
+    let mut message = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        let _ = stderr.read_to_string(&mut said);
+        let _ = stderr.read_to_string(&mut message);
     }
-    Err(Failure::new(format!("{argv:?}: {status}: {}", said.trim())))
+    Err(Failure::new(format!("{argv:?}: {status}: {}", message.trim())))
 }

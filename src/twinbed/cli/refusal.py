@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.contracts import exit_codes as codes
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
 from twinbed.model.error import TwinbedError
 
 

@@ -14,15 +14,15 @@ from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.studyfile import read_study
 from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
-from twinbed.hosts.resources import allow_descriptors, room
-from twinbed.hosts.site import Installed
+from twinbed.hosts.resources import allow_descriptors, available
 from twinbed.image import build, find, probe_path
 from twinbed.lab import own_programs, preflight, resources
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
-from twinbed.model.run import Run
 from twinbed.results.folder import Folder
+from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 
@@ -91,13 +91,13 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
         *preflight.backgrounds(
             [
-                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, choice.params)
+                (registry.PLUGINS.drivers[run.testbed.kind], choice.params)
                 for run in to_do
                 for choice in run.backgrounds.values()
             ]
         ),
-        preflight.room(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
-        *resources.checks(to_do, registry.PLUGINS, room()),
+        preflight.disk_space(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
+        *resources.checks(to_do, registry.PLUGINS, available()),
         *own_programs.checks(to_do, registry.PLUGINS),
     ]
     problems = [check for check in checks if check.required and not check.works]

@@ -18,7 +18,7 @@ from twinbed import registry
 from twinbed.cli import main
 from twinbed.model.error import TwinbedError
 from twinbed.render import rows as output
-from twinbed.study.study import Catalogue
+from twinbed.study.catalogue import Catalogue
 
 STUDY = """
 study: small

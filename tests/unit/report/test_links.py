@@ -56,7 +56,7 @@ def test_pairs_that_were_not_measured_are_told(results: Path) -> None:
 
 
 def test_what_was_not_measured_has_no_tolerance(results: Path) -> None:
-    null = Figure("client to server", "rate", "bit/s", 1000.0, None, None, None, Verdict.UNTOLD, "too slow")
+    null = Figure("client to server", "rate", "bit/s", 1000.0, None, None, None, Verdict.INCONCLUSIVE, "too slow")
     keep(results, LinkCheck("aaa", "r", {}, (null,), (), None, (), 2))
     page = "".join(links(Store.open(results)))
     assert "In 1 of the checks none of 2 pairs could be measured. What" in page

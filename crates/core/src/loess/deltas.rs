@@ -46,8 +46,8 @@ fn of_rows(weights: &[f64], sample: &Sample, params: &Params) -> Result<Deltas, 
             row.clone_from(&residual[place - 1]);
             row[place - 1] -= 1.0;
         } else {
-            let found = local(sample, weights, *at, params.span, params.degree)?;
-            row[found.start..].iter_mut().zip(&found.value).for_each(|(entry, share)| *entry = -share);
+            let polynomial = local(sample, weights, *at, params.span, params.degree)?;
+            row[polynomial.start..].iter_mut().zip(&polynomial.value).for_each(|(entry, share)| *entry = -share);
         }
         trace -= row[place];
         parameters += row.iter().map(|entry| entry * entry).sum::<f64>();

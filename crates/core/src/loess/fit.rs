@@ -50,7 +50,7 @@ pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, params: Params) -> Res
     check(&sample, &params)?;
     let n = sample.len();
     let first = Operator::new(&sample, sample.weights.clone(), &params)?;
-    let found = deltas(&first, &sample, &params)?;
+    let deltas = deltas(&first, &sample, &params)?;
     let mut operator = first.clone();
     let mut fitted = operator.curve(&sample, &params, &sample.y, &sample.x)?;
     let mut robustness = vec![1.0; n];
@@ -66,9 +66,9 @@ pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, params: Params) -> Res
     }
     let left = residuals(&response, &first.curve(&sample, &params, &response, &sample.x)?);
     let squares: f64 = left.iter().zip(&sample.weights).map(|(left, weight)| weight * left * left).sum();
-    let residual_scale = (found.one > ROUNDING * n as f64).then(|| (squares / found.one).sqrt());
+    let residual_scale = (deltas.one > ROUNDING * n as f64).then(|| (squares / deltas.one).sqrt());
     let (fitted, robustness) = (as_given(&sample, &fitted), as_given(&sample, &robustness));
-    Ok(Fit { params, operator, first, deltas: found, fitted, robustness, residual_scale, sample })
+    Ok(Fit { params, operator, first, deltas, fitted, robustness, residual_scale, sample })
 }
 
 fn check(sample: &Sample, params: &Params) -> Result<(), Error> {
@@ -90,11 +90,11 @@ fn residuals(y: &[f64], fitted: &[f64]) -> Vec<f64> {
 }
 
 fn as_given(sample: &Sample, sorted: &[f64]) -> Vec<f64> {
-    let mut found = vec![0.0; sorted.len()];
+    let mut given = vec![0.0; sorted.len()];
     for (value, place) in sorted.iter().zip(&sample.places) {
-        found[*place] = *value;
+        given[*place] = *value;
     }
-    found
+    given
 }
 
 impl Fit {
@@ -116,14 +116,14 @@ impl Fit {
         let curve = self.operator.curve(&self.sample, &self.params, &self.sample.y, &sorted)?;
         let variances = self.first.variances(&self.sample, &self.params, &sorted)?;
         let reach = self.degrees_of_freedom().map(|df| student::quantile((1.0 - level) / 2.0, df));
-        let mut found = vec![None; points.len()];
+        let mut predicted = vec![None; points.len()];
         for ((place, fit), variance) in order.into_iter().zip(curve).zip(variances) {
             let interval = self.residual_scale.zip(reach).map(|(scale, reach)| {
                 let standard_error = scale * variance.sqrt();
                 Spread { standard_error, low: fit - reach * standard_error, high: fit + reach * standard_error }
             });
-            found[place] = Some(Point { fit, interval });
+            predicted[place] = Some(Point { fit, interval });
         }
-        Ok(found)
+        Ok(predicted)
     }
 }

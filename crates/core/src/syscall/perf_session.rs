@@ -202,12 +202,12 @@ impl Session {
             self.others += 1;
             return Some(());
         }
-        let found = sample(body, attribute)?;
+        let decoded = sample(body, attribute)?;
         // A tracepoint's data begin with its id.
-        let id = u16_at(found.raw, 0)?;
-        let thread = found.thread;
+        let id = u16_at(decoded.raw, 0)?;
+        let thread = decoded.thread;
         let what = if let Some(point) = self.points.enter.filter(|point| point.id == id) {
-            let Some(call) = u64_at(found.raw, point.number).filter(|number| number.cast_signed() >= 0) else {
+            let Some(call) = u64_at(decoded.raw, point.number).filter(|number| number.cast_signed() >= 0) else {
                 state.skip("no_call_number");
                 return Some(());
             };
@@ -217,12 +217,12 @@ impl Session {
             };
             What::Enter { thread, call }
         } else if let Some(point) = self.points.exit.filter(|point| point.id == id) {
-            What::Exit { thread, value: u64_at(found.raw, point.value)?.cast_signed() }
+            What::Exit { thread, value: u64_at(decoded.raw, point.value)?.cast_signed() }
         } else {
             self.others += 1;
             return Some(());
         };
-        let time = found.time_ns;
+        let time = decoded.time_ns;
         self.queue.push(time, what);
         Some(())
     }

@@ -2,6 +2,8 @@
 
 use std::ops::{AddAssign, Sub};
 
+use super::probe_files::calls_that_move_bytes;
+
 /// Bytes of a program's name with its NUL (TASK_COMM_LEN).
 pub const NAME_BYTES: usize = 16;
 /// What stands in a history for "nothing known before".
@@ -163,29 +165,12 @@ impl Sub for Cell {
 
 /// Whether a positive exit value is a number of bytes.
 pub fn moves_bytes(number: u16) -> bool {
-    const THESE: [libc::c_long; 20] = [
-        libc::SYS_read,
-        libc::SYS_write,
-        libc::SYS_pread64,
-        libc::SYS_pwrite64,
-        libc::SYS_readv,
-        libc::SYS_writev,
-        libc::SYS_preadv,
-        libc::SYS_pwritev,
-        libc::SYS_preadv2,
-        libc::SYS_pwritev2,
-        libc::SYS_sendfile,
-        libc::SYS_sendto,
-        libc::SYS_recvfrom,
-        libc::SYS_sendmsg,
-        libc::SYS_recvmsg,
-        libc::SYS_splice,
-        libc::SYS_tee,
-        libc::SYS_vmsplice,
-        libc::SYS_copy_file_range,
-        libc::SYS_process_vm_readv,
-    ];
-    THESE.contains(&number.into())
+    macro_rules! is_one_of {
+        ($($constant:ident)*) => {
+            [$(libc::$constant),*].contains(&number.into())
+        };
+    }
+    calls_that_move_bytes!(is_one_of)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ mod count_file;
 mod follow;
 mod header;
 mod options;
+#[path = "../../../core/src/syscall/probe_files.rs"]
+mod probe_files;
 mod recorder;
 mod scope;
 mod trace_file;
@@ -19,12 +21,12 @@ use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome, Tried};
 use header::Header;
 use options::{Method, Options};
-use waiting::Stop;
+use waiting::StopDescriptor;
 
 pub fn main(arguments: Arguments) -> Outcome<()> {
     let options = Options::take(arguments)?;
     // Blocked before anything else, so that a signal at any time is an orderly end.
-    let stop = Stop::block().tried(|| "block signals")?;
+    let stop = StopDescriptor::block().tried(|| "block signals")?;
     let mut refused = Vec::new();
     for method in Method::IN_ORDER {
         if options.method.is_some_and(|wanted| wanted != method) {

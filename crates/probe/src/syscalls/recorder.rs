@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::header::Header;
-use super::waiting::Stop;
+use super::waiting::StopDescriptor;
 use crate::failure::{Outcome, Tried};
 
 /// How often what the kernel holds is looked after, at least.
@@ -12,7 +12,7 @@ pub const TICK_NS: u64 = 250_000_000;
 /// Records the calls that it sees.
 pub trait Recorder {
     /// Writes the file until told to stop, and to its end.
-    fn record(self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()>;
+    fn record(self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()>;
 }
 
 pub fn say_ready() -> Outcome<()> {

@@ -16,7 +16,7 @@ from twinbed.analyses.chain.analysis import ChainParams
 from twinbed.analyses.chain.analysis import analysis as chain
 from twinbed.analyses.chain.graph import graph
 from twinbed.analyses.chain.result import Chains
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Kind
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline

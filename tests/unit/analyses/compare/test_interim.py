@@ -21,7 +21,7 @@ from twinbed.cli import main
 from twinbed.cli.extraction import extracted
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.interim import Deciding
-from twinbed.hosts.site import Installed
+from twinbed.contracts.site import Installed
 from twinbed.image import Image
 from twinbed.lab.study import Ending, carry_out
 from twinbed.metrics.metric import Scale
@@ -30,7 +30,9 @@ from twinbed.model.interim import Looks, UntilDecided
 from twinbed.model.result import Verdict
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
-from twinbed.study.study import Study, StudyError, load
+from twinbed.study.loading import load
+from twinbed.study.problem import StudyError
+from twinbed.study.study import Study
 from twinbed.testbeds import fake
 from twinbed.testbeds.fake import FakeHost
 

@@ -29,8 +29,8 @@ pub struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Goes to `found` with the cell of the thread's call in R0, if the cell of the call before was told of it.
-    pub fn find_next(&self, code: &mut Assembler, skip: u64, found: Label) {
+    /// Goes to `has_cell` with the cell of the thread's call in R0, if the cell of the call before was told of it.
+    pub fn find_next(&self, code: &mut Assembler, skip: u64, has_cell: Label) {
         let other = code.label();
         unless_in_last_part(code, skip, other);
         code.look_up_at(self.cells, KEPT, thread::PREVIOUS);
@@ -44,7 +44,7 @@ impl Cells<'_> {
             code.load(Word, R1, R9, place + next::NUMBER);
             code.store(Word, KEPT, thread::PREVIOUS, R1);
             code.look_up_at(self.cells, R9, place + next::NUMBER);
-            code.jump_if(R0, NotEqual, Number(0), found);
+            code.jump_if(R0, NotEqual, Number(0), has_cell);
             code.here(not_this);
         }
         code.here(other);
@@ -56,7 +56,7 @@ impl Cells<'_> {
         let known = code.label();
         let fresh = code.label();
         let kept = code.label();
-        let told = code.label();
+        let linked = code.label();
         code.load(Double, R1, KEPT, thread::HISTORY);
         code.store(Double, STACK, stack::TRANSITION + transition::HISTORY, R1);
         code.load(Double, R1, KEPT, thread::STREAM);
@@ -104,11 +104,11 @@ impl Cells<'_> {
         code.load(Word, R1, R0, 0);
         code.store(Word, STACK, stack::CELL_NUMBER, R1);
         code.here(kept);
-        unless_in_last_part(code, skip, told);
+        unless_in_last_part(code, skip, linked);
         code.load(Word, R1, KEPT, thread::PREVIOUS);
-        code.jump_if(R1, Equal, Number(0), told);
+        code.jump_if(R1, Equal, Number(0), linked);
         code.look_up_at(self.cells, KEPT, thread::PREVIOUS);
-        code.jump_if(R0, Equal, Number(0), told);
+        code.jump_if(R0, Equal, Number(0), linked);
         let [later, earlier] = cell::NEXT;
         for at in [next::HISTORY, next::NUMBER] {
             code.load(Double, R1, R0, later + at);
@@ -118,7 +118,7 @@ impl Cells<'_> {
         code.store(Double, R0, later + next::HISTORY, R1);
         code.load(Word, R1, STACK, stack::CELL_NUMBER);
         code.store(Word, R0, later + next::NUMBER, R1);
-        code.here(told);
+        code.here(linked);
         code.load(Word, R1, STACK, stack::CELL_NUMBER);
         code.store(Word, KEPT, thread::PREVIOUS, R1);
         code.look_up(self.cells, stack::CELL_NUMBER);

@@ -16,7 +16,7 @@ use crate::syscalls::count_file::{CountFile, Counted};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::{Command, Options};
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
-use crate::syscalls::waiting::{now_ns, Stop};
+use crate::syscalls::waiting::{now_ns, StopDescriptor};
 
 const STREAMS: u32 = 16_384;
 /// So many ended streams are worth a look at all transitions.
@@ -101,13 +101,14 @@ impl Counting {
     fn take_over(&mut self, file: &mut CountFile, ended: &HashSet<Identity>) -> Outcome<()> {
         let mut grown: Vec<(Transition, Cell)> = Vec::new();
         let mut over = Vec::new();
-        let mut found = Vec::new();
-        self.numbers_of_cells.each(|key, value| found.push((Transition::from_bytes(key), layout::word(value, 0))))?;
+        let mut numbered = Vec::new();
+        self.numbers_of_cells
+            .each(|key, value| numbered.push((Transition::from_bytes(key), layout::word(value, 0))))?;
         // Read after their numbers, so that each is its transition's.
-        let highest = found.iter().map(|(_, number)| *number as usize).max();
+        let highest = numbered.iter().map(|(_, number)| *number as usize).max();
         let mut cells = Vec::new();
         self.cells.first(highest.map_or(0, |number| number + 1), |_, value| cells.push(cell_from_bytes(value)))?;
-        for (transition, number) in found {
+        for (transition, number) in numbered {
             let cell = cells[number as usize];
             let before = match ended.contains(&transition.stream) {
                 true => {
@@ -181,7 +182,7 @@ impl Counting {
 }
 
 impl Recorder for Counting {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         let mut file = CountFile::create(&self.out, header)?;
         say_ready()?;
         let mut slice = 0;

@@ -37,11 +37,11 @@ impl Plan<'_> {
 
     fn count_call(&self, code: &mut Assembler, cells: Cells, skip: u64, ending: Ending) {
         let lost = code.label();
-        let found = code.label();
+        let has_cell = code.label();
         let done = code.label();
-        cells.find_next(code, skip, found);
+        cells.find_next(code, skip, has_cell);
         cells.find_transition(code, skip, lost);
-        code.here(found);
+        code.here(has_cell);
         code.add_number(R0, cell::CALLS, 1);
         if let Ending::Returned { value, time } = ending {
             code.add_number(R0, cell::RETURNED, 1);

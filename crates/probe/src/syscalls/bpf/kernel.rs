@@ -170,8 +170,8 @@ impl Map {
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => true,
                 Err(error) => return Err(Failure::because("read a BPF map", &error)),
             };
-            let found = keys.chunks_exact(self.key_bytes).zip(values.chunks_exact(self.value_bytes));
-            found.take(batch.count as usize).for_each(|(key, value)| take(key, value));
+            let entries = keys.chunks_exact(self.key_bytes).zip(values.chunks_exact(self.value_bytes));
+            entries.take(batch.count as usize).for_each(|(key, value)| take(key, value));
             if done {
                 break;
             }
@@ -205,8 +205,8 @@ impl Program {
         let _ = bpf(PROGRAM_LOAD, &mut attributes);
         let mut failure = Failure::because("load a BPF program", &error);
         let log = String::from_utf8_lossy(&log);
-        let said: Vec<_> = log.trim_end_matches('\0').lines().rev().take(3).collect();
-        for line in said.iter().rev().filter(|line| !line.trim().is_empty()) {
+        let last_lines: Vec<_> = log.trim_end_matches('\0').lines().rev().take(3).collect();
+        for line in last_lines.iter().rev().filter(|line| !line.trim().is_empty()) {
             failure.message.push_str("; ");
             failure.message.push_str(line);
         }

@@ -13,7 +13,7 @@ use crate::syscalls::header::Header;
 use crate::syscalls::options::Options;
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
 use crate::syscalls::trace_file::TraceFile;
-use crate::syscalls::waiting::{now_ns, Stop};
+use crate::syscalls::waiting::{now_ns, StopDescriptor};
 
 /// The reader is woken when so much of the ring is filled.
 const WAKE_SHARE: usize = 4;
@@ -37,7 +37,7 @@ impl Tracing {
 }
 
 impl Recorder for Tracing {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         let mut writer = Writer::new(TraceFile::create(&self.out, header)?);
         say_ready()?;
         while !stop.wait(now_ns() + TICK_NS, &[self.ring_map.descriptor()]).tried(|| "wait")? {

@@ -20,7 +20,7 @@ use super::options::{Command, Options};
 use super::recorder::{say_ready, Recorder, TICK_NS};
 use super::scope::Within;
 use super::trace_file::TraceFile;
-use super::waiting::{now_ns, Stop};
+use super::waiting::{now_ns, StopDescriptor};
 use crate::failure::{Failure, Outcome, Tried};
 use events::{Events, WANTED};
 use instance::Instance;
@@ -70,7 +70,7 @@ struct Tracefs {
 }
 
 impl Recorder for Tracefs {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         match self.command {
             Command::Count { slice_ns, .. } => {
                 let file = CountFile::create(&self.out, header)?;
@@ -91,7 +91,7 @@ impl Recorder for Tracefs {
 
 impl Tracefs {
     /// Gives the time at which it was told to stop.
-    fn run(&mut self, stop: &Stop, sink: &mut impl Sink) -> Outcome<u64> {
+    fn run(&mut self, stop: &StopDescriptor, sink: &mut impl Sink) -> Outcome<u64> {
         say_ready()?;
         let pipes: Vec<RawFd> = self.reader.instance.pipes().iter().map(AsRawFd::as_raw_fd).collect();
         while !stop.wait(now_ns() + TICK_NS, &pipes).tried(|| "wait")? {
