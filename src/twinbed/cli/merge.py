@@ -72,8 +72,8 @@ def command(
     levels = {key: _level(text) for key, text in _of_sources(given, results, "--level").items()}
     options = [f"--rename={each}" for each in renames] + [f"--level={each}" for each in given]
     options += [f"--reference={reference}"] if reference else []
-    said = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
-    made = merge.plan(merge.sources(stores, renamed, levels), output.resolve().name, reference, said)
+    command_line = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
+    made = merge.plan(merge.sources(stores, renamed, levels), output.resolve().name, reference, command_line)
     _print(made)
     if dry_run:
         return codes.DONE

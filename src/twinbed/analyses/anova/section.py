@@ -44,24 +44,24 @@ def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
         "an analysis of variance. <code>twinbed analyse anova</code> makes it of any metric, with other factors and terms.</p>"
     )
     drawn = False
-    said: set[str] = set()
+    notes_shown: set[str] = set()
     for each in found:
         if isinstance(each, Unexplained):
             yield html("<h3>{}</h3><p>{}</p>", heading(metric_name(each.response)), no_analysis(each))
             continue
         yield html("<h3>{}</h3><p>{}</p>{}", heading(title(each)), lede(each), variance_table(each).as_html())
-        yield notes([note for note in each.notes if note not in said])
-        said |= set(each.notes)
+        yield notes([note for note in each.notes if note not in notes_shown])
+        notes_shown |= set(each.notes)
         if not drawn:
             yield from _details(each)
             drawn = True
     yield Markup("</section>")
 
 
-def _details(found: Anova) -> Iterator[Markup]:
-    for table in model_tables(found):
+def _details(anova: Anova) -> Iterator[Markup]:
+    for table in model_tables(anova):
         yield _folded(table.title, table.as_html())
-    for at, (name, content) in enumerate(parts(found, "h4", MOST_BARS, MOST_POINTS)):
+    for at, (name, content) in enumerate(parts(anova, "h4", MOST_BARS, MOST_POINTS)):
         yield _folded(name, content, is_open=at == 0)
 
 

@@ -47,7 +47,7 @@ class Shown:
     nodes_left_out: int
     edges_left_out: int
     share_left_out: float
-    """Of the transitions of that chain of the two which loses more."""
+    """The share of transitions that is lost, in the chain that loses more."""
 
     @property
     def note(self) -> str:
@@ -65,15 +65,15 @@ def weight(node: Node, side: int) -> float:
     return (time if time is not None else node.shares[side]) or 0.0
 
 
-def most_used(found: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) -> Shown:
+def most_used(graph: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) -> Shown:
     """The most used states, in the order of their use, and the most used transitions between them."""
-    kept = sorted(found.nodes, key=lambda node: (-max(each or 0.0 for each in node.shares), node.state))[:nodes]
+    kept = sorted(graph.nodes, key=lambda node: (-max(each or 0.0 for each in node.shares), node.state))[:nodes]
     names = {node.state for node in kept}
-    between = [edge for edge in found.edges if edge.state in names and edge.next_state in names]
+    between = [edge for edge in graph.edges if edge.state in names and edge.next_state in names]
     drawn = sorted(between, key=lambda edge: (-max(each or 0.0 for each in edge.shares), edge.state, edge.call))[:edges]
-    lost = [1 - sum(edge.shares[side] or 0.0 for edge in drawn) for side in (0, 1) if any(e.shares[side] for e in found.edges)]
+    lost = [1 - sum(edge.shares[side] or 0.0 for edge in drawn) for side in (0, 1) if any(e.shares[side] for e in graph.edges)]
     left = max(0.0, *lost) if lost else 0.0
-    return Shown(Graph(tuple(kept), tuple(drawn)), len(found.nodes) - len(kept), len(found.edges) - len(drawn), left)
+    return Shown(Graph(tuple(kept), tuple(drawn)), len(graph.nodes) - len(kept), len(graph.edges) - len(drawn), left)
 
 
 def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, str] = PAGE, name: str = "") -> Markup:
@@ -155,7 +155,7 @@ def _arrow(
         '<g aria-roledescription="transition" aria-label="{}" opacity="{:.2f}">'
         '<path d="{}" fill="none" stroke="{}" stroke-width="{:.2f}"{}/>'
         '<path d="{}" fill="{}"/>{}</g>',
-        _said(edge, names),
+        _edge_label(edge, names),
         opacity,
         path,
         colour,
@@ -163,7 +163,7 @@ def _arrow(
         dashes,
         head,
         colour,
-        _title(_said(edge, names), colours),
+        _title(_edge_label(edge, names), colours),
     )
 
 
@@ -213,7 +213,7 @@ def _xy(point: Point) -> str:
 
 
 def _disc(node: Node, at: Point, names: Sequence[str], colours: Mapping[str, str]) -> Markup:
-    said = _said_of_state(node, names)
+    label = _state_label(node, names)
     first, second = weight(node, 0), weight(node, 1)
     place = html('cx="{:.1f}" cy="{:.1f}"', at[0], at[1])
     drawn = html('<circle {} r="{:.1f}" fill="{}" fill-opacity="0.55"/>', place, _radius(first), colours["muted"])
@@ -225,7 +225,7 @@ def _disc(node: Node, at: Point, names: Sequence[str], colours: Mapping[str, str
         drawn += html('<circle {} r="{:.1f}" fill="none" {}/>', place, _radius(second), line)
     # Large enough to be pointed at.
     drawn += html('<circle {} r="{:.1f}" fill="transparent"/>', place, max(9.0, _radius(max(first, second))))
-    return html('<g aria-roledescription="state" aria-label="{}">{}{}</g>', said, drawn, _title(said, colours))
+    return html('<g aria-roledescription="state" aria-label="{}">{}{}</g>', label, drawn, _title(label, colours))
 
 
 def _label(node: Node, at: Point, size: float, colours: Mapping[str, str]) -> Markup:
@@ -309,7 +309,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
     return found
 
 
-def _said(edge: Edge, names: Sequence[str]) -> str:
+def _edge_label(edge: Edge, names: Sequence[str]) -> str:
     what = f"{_short(edge.state)} → {edge.call}"
     parts = [
         f"{name}: {'never' if probability is None else share(round(probability, 5))}"
@@ -318,7 +318,7 @@ def _said(edge: Edge, names: Sequence[str]) -> str:
     return f"{what}. {', '.join(parts)}"
 
 
-def _said_of_state(node: Node, names: Sequence[str]) -> str:
+def _state_label(node: Node, names: Sequence[str]) -> str:
     parts = []
     for name, calls, time in zip(names, node.shares, node.times, strict=False):
         of_calls = "not there" if calls is None else f"{share(round(calls, 4))} of calls"
@@ -326,6 +326,6 @@ def _said_of_state(node: Node, names: Sequence[str]) -> str:
     return f"{_short(node.state)}. {'; '.join(parts)}"
 
 
-def _title(said: str, colours: Mapping[str, str]) -> Markup:
+def _title(label: str, colours: Mapping[str, str]) -> Markup:
     """Pages have their own way to show it."""
-    return html("<title>{}</title>", said) if colours is FILE else Markup()
+    return html("<title>{}</title>", label) if colours is FILE else Markup()

@@ -131,9 +131,9 @@ def _numbered(head: str) -> Markup:
     return Markup(' class="number"') if head in WALKS[3:] else Markup()
 
 
-def _pictures(row: Mapping[str, Any], found: Graph, *, is_open: bool) -> Markup:
+def _pictures(row: Mapping[str, Any], graph: Graph, *, is_open: bool) -> Markup:
     testbed, reference = row["testbed"], row["reference"]
-    shown = most_used(found)
+    shown = most_used(graph)
     title = f"{_where(row)}, {cell_title(row['cell'])}: {testbed} against {reference}"
     drawn = svg(
         shown,
@@ -168,7 +168,7 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
         first, second = (probability or 0.0 for probability in edge.probabilities)
         difference = first - second
         pair = (NONE if each is None else share(round(each, 5)) for each in edge.probabilities)
-        said = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
+        label = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
         mark = {None: "", 0: "+", 1: "-"}[edge.only]
         text = mark or (f"{abs(difference) * 100:.0f}" if abs(difference) >= FAINTEST else "")
         rows.append(
@@ -178,7 +178,7 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
                 "size": abs(difference),
                 "more": testbed if difference >= 0 else reference,
                 "text": text,
-                "said": said,
+                "said": label,
             }
         )
     states = [node.state for node in shown.graph.nodes]

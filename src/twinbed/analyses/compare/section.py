@@ -41,9 +41,9 @@ def verdict_mark(verdict: Verdict, text: str | None = None) -> Markup:
     )
 
 
-def lede(found: Sequence[Summary], reference: str | None) -> str:
+def lede(summaries_of: Sequence[Summary], reference: str | None) -> str:
     """The verdict on all testbeds in one or two sentences."""
-    margin = share(found[0].margin)
+    margin = share(summaries_of[0].margin)
     texts = {
         Verdict.EQUIVALENT: "{} equivalent to {} within {} in everything compared.",
         Verdict.DIFFERENT: "{} not: at least one headline metric is off by more than {}.",
@@ -51,11 +51,11 @@ def lede(found: Sequence[Summary], reference: str | None) -> str:
     }
     parts = []
     for verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT, Verdict.INCONCLUSIVE):
-        names = [each.testbed for each in found if each.verdict is verdict]
+        names = [each.testbed for each in summaries_of if each.verdict is verdict]
         if names:
             who = f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
             parts.append(texts[verdict].format(who, *([reference, margin] if verdict is Verdict.EQUIVALENT else [margin])))
-    if not any(each.verdict is Verdict.EQUIVALENT for each in found):
+    if not any(each.verdict is Verdict.EQUIVALENT for each in summaries_of):
         parts[0] = parts[0].replace(" not:", f" not equivalent to {reference}:", 1)
     return " ".join(parts)
 
@@ -144,8 +144,8 @@ def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     left_out = cells_left_out(comparisons)
     yield Markup('<div class="plots">')
     means = any(found.mean is not None for each in comparisons for found in (each.estimate, each.reference_estimate))
-    said = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
-    drawings = [(distribution(comparisons), said, "values")]
+    every_replicate = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
+    drawings = [(distribution(comparisons), every_replicate, "values")]
     if any(each.ratio is not None for each in comparisons):
         caption = f"Ratio to {first.reference} with its intervals; the band is the margin."
         drawings.append((ratios(comparisons), caption, f"ratio to {first.reference}"))
@@ -189,8 +189,8 @@ def metric_table(comparisons: Sequence[Comparison]) -> Markup:
     )
 
 
-def _mean(text: str, found: Estimate, scale: UnitScale) -> Markup:
-    return html('<span>{}</span><span class="ratio">{}</span>', text, spread(found, scale))
+def _mean(text: str, estimate: Estimate, scale: UnitScale) -> Markup:
+    return html('<span>{}</span><span class="ratio">{}</span>', text, spread(estimate, scale))
 
 
 def _compared(each: Comparison | None, mean: str, scale: UnitScale) -> Markup:
@@ -226,11 +226,11 @@ def other_metrics(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
 def _other(each: Comparison) -> Markup:
     scale = unit_scale(each.unit, [each.estimate.mean, each.reference_estimate.mean])
 
-    def mean(found: Estimate) -> Markup:
-        if found.mean is None:
+    def mean(estimate: Estimate) -> Markup:
+        if estimate.mean is None:
             return Markup('<td class="number" data-value="">no values</td>')
-        text = f"{number(found.mean / scale.factor)} {scale.unit}".rstrip()
-        return html('<td class="number" data-value="{}">{}</td>', found.mean, text)
+        text = f"{number(estimate.mean / scale.factor)} {scale.unit}".rstrip()
+        return html('<td class="number" data-value="{}">{}</td>', estimate.mean, text)
 
     texts: Iterable[str] = (metric_name(each.metric), place(each.host, each.direction), cell_title(each.cell), each.testbed)
     value = "" if each.ratio is None else each.ratio

@@ -116,7 +116,7 @@ def _spread_row(each: Comparison) -> list[_Cell]:
 
 
 def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
-    """Of one headline metric: medians, upper quantiles, the bootstrap where it was used, and the seeds' rule of thumb."""
+    """Other estimates of a headline metric: medians, upper quantiles, the bootstrap where used, the seeds' rule of thumb."""
     estimates = [found for each in comparisons for found in (each.estimate, each.reference_estimate)]
     shares = list(dict.fromkeys(each.share for found in estimates for each in found.quantiles if each.interval))
     if not any(found.quantiles for found in estimates):
@@ -153,10 +153,10 @@ def _missing(estimates: Sequence[Estimate], shares: Sequence[float]) -> list[Qua
     return [found[share] for share in sorted(found)]
 
 
-def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Sequence[float]) -> list[_Cell]:
+def _estimate_cells(testbed: str, each: Comparison, estimate: Estimate, shares: Sequence[float]) -> list[_Cell]:
     scale = unit_scale(each.unit, [each.reference_estimate.mean, each.estimate.mean])
-    of_share = {quantile.share: quantile for quantile in found.quantiles}
-    cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(found.n), number=True)]
+    of_share = {quantile.share: quantile for quantile in estimate.quantiles}
+    cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(estimate.n), number=True)]
     for wanted in shares:
         quantile = of_share.get(wanted)
         if quantile is None or (quantile.interval is None and wanted != 0.5):
@@ -172,8 +172,8 @@ def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Seq
     return cells
 
 
-def _bounds(found: Interval | None) -> str:
-    return f"[{ratio(found.low)}, {ratio(found.high)}]" if found else ""
+def _bounds(interval: Interval | None) -> str:
+    return f"[{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ""
 
 
 def _order(orderings: Sequence[Ordering]) -> Iterator[Markup]:
@@ -189,10 +189,10 @@ def _order(orderings: Sequence[Ordering]) -> Iterator[Markup]:
         "p-values are corrected for the number of tests of a kind."
     )
     yield _table(heads, rows, caption)
-    told = [each for each in orderings if each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)]
-    rest = [each for each in orderings if each not in told]
-    if told:
-        yield html('<div class="plots">{}</div>', Markup().join(map(_figure, told)))
+    affected = [each for each in orderings if each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)]
+    rest = [each for each in orderings if each not in affected]
+    if affected:
+        yield html('<div class="plots">{}</div>', Markup().join(map(_figure, affected)))
     if rest:
         plural = "s" if len(rest) > 1 else ""
         yield html(

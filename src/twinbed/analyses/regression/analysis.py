@@ -37,7 +37,7 @@ BLOCK = "block"
 
 
 class RegressionParams(BaseModel):
-    """What ``regression`` can be told."""
+    """The settings of ``regression``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

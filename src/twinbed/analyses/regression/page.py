@@ -20,24 +20,24 @@ from twinbed.render.words import caution_sentences
 _HOLDS = {True: "holds", False: "fails", None: "not tested"}
 
 
-def page(found: Regression, stars: bool = False) -> Markup:
+def page(regression: Regression, stars: bool = False) -> Markup:
     """The whole page."""
-    fails = sum(check.holds is False for model in found.models for check in model.checks)
+    fails = sum(check.holds is False for model in regression.models for check in model.checks)
     lede = f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
     header = html(
         '<header><p class="kicker">{}</p><h1>Regression of {}</h1><p class="lede">{}</p></header>',
-        found.source,
-        found.response,
+        regression.source,
+        regression.response,
         lede,
     )
-    said = Markup().join(html("<li>{}</li>", caution) for caution in caution_sentences(found.cautions))
-    table = table_html(found, stars) + (html('<ul class="notes">{}</ul>', said) if said else "")
-    body = html("{}<main><section><h2>Models</h2>{}</section>{}</main>", header, table, Markup().join(_models(found)))
-    return document(f"Regression of {found.response}", body, f"Made of {found.source}.")
+    items = Markup().join(html("<li>{}</li>", caution) for caution in caution_sentences(regression.cautions))
+    table = table_html(regression, stars) + (html('<ul class="notes">{}</ul>', items) if items else "")
+    body = html("{}<main><section><h2>Models</h2>{}</section>{}</main>", header, table, Markup().join(_models(regression)))
+    return document(f"Regression of {regression.response}", body, f"Made of {regression.source}.")
 
 
-def _models(found: Regression) -> Iterator[Markup]:
-    for model in found.models:
+def _models(regression: Regression) -> Iterator[Markup]:
+    for model in regression.models:
         yield html("<section><h2>{}</h2>", model.formula)
         yield from (html("<p>{}</p>", note) for note in model.notes)
         yield from _effects(model)
@@ -73,7 +73,9 @@ def _effects(model: Model) -> Iterator[Markup]:
 
 
 def _checks(model: Model) -> Tabular:
-    rows = tuple((each.assumption, _HOLDS[each.holds], each.said, tested(each), each.advice) for each in sorted_checks(model))
+    rows = tuple(
+        (each.assumption, _HOLDS[each.holds], each.statement, tested(each), each.advice) for each in sorted_checks(model)
+    )
     return Tabular("Assumptions", "What the model assumes", ("Assumption", "", "Found", "Test", "Instead"), rows, texts=5)
 
 
