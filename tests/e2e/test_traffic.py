@@ -22,11 +22,11 @@ Values = dict[tuple[str, str], float | None]
 """(metric, host) -> value, of what has no direction."""
 
 
-def one_run(more: str) -> Run:
+def one_run(more: str, duration: str = "3s") -> Run:
     text = f"""
 study: busy
 testbeds: {{bed: {{driver: container}}}}
-workload: {{kind: iperf3, duration: 3s}}
+workload: {{kind: iperf3, duration: {duration}}}
 replicates: 1
 {more}
 """
@@ -105,7 +105,7 @@ instruments: [packets, counters]
 
 def test_bystanders_are_shaped_and_read_back_as_pairs_are(site: Callable[..., Site], leaves_nothing: None) -> None:
     outcome = Outcome()
-    run = one_run("topology: {bystanders: 1, link: {rate: 40mbit, mtu: 1400}}\n")
+    run = one_run("topology: {bystanders: 1, link: {rate: 40mbit, mtu: 1400}}\n", duration="1s")
     execute(run, PLUGINS, site(), outcome, lambda _: None)
     settings: dict[str, set[tuple[str, str]]] = {}
     for item in outcome.applied:

@@ -56,7 +56,7 @@ fn both(stream: File) -> Outcome<(File, File)> {
     Ok((stream, twin))
 }
 
-/// Tells the controller, if it still listens, why there will be no agent.
+/// Reports to the controller, if it still listens, why there will be no agent.
 pub fn report(stream: File, failure: &Failure) {
     let _ = Output::new(stream).send_json(0, Kind::Error, failure);
 }
@@ -125,7 +125,7 @@ fn handle(session: &Arc<Session>, frame: Frame) {
     }
 }
 
-/// A frame that opens a channel: read the request, then let a thread of its own answer it.
+/// Opens a channel: reads the request, then lets a thread of its own answer it.
 fn open(session: &Arc<Session>, frame: Frame) -> Outcome<()> {
     let Frame { channel, kind, payload } = frame;
     if session.has(channel) {

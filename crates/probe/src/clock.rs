@@ -1,7 +1,8 @@
 //! `clock`: which kernel's clock a host has, and whether that kernel says it is synchronised.
 //!
-//! One JSON object a line: one when it starts, one when it is told to end. The boot id is the kernel's: hosts that
-//! have the same share their clocks. The rest is what adjtimex(2) reads, changing nothing; it needs no privilege.
+//! It writes one JSON object a line: one when it starts, and one when it is told to end. The boot id is the kernel's: hosts
+//! with the same boot id share their clocks. The rest is what adjtimex(2) reads, which changes nothing and needs no
+//! privilege.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! `container`: namespaces of its own inside the lab, on an overlay over a shared root folder.
+//! `container`: an agent in namespaces of its own inside the lab, on an overlay over a shared root folder.
 //!
 //! The outer process enters the network namespace itself before it forks, so that `/proc/PID/ns/net`
 //! of the process that the lab's agent started is the container's.

@@ -19,7 +19,7 @@ use crate::session::{in_thread, Session};
 use crate::sys;
 
 const CHUNK_BYTES: usize = 256 * 1024;
-/// How long, after a program's end, to wait for silent streams that its descendants hold open.
+/// How long to wait, after a program's end, for silent streams that its descendants hold open.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Answers one EXEC, from start to EXIT.
@@ -83,13 +83,13 @@ fn files(request: &Exec) -> Outcome<(Option<File>, Option<File>)> {
 struct Stream {
     pipe: Option<File>,
     kind: Kind,
-    /// Bytes that were in the pipe when the program ended: they may be its own, so are waited for.
+    /// Bytes that were in the pipe when the program ended. They may be its own, so they are waited for.
     owed: usize,
 }
 
 impl Stream {
     fn new((pipe, kind): (OwnedFd, Kind)) -> Self {
-        // A wider pipe lets a capture run on while the control stream is busy. Not vital.
+        // A wider pipe lets a capture run on while the control stream is busy. It is not vital.
         // SAFETY: no memory is involved.
         unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, CHUNK_BYTES) };
         Stream { pipe: Some(File::from(pipe)), kind, owed: 0 }
@@ -169,7 +169,7 @@ fn pump(session: &Session, channel: u32, program: &Program, mut streams: Vec<Str
     discard(streams, &mut buffer);
 }
 
-/// Goes on emptying what descendants still write: closing the pipes would kill them with SIGPIPE.
+/// Goes on reading what descendants still write: closing the pipes would kill them with SIGPIPE.
 fn discard(mut streams: Vec<Stream>, buffer: &mut Buffer) {
     while streams.iter().any(|s| s.pipe.is_some()) {
         let mut entries: Vec<_> = streams.iter().map(|s| sys::poll_entry(s.fd(), libc::POLLIN)).collect();

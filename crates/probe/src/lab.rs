@@ -1,8 +1,8 @@
 //! `lab`: a set of namespaces whose PID 1 is an agent, and a keeper outside that cleans up after it.
 //!
-//! The controller holds the other end of the control socket. When it dies, by whatever signal, the
-//! agent reads the end of the stream and exits; the kernel then kills everything in the PID
-//! namespace, and the keeper removes what namespaces do not hold.
+//! The controller holds the other end of the control socket. When it dies, by whatever signal, the agent reads the end of the
+//! stream and exits. The kernel then kills everything in the PID namespace, and the keeper removes what namespaces do not
+//! hold.
 
 use std::convert::Infallible;
 use std::fs;
@@ -30,8 +30,8 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let cgroups = arguments.values("--cgroup")?;
     arguments.finish()?;
     let control = agent::adopt(&fd)?;
-    // The keeper has to be there when all else is interrupted. A group leader cannot have a
-    // session of its own, and does not need one: it ignores the signals.
+    // The keeper has to be there when all else is interrupted. A group leader cannot begin a session, and needs none: it
+    // ignores the signals.
     // SAFETY: no memory is involved.
     unsafe { libc::setsid() };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -101,8 +101,7 @@ fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible
     agent::serve_both(control, Ending::Exit)
 }
 
-/// Removes what the lab leaves outside of its namespaces; all of it is tried before the first
-/// failure is told.
+/// Removes what the lab leaves outside of its namespaces. All of it is tried before the first failure is reported.
 fn clean(scratch: Option<&str>, cgroups: &[String]) -> Outcome<()> {
     let deadline = Instant::now() + CLEANING_LIMIT;
     let mut outcome = Ok(());
@@ -122,7 +121,7 @@ fn remove_cgroup(root: &Path, deadline: Instant) -> std::io::Result<()> {
     if !root.exists() {
         return Ok(());
     }
-    // Only cgroup v2 has it; whatever stays alive then shows as a failure below.
+    // Only cgroup v2 has this file. A process that stays alive without it shows as a failure below.
     let kill = root.join("cgroup.kill");
     if kill.exists() {
         let _ = fs::write(kill, "1");

@@ -1,4 +1,4 @@
-//! `lease`: a host that is not ours, used for a while. An agent on it, and a keeper that puts everything back.
+//! `lease`: an agent on a host that is not ours, for a while, and a keeper that puts everything back.
 //!
 //! The keeper outlives the agent, whatever ends it: the control stream's end, a controller of which nothing is heard for
 //! longer than the lease, a signal. It then undoes what the controller entered into the lease's `undo` folder before it
@@ -20,7 +20,7 @@ use crate::root::{self, Bind, Root, DEVICES};
 use crate::session::Ending;
 use crate::sys::{self, Forked};
 
-/// The agent tells the keeper that it was spoken to, at most this many times in the time of the lease.
+/// The agent tells the keeper that something was sent to it, at most this many times in the time of the lease.
 const BEATS: u32 = 16;
 /// Where the agent finds what is the lease's, in its own mount namespace.
 const ARTIFACTS: &str = "/run/twinbed";
@@ -163,7 +163,7 @@ impl Lease {
         agent::serve(watched, output, Ending::Exit)
     }
 
-    /// Until the agent has ended. It is killed when it has not been spoken to for the time of the lease.
+    /// Waits until the agent has ended. Kills it when nothing was sent to it for the time of the lease.
     fn watch(&self, child: libc::pid_t, mut beats: &File) {
         let mut last = Instant::now();
         loop {
@@ -190,7 +190,7 @@ impl Lease {
         let _ = sys::wait_for(child);
     }
 
-    /// Undoes and removes everything; whether all of that worked.
+    /// Undoes and removes everything. Returns whether all of that worked.
     fn put_back(&self) -> bool {
         let failures = leased_host::put_back(&self.path());
         failures.iter().for_each(complain);
@@ -198,7 +198,7 @@ impl Lease {
     }
 }
 
-/// The control stream; what is read from it is told to the keeper as a sign of life.
+/// The control stream. Each read from it is a sign of life for the keeper.
 struct Watched {
     stream: File,
     keeper: File,

@@ -21,7 +21,7 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 /// The exit code when something could not be put back.
 pub const NOT_UNDONE: i32 = 4;
 
-/// What the next one needs to know of a lease whose keeper is gone.
+/// What the next keeper needs to know of a lease whose own keeper is gone.
 #[derive(Serialize, Deserialize)]
 pub struct About {
     boot: String,
@@ -92,12 +92,12 @@ pub fn leases(folder: &Path) -> Vec<PathBuf> {
     entries.unwrap_or_default()
 }
 
-/// Undoes leases. Only for the holder of the lock, so that none of them has a keeper.
+/// Undoes leases. Only the holder of the lock may, so that none of them has a keeper.
 pub fn undo_all(leases: &[PathBuf]) -> Vec<Failure> {
     leases.iter().flat_map(|path| put_back(path)).collect()
 }
 
-/// Undoes what dead leases left, or only says which there are.
+/// Undoes what dead leases left, or only lists them.
 pub fn sweep(folder: &Path, only_list: bool) -> Outcome<()> {
     if !folder_of_leases(folder).exists() {
         return Ok(());
@@ -115,7 +115,7 @@ pub fn sweep(folder: &Path, only_list: bool) -> Outcome<()> {
     sys::exit_now(if failures.is_empty() { 0 } else { NOT_UNDONE })
 }
 
-/// Undoes one lease and removes its folder. A host that was started anew since has nothing left to undo.
+/// Undoes one lease and removes its folder. A host that was rebooted since has nothing left to undo.
 pub fn put_back(lease: &Path) -> Vec<Failure> {
     let about = About::read(lease);
     let same_boot = about.as_ref().is_some_and(|about| sys::boot_id().is_ok_and(|boot| boot == about.boot));
@@ -130,7 +130,7 @@ pub fn put_back(lease: &Path) -> Vec<Failure> {
     failures
 }
 
-/// What could not be put back stays on record on the host; where that cannot be written there is nothing more to be done.
+/// Keeps a record on the host of what could not be put back. Where it cannot be written there is nothing more to be done.
 fn log(lease: &Path, failures: &[Failure]) {
     let Some(folder) = lease.parent().and_then(Path::parent) else {
         return;

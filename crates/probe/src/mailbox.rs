@@ -1,9 +1,9 @@
 //! `mailbox`: a control stream in instalments, for a host whose only way in is to run short programs on it.
 //!
-//! `mailbox serve SOCKET` is an agent whose stream is kept here; each `mailbox exchange SOCKET SEQUENCE WAIT_MS [BASE64]`
-//! hands the next bytes to it and prints, in base64, what it has said since: at once where there is something, else
-//! what comes within WAIT_MS. An exchange that is repeated under the same number changes nothing and is answered alike:
-//! who carries the commands may deliver one twice.
+//! `mailbox serve SOCKET` is an agent whose stream is kept here. Each `mailbox exchange SOCKET SEQUENCE WAIT_MS [BASE64]`
+//! hands the next bytes to it and prints, in base64, what the agent has sent since: at once where there is something, else
+//! what comes within WAIT_MS. An exchange that is repeated under the same number changes nothing and has the same answer,
+//! since the carrier of the commands may deliver one twice.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,9 +18,9 @@ use crate::arguments::{number, Arguments};
 use crate::failure::{complain, Failure, Outcome, Tried};
 use crate::session::{in_thread, Ending};
 
-/// What an answer holds at most.
+/// The most that an answer holds.
 const ANSWER_BYTES: usize = 512 * 1024;
-/// Said but not yet fetched: beyond this the agent waits.
+/// The most that is kept until it is fetched: beyond this the agent waits.
 const KEPT_BYTES: usize = 4 << 20;
 const REQUEST_BYTES: usize = 1 << 20;
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -56,7 +56,7 @@ struct Unfetched {
     ended: bool,
 }
 
-/// What the agent has said and nobody has fetched.
+/// What the agent has sent and nobody has fetched.
 #[derive(Default)]
 struct Outbox {
     unfetched: Mutex<Unfetched>,
@@ -156,7 +156,7 @@ fn exchange(socket: &str, sequence: u64, wait_ms: u32, bytes: &[u8]) -> Outcome<
     answered().tried(|| format!("make exchange {sequence} over {socket}"))
 }
 
-/// Whoever serves may only just have been started.
+/// Connects to the serving side, which may only just have been started.
 fn reach(socket: &str) -> io::Result<UnixStream> {
     let start = Instant::now();
     loop {

@@ -48,7 +48,7 @@ fn raw_mount(
     .map(drop)
 }
 
-/// Nothing mounted from here on is seen outside of this mount namespace, nor the other way.
+/// Separates the mounts: what is mounted from here on is not seen outside of this mount namespace, nor the other way.
 pub fn make_private() -> Outcome<()> {
     raw_mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, None).tried(|| "make the mounts private")
 }
@@ -77,8 +77,8 @@ pub fn pivot_root(root: &str, old: &str) -> Outcome<()> {
     std::env::set_current_dir("/").tried(|| "change to /")
 }
 
-/// A copy of a mount (or of any folder or file, as a bind mount) that is not attached anywhere
-/// yet: it outlives the change of root that makes its source unreachable.
+/// A copy of a mount (or of any folder or file, as a bind mount) that is not attached anywhere yet. It outlives the change of
+/// root that makes its source unreachable.
 pub struct Detached(OwnedFd);
 
 impl Detached {

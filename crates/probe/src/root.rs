@@ -32,7 +32,7 @@ impl Bind {
     }
 }
 
-/// The overlay: `lower` is only read, `scratch` a folder on which the writable layer is mounted.
+/// The overlay. `lower` is only read; `scratch` is a folder on which the writable layer is mounted.
 pub struct Root<'a> {
     pub lower: &'a str,
     pub scratch: &'a str,
@@ -56,7 +56,7 @@ impl Root<'_> {
         let old = format!("{root}{OLD_ROOT}");
         fs::create_dir_all(&old).tried(|| format!("create folder {old}"))?;
         mounts::pivot_root(&root, &old)?;
-        // The old root goes last: without root, a new /proc needs the sight of an old one.
+        // The old root goes last, since without root's rights a new /proc can only be mounted while an old one is visible.
         mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
         mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
         mounts::mount("tmpfs", "tmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
@@ -85,7 +85,7 @@ impl Root<'_> {
     }
 }
 
-/// Keeps the host's own root, but has what is written to /run and /tmp go to a layer on `scratch`.
+/// Keeps the host's own root. What is written to /run and /tmp goes to a layer on `scratch`.
 pub fn keep_own(scratch: &str, binds: &[Bind]) -> Outcome<()> {
     mounts::make_private()?;
     let binds = detached(binds)?;

@@ -80,7 +80,7 @@ impl Session {
 
     /// Ends this process, and so everything that was started through it.
     pub fn end(&self, code: i32) -> ! {
-        // Threads whose writes fail meanwhile come here too; only the first says how it ended.
+        // Threads whose writes fail meanwhile come here too. Only the first decides how the process ends.
         let _first = self.ended.lock();
         if self.ending == Ending::PowerOff {
             sys::power_off();
@@ -112,7 +112,7 @@ impl Session {
         in_thread(move || work(&session))
     }
 
-    /// What is sent to a channel that has ended was on its way when it did: dropped.
+    /// Bytes for a channel that has ended were on their way when it did: they are dropped.
     pub fn to_stdin(&self, frame: Frame) {
         let program = match self.channels().get(&frame.channel) {
             Some(Channel::Program(program)) => Arc::clone(program),

@@ -54,7 +54,7 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
-/// A moment on the monotonic clock; one before its beginning is its beginning.
+/// A moment on the monotonic clock. A moment before its beginning becomes its beginning.
 pub fn monotonic_time(seconds: f64) -> libc::timespec {
     let seconds = seconds.clamp(0.0, i32::MAX.into());
     libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (seconds.fract() * 1e9) as libc::c_long }
@@ -168,8 +168,8 @@ pub fn adopt(fd: RawFd) -> io::Result<File> {
     }
 }
 
-/// Takes the stream away from descriptor `fd` and leaves /dev/null there, so that nothing
-/// printed by mistake gets between the frames.
+/// Takes the stream from descriptor `fd` and leaves /dev/null there, so that nothing printed by mistake gets between the
+/// frames.
 pub fn take_standard(fd: RawFd) -> io::Result<File> {
     // SAFETY: plain descriptor calls; the duplicate is ours alone.
     let taken = unsafe { OwnedFd::from_raw_fd(check(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3))?) };
@@ -209,9 +209,9 @@ pub fn bring_up_loopback() -> io::Result<()> {
     }
 }
 
-/// Has the kernel kill this process when its parent dies. `lifeline` is the read end of a pipe
-/// whose write end only the parent has: it tells whether the parent died before the request.
-/// (Asking for the parent's id would not: from inside a new PID namespace it is always 0.)
+/// Has the kernel kill this process when its parent dies. `lifeline` is the read end of a pipe whose write end only the parent
+/// has: it shows whether the parent died before the request. (The parent's id does not show it: from inside a new PID namespace
+/// it is always 0.)
 pub fn die_with_parent(lifeline: &OwnedFd) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
@@ -223,7 +223,7 @@ pub fn die_with_parent(lifeline: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Orphans among our descendants become our children, as they would be PID 1's.
+/// Makes orphans among our descendants our children, as they would become PID 1's.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)

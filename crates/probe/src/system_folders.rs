@@ -16,7 +16,7 @@ pub fn fresh_sys() -> Outcome<()> {
         .filter(|path| path.starts_with("/sys") && path != Path::new("/sys"))
         .collect();
     below.sort();
-    // A recursive copy of the outer brings the inner ones along.
+    // A recursive copy of the outer mount brings the inner ones along.
     below.dedup_by(|inner, outer| inner.starts_with(outer));
     let mut kept = Vec::new();
     for path in below.iter().filter_map(|path| path.to_str()) {
@@ -27,7 +27,7 @@ pub fn fresh_sys() -> Outcome<()> {
     }
     mount("sysfs", "sysfs", "/sys", NO_DEVICES, "")?;
     for (copy, path) in kept {
-        // What the new /sys has no folder for belongs to the namespace that was left.
+        // A mount for which the new /sys has no folder belongs to the namespace that was left.
         let _ = copy.attach_existing(path);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Two chains held against each other.
 //!
-//! * Edges that only one has, of all that either has; and how much of its own transitions go over them.
+//! * Edges: the share that only one chain has of all that either has, and the share of its own transitions over them.
 //! * Weights: |p - q| of the edges that both have; the mean is weighted by the edges' use.
 //! * Rows: the Jensen-Shannon divergence (Lin 1991, IEEE Trans. Inf. Theory 37:145) in bits of the two rows of each state,
 //!   averaged with the states' use as weight: D = sum of (u + v)/2 JSD(P, Q), where u and v are the shares of each chain's

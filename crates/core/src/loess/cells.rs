@@ -15,7 +15,7 @@ pub struct Cells {
     pub locals: Vec<Local>,
 }
 
-/// What value and slope of a cell's lower vertex, and of its upper one, add to a point in it.
+/// The shares of a point in a cell that come from value and slope of its lower vertex and of its upper one.
 #[derive(Debug, Clone, Copy)]
 pub struct Blend {
     pub cell: usize,

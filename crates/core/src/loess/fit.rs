@@ -8,25 +8,25 @@ use super::robust;
 use super::sample::Sample;
 use super::student;
 
-/// Fits of the symmetric family: one by least squares, then with weights of the residuals before.
+/// How many fits the symmetric family makes: one by least squares, the others with weights from the residuals before.
 const ROUNDS: usize = 4;
-/// Share of the observations below which what they leave for residuals is rounding.
+/// Below this share of the observations, what the curve leaves for residuals is rounding.
 const ROUNDING: f64 = 1e-10;
 
 #[derive(Debug, Clone)]
 pub struct Fit {
     params: Params,
     sample: Sample,
-    /// With robustness weights: the curve is of it.
+    /// With robustness weights. The curve is that of this operator.
     operator: Operator,
-    /// With the given weights alone: what pseudovalues are smoothed by, so standard errors are of it.
+    /// With the given weights alone. It smooths the pseudovalues, so standard errors are those of this operator.
     first: Operator,
     pub deltas: Deltas,
     /// At the observations, in their given order.
     pub fitted: Vec<f64>,
-    /// The weight that each observation's residual earned it: 1 for all of the Gaussian family.
+    /// The weight of each observation that follows from its residual: 1 for all in the Gaussian family.
     pub robustness: Vec<f64>,
-    /// Of an observation of weight 1. `None` where the curve leaves nothing for residuals.
+    /// The scale of an observation of weight 1. `None` where the curve leaves nothing for residuals.
     pub residual_scale: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// Weights count an observation as that many of the same variance; they must be above 0.
+/// A weight counts an observation as that many of the same variance. Weights must be above 0.
 pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, params: Params) -> Result<Fit, Error> {
     let sample = Sample::new(x, y, weights)?;
     check(&sample, &params)?;
@@ -98,7 +98,7 @@ fn as_given(sample: &Sample, sorted: &[f64]) -> Vec<f64> {
 }
 
 impl Fit {
-    /// Of the residual scale.
+    /// The degrees of freedom of the residual scale.
     pub fn degrees_of_freedom(&self) -> Option<f64> {
         self.residual_scale.map(|_| self.deltas.one * self.deltas.one / self.deltas.two)
     }

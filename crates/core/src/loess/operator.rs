@@ -62,7 +62,7 @@ fn each(points: &[f64], mut one: impl FnMut(f64) -> Result<f64, Error>) -> Resul
     points.iter().map(next).collect()
 }
 
-/// Of a cell's four values, how each two vary together.
+/// Variances at points, from how each two of a cell's four values vary together.
 fn of_cells(cells: &Cells, weights: &[f64], points: &[f64]) -> Vec<f64> {
     let mut known: Vec<Option<[[f64; 4]; 4]>> = vec![None; cells.locals.len()];
     let one = |at: &f64| {

@@ -1,4 +1,4 @@
-//! What the records of a perf.data say, one after the other.
+//! Reads the records of a perf.data one after the other.
 
 use super::architecture::Architecture;
 use super::event::Sink;
@@ -41,7 +41,7 @@ pub struct Session {
     queue: Queue,
     /// Samples of no system call.
     others: u64,
-    /// perf tells each loss twice: where it happened, and as what the events' counters lack in the end.
+    /// perf reports each loss twice: where it happened, and at the end as what the events' counters lack.
     lost_samples: u64,
     /// `None` while they are being read.
     pieces: Option<Pieces>,
@@ -51,7 +51,7 @@ pub fn length(offset: u64, needed: u64, available: u64, claimed_by: &'static str
     Error::Length { layer: LAYER, offset, needed, available, claimed_by }
 }
 
-/// How many bytes the record at the start has, or how many are needed to go on.
+/// The number of bytes of the record at the start, or the number that is needed to go on.
 pub fn whole_record(bytes: &[u8], offset: u64) -> Result<Result<usize, usize>, Error> {
     let (Some(kind), Some(size)) = (u32_at(bytes, 0), u16_at(bytes, 6)) else { return Ok(Err(RECORD_HEADER_BYTES)) };
     let mut size = usize::from(size);

@@ -5,8 +5,8 @@
 //! `--- SIGCHLD {...} ---`, an exit `+++ exited with 0 +++`, or a word of strace's own. Durations (`-T`) are `<seconds>` at
 //! the end of the line.
 //!
-//! The program of a thread is what it has last executed, or else its parent's; a program that strace was attached to
-//! has no name without `-Y`. Times of day (`-t`) count from midnight. Of errors strace prints -1 and a name.
+//! The program of a thread is what it has last executed, or else its parent's. A program that strace was attached to has no
+//! name without `-Y`. Times of day (`-t`) count from midnight. strace prints errors as -1 and a name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -114,7 +114,7 @@ impl Reader {
         if end.value.is_none() {
             state.note("no_value");
         }
-        state.threads.tell(slot, entered, end.duration_ns, end.value, sink);
+        state.threads.report(slot, entered, end.duration_ns, end.value, sink);
         let call = Some(entered.call);
         if self.execute.contains(&call) || self.make_thread.contains(&call) {
             self.returned(slot, entered.call, end.value, state);
@@ -180,7 +180,7 @@ impl LineReader for Reader {
             }
             if let Some(left) = state.threads.entered(slot) {
                 state.note("never_resumed");
-                state.threads.tell(slot, left, None, None, sink);
+                state.threads.report(slot, left, None, None, sink);
             }
             let entered = Entered { call, program: state.threads.program(slot), time_ns: prefix.time_ns };
             match end {

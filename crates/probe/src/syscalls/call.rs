@@ -8,7 +8,7 @@ use super::probe_files::calls_that_move_bytes;
 pub const NAME_BYTES: usize = 16;
 /// What stands in a history for "nothing known before".
 pub const NONE: u16 = u16::MAX;
-/// Numbers beyond are given as this.
+/// Numbers above this one are written as this one.
 pub const LARGEST_NUMBER: u16 = u16::MAX - 1;
 const LARGEST_ERRNO: i64 = 4095;
 
@@ -37,12 +37,12 @@ pub struct Exit {
     pub value: i64,
 }
 
-/// A call's number as it is counted; the kernel traces those that it does not have as well.
+/// A call's number as it is counted. The kernel also traces numbers that it has no call for.
 pub fn number(id: i64) -> u16 {
     u16::try_from(id).unwrap_or(LARGEST_NUMBER).min(LARGEST_NUMBER)
 }
 
-/// The last four calls of a stream: the current one in the lowest 16 bits, that before it above.
+/// The last four calls of a stream. The current one is in the lowest 16 bits, the one before it above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct History(u64);
 
@@ -77,7 +77,7 @@ impl History {
     }
 }
 
-/// Where a call lies with regard to the cut after the first calls of a thread.
+/// Whether a call is before the cut after a thread's first calls, or how many calls after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Part(u32);
 

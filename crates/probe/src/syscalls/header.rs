@@ -6,7 +6,7 @@ use crate::sys;
 
 pub struct Header {
     pub start_ns: u64,
-    /// Of a count: what is timed.
+    /// The calls that a count times.
     pub times: Times,
     lines: String,
 }

@@ -1,9 +1,9 @@
-//! Parts of the programs of a count: the cell of a call's transition is found.
+//! Parts of the programs of a count: finding the cell of a call's transition.
 //!
-//! Transitions have numbers, which a hash tells, and under these their cells in an array, as good as memory. Hashing
-//! a key costs more than all else that a count does with a call, and programs repeat themselves. So each cell is told
-//! which two came after it, and is asked first: of ten calls of most programs nine or more then need no key. Cells of
-//! ended streams are given to others; only the stream's own thread and its other cells know a cell's number.
+//! A hash gives each transition a number, and its cell has this number in an array, which is as good as memory. Hashing a key
+//! costs more than all else that a count does with a call, and programs repeat themselves. So each cell keeps which two cells
+//! came after it last, and these are tried first: in most programs nine calls of ten then need no key. Cells of ended streams
+//! are given to others. Only the stream's own thread and its other cells know a cell's number.
 
 use super::assembler::{Assembler, Label};
 use super::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK};
@@ -29,7 +29,7 @@ pub struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Goes to `has_cell` with the cell of the thread's call in R0, if the cell of the call before was told of it.
+    /// Goes to `has_cell` with the cell of the thread's call in R0, if the cell of the call before has kept it.
     pub fn find_next(&self, code: &mut Assembler, skip: u64, has_cell: Label) {
         let other = code.label();
         unless_in_last_part(code, skip, other);
@@ -50,8 +50,8 @@ impl Cells<'_> {
         code.here(other);
     }
 
-    /// R0 becomes the cell of the transition that the thread's call is, a new one where it is the first; where there is no
-    /// room for it, goes to `lost`. The cell of the call before is told what came after it.
+    /// R0 becomes the cell of the transition that ends with the thread's call, a new cell if the transition is new. Goes to
+    /// `lost` where there is no room for one. The cell of the call before keeps what came after it.
     pub fn find_transition(&self, code: &mut Assembler, skip: u64, lost: Label) {
         let known = code.label();
         let fresh = code.label();
@@ -77,7 +77,7 @@ impl Cells<'_> {
         code.here(fresh);
         code.load(Word, R1, KEPT, thread::FRESH);
         code.store(Word, STACK, stack::CELL_NUMBER, R1);
-        // Before anyone can find it: the cell may have been another transition's.
+        // The cell may have been another transition's, so it is emptied before anyone can find it.
         code.look_up(self.cells, stack::CELL_NUMBER);
         code.jump_if(R0, Equal, Number(0), lost);
         for at in (0..cell::BYTES as i16).step_by(8) {
@@ -126,7 +126,7 @@ impl Cells<'_> {
     }
 }
 
-/// Goes to `otherwise` where the part does not follow from that of the call before, which the history does not tell.
+/// Goes to `otherwise` where the part does not follow from the part of the call before, which the history does not have.
 fn unless_in_last_part(code: &mut Assembler, skip: u64, otherwise: Label) {
     if skip > 0 {
         part(code, skip);
@@ -145,7 +145,7 @@ fn part(code: &mut Assembler, skip: u64) {
     code.load(Double, R3, KEPT, thread::INDEX);
     code.set_wide(R2, skip);
     code.operate(Operation::Subtract, R3, Operand::Register(R2));
-    // The difference is as large as it gets where the index is within the first calls.
+    // The difference is very large, as an unsigned number, where the index is within the first calls.
     code.jump_if(R3, SignedLess, Number(1), first);
     code.jump_if(R3, Greater, Number(3), known);
     code.copy(R1, R3);

@@ -148,7 +148,7 @@ impl Map {
         self.first(usize::MAX, take)
     }
 
-    /// So many of `each`: of an array those with the lowest numbers.
+    /// As `each`, for so many entries: those of an array with the lowest numbers.
     pub fn first(&self, mut left: usize, mut take: impl FnMut(&[u8], &[u8])) -> Outcome<()> {
         let mut keys = vec![0; BATCH.min(left) * self.key_bytes];
         let mut values = vec![0; BATCH.min(left) * self.value_bytes];
@@ -182,7 +182,7 @@ impl Map {
     }
 }
 
-/// A loaded program. What is attached stays so until its descriptor is closed, however this process ends.
+/// A loaded program. It stays attached until the descriptor is closed, however this process ends.
 pub struct Program(OwnedFd);
 
 impl Program {

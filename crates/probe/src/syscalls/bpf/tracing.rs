@@ -1,4 +1,4 @@
-//! A trace from chunks of calls, one thread each, that the kernel puts into a ring.
+//! A trace from chunks that the kernel puts into a ring, each with calls of one thread.
 
 use std::collections::HashMap;
 
@@ -73,7 +73,7 @@ impl Writer {
         self.write(chunk)
     }
 
-    /// What a thread had not handed over at the end, with the call it was in.
+    /// Writes what a thread had not handed over at the end, with the call that it was in.
     fn unfinished(&mut self, kept: &[u8]) -> Outcome<()> {
         self.decode(kept);
         if layout::double(kept, thread::IN_CALL) != 0 {
