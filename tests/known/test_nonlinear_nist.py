@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twinbed.statistics.nonlinear import Doubles, Model, NoFitError, approach, fit, saturation
+from twinbed.statistics.nonlinear import Doubles, Model, NoFitError, fit
 
 FOLDER = Path(__file__).parents[1] / "golden/regression/nonlinear"
 
@@ -122,30 +122,3 @@ def test_certified_digits(name: str, start: int) -> None:
 def test_every_set_is_held() -> None:
     assert {path.stem for path in FOLDER.glob("*.dat")} == set(MODELS)
     assert len(MODELS) == 27
-
-
-def test_curves_find_their_own_start() -> None:
-    """Misra1d's model is b1 b2 x / (1 + b2 x): a saturation curve of a = b1 and b = 1/b2. Misra1a's is an approach."""
-    wanted = certified("Misra1d")
-    found = saturation(wanted.x, wanted.y)
-    assert digits(found.parameters, np.array([wanted.parameters[0], 1 / wanted.parameters[1]])) >= 9
-    assert found.standard_errors[0] == pytest.approx(wanted.errors[0], rel=1e-9)
-    wanted = certified("Misra1a")
-    found = approach(wanted.x, wanted.y)
-    assert digits(found.parameters, wanted.parameters) >= 9
-    wanted = certified("BoxBOD")
-    assert digits(approach(wanted.x, wanted.y).parameters, wanted.parameters) >= 9
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "said"),
-    [
-        ([1.0, 2], [1.0, 2], "2 points cannot tell 2 parameters"),
-        ([0.0, 1, 2], [1.0, 2, 3], "x is above 0"),
-        ([1.0, 2, 3], [-1.0, -2, -3], "rises from 0"),
-        ([2.0, 2, 2], [1.0, 1.1, 1.2], "do not tell the parameters apart"),
-    ],
-)
-def test_curves_that_cannot_be_fitted(x: list[float], y: list[float], said: str) -> None:
-    with pytest.raises(NoFitError, match=said):
-        saturation(np.array(x), np.array(y))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinbed.statistics import physics
-from twinbed.statistics.physics import Accounting, Path, tcp_goodput, transactions, udp_goodput
+from twinbed.statistics.physics import Accounting, Path, tcp_goodput, transactions
 
 GIGABIT = 10**9
 paths = st.builds(
@@ -48,9 +48,6 @@ def test_tcp(path: Path, share: Fraction) -> None:
 def test_the_fields_known_figures() -> None:
     assert f"{tcp_goodput(GIGABIT) / 1e6:.1f}" == "941.5"
     assert f"{tcp_goodput(GIGABIT, Path(accounting=Accounting.SHAPER)) / 1e6:.1f}" == "956.4"
-    assert f"{udp_goodput(GIGABIT) / 1e6:.1f}" == "957.1"
-    # 1,488,095 frames a second of 64 bytes: the line rate of benchmarks of switches (RFC 2544).
-    assert int(udp_goodput(GIGABIT, payload=18) / 8 / 18) == 1_488_095
 
 
 def test_acknowledgements_cost_only_where_the_rate_is_shared() -> None:
@@ -61,17 +58,6 @@ def test_acknowledgements_cost_only_where_the_rate_is_shared() -> None:
     # Without timestamps 40 are padded to 46: 64 + 20 = 84.
     plain = tcp_goodput(GIGABIT, Path(timestamps=False), segments_per_acknowledgement=1)
     assert plain == pytest.approx(float(Fraction(1460, 1538 + 84) * GIGABIT))
-
-
-def test_a_datagram_that_does_not_fit_is_cut() -> None:
-    # 8192 + 8 in five fragments of 1480 and one of 800: 5 x 1538 + 858 (ONL 4.3: "it was fragmented into 6 pieces").
-    assert udp_goodput(GIGABIT, payload=8192) == pytest.approx(float(Fraction(8192, 5 * 1538 + 858) * GIGABIT))
-    # IPv6 has 8 more in each fragment, of 1448 at most: 5 x (1448 + 48) and 960 + 48, each and 38.
-    six = udp_goodput(GIGABIT, Path(ip_version=6), payload=8192)
-    assert six == pytest.approx(float(Fraction(8192, 5 * 1534 + 1046) * GIGABIT))
-    # The largest that fits is not cut; a byte more is.
-    assert udp_goodput(GIGABIT, payload=1472) == udp_goodput(GIGABIT)
-    assert udp_goodput(GIGABIT, payload=1473) == pytest.approx(float(Fraction(1473, 1538 + 84) * GIGABIT))
 
 
 def test_transactions() -> None:
@@ -91,7 +77,6 @@ def test_transactions() -> None:
 
 @given(paths, st.integers(1, 70_000))
 def test_no_payload_is_carried_faster_than_the_rate(path: Path, payload: int) -> None:
-    assert 0 < udp_goodput(GIGABIT, path, payload=payload) < GIGABIT
     assert 0 < tcp_goodput(GIGABIT, path, segments_per_acknowledgement=2) < tcp_goodput(GIGABIT, path) < GIGABIT
     assert transactions(GIGABIT, payload, path) * 8 * payload <= tcp_goodput(GIGABIT, path) * (1 + 1e-12)
 

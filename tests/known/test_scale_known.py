@@ -209,12 +209,3 @@ def test_fairness_is_r_and_arithmetic() -> None:
     # Jain (1991): k of n flows share equally and the others have nothing: k / n.
     assert fairness.jain([5, 5, 5, 0, 0]) == pytest.approx(3 / 5)
     assert fairness.jain([1e200, 1e200]) == 1.0
-
-
-def test_loss_and_effective_throughput_are_arithmetic() -> None:
-    assert fairness.loss(1000, 975) == pytest.approx(0.025)
-    assert fairness.loss(0, 0) is None
-    assert fairness.effective_throughput(100e6, 0.025) == pytest.approx(97.5e6)
-    for refused in (lambda: fairness.loss(10, 11), lambda: fairness.loss(-1, 0), lambda: fairness.effective_throughput(1, 1.5)):
-        with pytest.raises(ValueError, match=r"arrived|negative|share"):
-            refused()

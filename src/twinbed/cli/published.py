@@ -170,7 +170,7 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     from twinbed.model.error import TwinbedError
     from twinbed.model.result import Verdict
     from twinbed.model.units import QuantityError, parse_share
-    from twinbed.published.printed_metrics import beside
+    from twinbed.published.printed_metrics import printed_with_own
     from twinbed.published.verdicts import compare as compared
 
     try:
@@ -184,7 +184,7 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     if results is None:
         rows = [published_tables.comparison(row, share, style) for row in held]
     else:
-        pairs = list(beside(library, held, _own(results, share)))
+        pairs = list(printed_with_own(library, held, _own(results, share)))
         if all(own is None for _, own in pairs):
             click.echo(f"no metric, testbed and payload of {results} is in any printed table", err=True)
         rows = [

@@ -42,8 +42,8 @@ def command(results: Path, output: Path | None, style: str) -> int:
     if output is not None and str(output) == "-":
         click.echo(text, nl=False)
         return 0
-    beside = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
-    file = output or beside.with_name(beside.name + SUFFIXES[style])
+    base = results / "report" if results.is_dir() else results.with_name(f"{results.stem}-report")
+    file = output or base.with_name(base.name + SUFFIXES[style])
     try:
         write(text, file)
     except OSError as error:

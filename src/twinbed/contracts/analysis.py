@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from pydantic import BaseModel
 
     from twinbed.model.caution import Caution
@@ -46,7 +47,7 @@ class Section:
     """The anchor of the section in the page."""
     title: str
     """What headings and the page's navigation call it."""
-    html: Callable[[], str]
+    html: Callable[[], Markup]
     """Makes the section as HTML."""
     parts: tuple[Part, ...] = ()
     """The same for Markdown and LaTeX; nothing where only the page shows it."""

@@ -159,7 +159,7 @@ def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple
 
 
 def _point(row: Row, value: float, step_s: float) -> Point:
-    """Of the step in which the middle of the interval is; weighted by its length."""
+    """The mean of each step, by the middle of the intervals and weighted by their length."""
     begin = math.floor((row["start_s"] + row["seconds"] / 2) / step_s) * step_s
     return Point(max(row["start_s"], begin), value, row["seconds"])
 

@@ -48,7 +48,7 @@ def read_frame(
 
 
 def frame_of_file(source: Path, response: str | None, columns: Sequence[str] | None = None) -> Frame:
-    """Of a file alone, as ``read_frame``."""
+    """The frame of a file, as ``read_frame``."""
     return _of_file(source, _table(source), response, columns)
 
 

@@ -17,8 +17,8 @@ class Suspicion:
     kind: str
     why: str
     circumstance: bool
-    """Of what a measurement was made with and how, rather than of the testbed: where that differs between testbeds that were
-    measured apart, it is no part of the question."""
+    """Whether it is of how a measurement was made rather than of the testbed: a difference between testbeds that were measured
+    apart is then no part of the question."""
 
 
 def _kind(rank: int, kind: str, why: str, pattern: str, *, circumstance: bool = False) -> tuple[re.Pattern[str], Suspicion]:
@@ -81,7 +81,9 @@ _OTHER = Suspicion(11, "other", "", False)
 
 
 def suspicion(place: str, name: str) -> Suspicion:
-    """Of a fact or a setting (``topology.link.rate``) of a place (``client``, ``image``). Packages of an image are programs.
+    """How suspicious a fact or a setting (``topology.link.rate``) of a place (``client``, ``image``) is.
+
+    Packages of an image are programs.
 
     >>> suspicion("client", "NIC driver").kind
     'NIC'

@@ -17,7 +17,7 @@ from twinbed.published.replayed import Replayed, Status, Take, Worked, derived, 
 from twinbed.published.rounding import HUNDRED, Range, total
 
 QUANTILE_LEVEL = 0.99
-"""Of the table's F."""
+"""The confidence of the table's F."""
 
 
 def levels(data: Table) -> dict[str, list[Cell]]:

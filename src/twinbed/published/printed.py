@@ -254,7 +254,7 @@ def library() -> Library:
 
 
 def table_names() -> tuple[str, ...]:
-    """Of all tables, without reading them."""
+    """The names of all tables, without reading them."""
     return tuple(row["table"] for row in _rows("tables"))
 
 

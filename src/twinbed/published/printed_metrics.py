@@ -30,7 +30,7 @@ class Own:
     verdict: str
 
 
-def beside(library: Library, held: Sequence[Held], own: Sequence[Own]) -> Iterator[tuple[Held, Own | None]]:
+def printed_with_own(library: Library, held: Sequence[Held], own: Sequence[Own]) -> Iterator[tuple[Held, Own | None]]:
     """Each printed comparison with each own one that is about the same; with None where there is none."""
     for row in held:
         same: list[Own | None] = [each for each in own if _same(library, row, each)]

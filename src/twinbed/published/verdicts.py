@@ -60,15 +60,15 @@ class Held:
 
 def compare(library: Library, margin: float = 0.10, alpha: float = 0.05) -> list[Held]:
     """Every comparison, in the order of the tables."""
-    doubts = _doubts(library)
+    findings = _findings_by_cell(library)
     rows: list[Held] = []
     for table in library.tables.values():
         if "testbed" in table.labels:
-            rows += _of_table(table, margin, alpha, doubts)
+            rows += _of_table(table, margin, alpha, findings)
     return _corrected(rows, alpha)
 
 
-def _doubts(library: Library) -> Mapping[tuple[str, str], list[str]]:
+def _findings_by_cell(library: Library) -> Mapping[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
     for finding in audit(library):
         if finding.rule in CAUTIONS:
@@ -76,7 +76,7 @@ def _doubts(library: Library) -> Mapping[tuple[str, str], list[str]]:
     return found
 
 
-def _of_table(table: Table, margin: float, alpha: float, doubts: Mapping[tuple[str, str], list[str]]) -> Iterator[Held]:
+def _of_table(table: Table, margin: float, alpha: float, findings: Mapping[tuple[str, str], list[str]]) -> Iterator[Held]:
     for cell in table.cells:
         if cell.kind == "power of ten":
             yield _relative(table, cell)
@@ -84,7 +84,9 @@ def _of_table(table: Table, margin: float, alpha: float, doubts: Mapping[tuple[s
             continue
         reference = table.one(kind=cell.kind, metric=cell.metric, **{**cell.labels, "testbed": REFERENCE})
         cautions = [
-            f"{each.labels['testbed']}: {rule}" for each in (cell, reference) for rule in doubts.get((table.id, each.name), ())
+            f"{each.labels['testbed']}: {rule}"
+            for each in (cell, reference)
+            for rule in findings.get((table.id, each.name), ())
         ]
         yield _held(table, cell, reference, margin, alpha, cautions)
 
@@ -138,8 +140,8 @@ def _held(table: Table, cell: Cell, reference: Cell, margin: float, alpha: float
 
 
 def _spread(table: Table, cell: Cell) -> Cell | None:
-    beside = [each for each in table.where(metric=cell.metric, **cell.labels) if each.kind not in ("mean", "count")]
-    return beside[0] if beside else None
+    spreads = [each for each in table.where(metric=cell.metric, **cell.labels) if each.kind not in ("mean", "count")]
+    return spreads[0] if spreads else None
 
 
 def _with_spread(cell: Cell, spread: Cell | None) -> str:

@@ -1,16 +1,32 @@
-"""Pieces of a page."""
+"""HTML in which everything that is not marked safe is escaped (markupsafe)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 
-OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
+from markupsafe import Markup
+
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 
 
-def notes(said: Sequence[str]) -> str:
-    """A list of sentences, with options as code."""
-    items = "".join(f"<li>{escape(each)}</li>" for each in said)
-    items = OPTION.sub(r"<code>\1</code>", items)
-    return f'<ul class="notes">{items}</ul>' if said else ""
+def html(template: str, *values: object) -> Markup:
+    """The template, a literal of this code, with each ``{}`` filled in: what is ``Markup`` as it is, anything else escaped.
+
+    >>> html("<p>{}, {}</p>", Markup("<b>1</b>"), "<2>")
+    Markup('<p><b>1</b>, &lt;2&gt;</p>')
+    """
+    return Markup(template).format(*values)
+
+
+def notes(sentences: Sequence[str]) -> Markup:
+    """A list of sentences, with options of commands as code."""
+    items = Markup().join(html("<li>{}</li>", as_code(_OPTION, each)) for each in sentences)
+    return html('<ul class="notes">{}</ul>', items) if sentences else Markup()
+
+
+def as_code(pattern: re.Pattern[str], text: str) -> Markup:
+    """The text with each match as code: what the pattern's one group is of."""
+    # Of the parts the odd ones are the groups.
+    parts = pattern.split(text)
+    return Markup().join(html("<code>{}</code>", part) if at % 2 else part for at, part in enumerate(parts))

@@ -28,7 +28,7 @@ LEGEND: Spec = {
     "labelColor": MUTED,
     "offset": 4,
 }
-"""Of lines, above a plot."""
+"""The legend of lines, above a plot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +127,5 @@ def _round(low: float, high: float) -> list[float]:
 
 
 def _row(line: Line, n: int, value: float, what: str) -> Spec:
-    said = f"N = {n}: {value:.4g}{f' ({what})' if what else ''}"
-    return {"series": line.name, "n": n, "value": value, "said": f"{line.name}, {said}" if line.name else said}
+    label = f"N = {n}: {value:.4g}{f' ({what})' if what else ''}"
+    return {"series": line.name, "n": n, "value": value, "said": f"{line.name}, {label}" if line.name else label}

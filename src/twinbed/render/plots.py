@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from twinbed.render.collected import Figure, kept
 
 Spec = dict[str, Any]
@@ -67,17 +69,17 @@ CONFIG: Spec = {
 }
 
 
-def svg(spec: Spec, label: str, name: str = "") -> str:
+def svg(spec: Spec, label: str, name: str = "") -> Markup:
     """The drawn plot, to be put into a page as it is. ``label`` says what it shows to those who cannot see it; ``name`` does
     in short. Nothing where the plot itself is wanted instead (``collected``)."""
     if kept(lambda: Figure(name or label, label, spec=spec)):
-        return ""
+        return Markup()
     import vl_convert
 
     drawn = vl_convert.vegalite_to_svg(json.dumps(spec))
     for placeholder, variable in COLOURS.items():
         drawn = drawn.replace(placeholder, variable)
-    return labelled(drawn, label)
+    return Markup(labelled(drawn, label))  # Vega escapes every text that it draws.
 
 
 def labelled(drawn: str, label: str) -> str:

@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup
 
 from twinbed.render import latex_text
+from twinbed.render.html import html
 from twinbed.render.quantities import NONE
 
 DIGITS = 6
@@ -46,22 +48,24 @@ class Tabular:
         rows = ([_latex(cell or "") for cell in row] for row in self.rows)
         return latex_text.table(caption, label, columns, heads, rows)
 
-    def as_html(self) -> str:
+    def as_html(self) -> Markup:
         """A table that a narrow screen scrolls."""
-        kinds = ["" if column < self.texts else ' class="number"' for column in range(len(self.heads))]
-        head = "".join(f'<th scope="col"{kind}>{escape(text)}</th>' for kind, text in zip(kinds, self.heads, strict=True))
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<th scope="row">{escape(cell or "")}</th>' if column == 0 else f"<td{kinds[column]}>{escape(cell or '')}</td>"
+        kinds = ["" if column < self.texts else Markup(' class="number"') for column in range(len(self.heads))]
+        head = Markup().join(
+            html('<th scope="col"{}>{}</th>', kind, text) for kind, text in zip(kinds, self.heads, strict=True)
+        )
+        body = Markup().join(
+            Markup("<tr>")
+            + Markup().join(
+                html('<th scope="row">{}</th>', cell or "") if column == 0 else html("<td{}>{}</td>", kinds[column], cell or "")
                 for column, cell in enumerate(row)
             )
-            + "</tr>"
+            + Markup("</tr>")
             for row in self.rows
         )
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f'<div class="scroll" tabindex="0">{table}</div>'
+        caption = html("<caption>{}</caption>", self.caption) if self.caption else ""
+        table = html("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>", caption, head, body)
+        return html('<div class="scroll" tabindex="0">{}</div>', table)
 
 
 def _latex(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
+from markupsafe import Markup
+
 from twinbed.model.tables import Outline
+from twinbed.render.html import html
 
 MOST_FILES = 50
 """Files that are named; the rest is a number."""
@@ -17,24 +19,24 @@ def measured_by(outline: Outline) -> Sequence[str]:
     return [str(each) for each in _import(outline).get("formats", {}) if each != "unknown"]
 
 
-def imported(outline: Outline) -> Iterator[str]:
+def imported(outline: Outline) -> Iterator[Markup]:
     """A section of the page; nothing for a study that was run."""
     about = _import(outline)
     if not about:
         return
     counts = ", ".join(f"{count} {what}" for what, count in about.get("files", {}).items() if count)
-    yield f'<section id="files"><h2>Files</h2><p>Measured elsewhere and imported: {escape(counts)}.</p>'
+    yield html('<section id="files"><h2>Files</h2><p>Measured elsewhere and imported: {}.</p>', counts)
     wrong = about.get("not_read", ())
     if wrong:
-        items = "".join(
-            f"<li><code>{escape(str(each['path']))}</code> {escape(str(each['what']))}: {escape(str(each['reason']))}</li>"
+        items = Markup().join(
+            html("<li><code>{}</code> {}: {}</li>", str(each["path"]), str(each["what"]), str(each["reason"]))
             for each in wrong[:MOST_FILES]
         )
         rest = len(wrong) - MOST_FILES
-        more = f"<li>and {rest} more, in study.json</li>" if rest > 0 else ""
-        yield f"<details open><summary>What could not be read in full ({len(wrong)} files)</summary>"
-        yield f"<ul>{items}{more}</ul></details>"
-    yield "</section>"
+        more = html("<li>and {} more, in study.json</li>", rest) if rest > 0 else ""
+        yield html("<details open><summary>What could not be read in full ({} files)</summary>", len(wrong))
+        yield html("<ul>{}{}</ul></details>", items, more)
+    yield Markup("</section>")
 
 
 def _import(outline: Outline) -> Mapping[str, Any]:

@@ -82,10 +82,10 @@ def _spreads(comparisons: Sequence[Comparison]) -> Tabular:
     return Tabular(f"{title}: spread", f"{caption}.", heads, tuple(rows), texts=2)
 
 
-def _table(found: Grid, caption: str, label: str) -> str:
-    names = ["Cell", found.reference, *found.testbeds]
+def _table(grid: Grid, caption: str, label: str) -> str:
+    names = ["Cell", grid.reference, *grid.testbeds]
     columns = "l" + "r" * (len(names) - 1)
-    return table(caption, label, columns, [escape(name) for name in names], ([*_cells(row)] for row in found.rows))
+    return table(caption, label, columns, [escape(name) for name in names], ([*_cells(row)] for row in grid.rows))
 
 
 def _cells(row: Row) -> Iterator[str]:

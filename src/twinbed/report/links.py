@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from html import escape
+
+from markupsafe import Markup
 
 from twinbed.model.linkcheck import Figure, LinkCheck
 from twinbed.model.tables import Tables
+from twinbed.render.html import html
 from twinbed.render.words import cell_title
 from twinbed.report.facts import MISSING
 
@@ -19,31 +21,43 @@ _SCALES = {
 }
 
 
-def links(tables: Tables) -> Iterator[str]:
+def links(tables: Tables) -> Iterator[Markup]:
     """Nothing where no links were checked."""
     if not tables.link_checks:
         return
     failed = sum(check.reason is not None for check in tables.link_checks)
-    yield "<h3>Links: asked and measured</h3>"
-    yield (
-        f"<p>Before the first run of a cell its links were measured: {len(tables.link_checks)} checks, {failed} failed. "
-        "The runs of a cell whose links are out of tolerance are not made.</p>"
+    yield Markup("<h3>Links: asked and measured</h3>")
+    yield html(
+        "<p>Before the first run of a cell its links were measured: {} checks, {} failed. "
+        "The runs of a cell whose links are out of tolerance are not made.</p>",
+        len(tables.link_checks),
+        failed,
     )
     for (measured, pairs), number in sorted(Counter(_pairs(check) for check in tables.link_checks).items()):
         if measured < pairs:
             how_many = f"{measured} of {pairs} pairs {'was' if measured == 1 else 'were'} measured, from the first on"
             if measured == 0:
                 how_many = f"none of {pairs} pairs could be measured"
-            yield f"<p>In {number} of the checks {how_many}. What is set on the links of the others was read back.</p>"
-    yield f'<details class="print"{" open" if failed else ""}><summary>All measurements of links</summary>'
+            yield html(
+                "<p>In {} of the checks {}. What is set on the links of the others was read back.</p>",
+                number,
+                how_many,
+            )
+    yield html(
+        '<details class="print"{}><summary>All measurements of links</summary>',
+        " open" if failed else "",
+    )
     heads = ["Cell", "Path", "Quantity", "Asked", "Measured", "Tolerance", "Verdict", "Note"]
-    columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    yield f'<div class="scroll"><table class="facts" id="links-table"><thead><tr>{columns}</tr></thead><tbody>'
+    columns = Markup().join(html('<th scope="col">{}</th>', head) for head in heads)
+    yield html(
+        '<div class="scroll"><table class="facts" id="links-table"><thead><tr>{}</tr></thead><tbody>',
+        columns,
+    )
     for check in sorted(tables.link_checks, key=lambda check: check.reason is None):
         for figure in check.figures:
             cells = [_cell(check, tables), *_row(figure)]
-            yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-    yield "</tbody></table></div></details>"
+            yield html("<tr>{}</tr>", Markup().join(html("<td>{}</td>", cell) for cell in cells))
+    yield Markup("</tbody></table></div></details>")
 
 
 def _pairs(check: LinkCheck) -> tuple[int, int]:

@@ -59,11 +59,11 @@ def markdown(
     return "\n".join(lines) + "\n"
 
 
-def _table(found: Grid) -> Iterator[str]:
-    names = ["cell", f"{found.reference} (reference)", *found.testbeds]
+def _table(grid: Grid) -> Iterator[str]:
+    names = ["cell", f"{grid.reference} (reference)", *grid.testbeds]
     yield _row(names)
     yield _row(["---", *["---:"] * (len(names) - 1)])
-    for row in found.rows:
+    for row in grid.rows:
         cells = [row.cell, row.reference]
         for each, mean in zip(row.comparisons, row.means, strict=True):
             cells.append("" if each is None else f"{mean}; {held(each)}; {SYMBOLS[each.verdict]} {each.verdict}")

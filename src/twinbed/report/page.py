@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from itertools import groupby
+
+from markupsafe import Markup
 
 from twinbed.analyses.compare.result import Comparison, Comparisons
 from twinbed.analyses.compare.section import headline_metric, layer_names, lede, method, metric_table, other_metrics, verdicts
@@ -15,6 +16,7 @@ from twinbed.metrics.metric import Layer
 from twinbed.model.tables import Tables
 from twinbed.render import plots
 from twinbed.render.document import document
+from twinbed.render.html import html
 from twinbed.render.words import LAYERS, place
 from twinbed.report import segments
 from twinbed.report.files import measured_by
@@ -32,7 +34,7 @@ def page(
     sections: Sequence[Section] = (),
     own: Sequence[Table] = (),
     over_n: Scaling | None = None,
-) -> str:
+) -> Markup:
     """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
     for; ``over_n`` how many fit."""
     outline = tables.outline
@@ -44,11 +46,13 @@ def page(
     parts += [*own_tables(own), *_layers(tables, result, sections)]
     parts += [*(section.html() for section in own_sections), *variation(result)]
     parts += [*provenance(tables, result), method(result)]
-    body = "".join([_header(tables, result, own_sections, bool(own), over_n), "<main>", *parts])
-    return document(title, body + "</main>", "Every number can be rebuilt from the run folders beside this page.")
+    body = Markup().join([_header(tables, result, own_sections, bool(own), over_n), Markup("<main>"), *parts])
+    return document(title, body + Markup("</main>"), "Every number can be rebuilt from the run folders beside this page.")
 
 
-def _header(tables: Tables, result: Comparisons, sections: Sequence[Section], tabulates: bool, over_n: Scaling | None) -> str:
+def _header(
+    tables: Tables, result: Comparisons, sections: Sequence[Section], tabulates: bool, over_n: Scaling | None
+) -> Markup:
     outline = tables.outline
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
@@ -78,11 +82,13 @@ def _header(tables: Tables, result: Comparisons, sections: Sequence[Section], ta
         *([("files", "Files")] if measured_by(outline) else []),
     ]
     links += [("repeat", "Repeat it"), ("method", "How to read this")]
-    nav = "".join(f'<a href="#{escape(target)}">{escape(text)}</a>' for target, text in links)
-    return (
-        f'<header><p class="kicker">{escape(" · ".join(fact for fact in facts if fact))}</p><h1>{escape(outline.name)}</h1>'
-        f'<p class="lede">{escape(_lede(result, outline.reference, over_n))}</p>'
-        f'<nav aria-label="Sections">{nav}</nav></header>'
+    nav = Markup().join(html('<a href="#{}">{}</a>', target, text) for target, text in links)
+    return html(
+        '<header><p class="kicker">{}</p><h1>{}</h1><p class="lede">{}</p><nav aria-label="Sections">{}</nav></header>',
+        " · ".join(fact for fact in facts if fact),
+        outline.name,
+        _lede(result, outline.reference, over_n),
+        nav,
     )
 
 
@@ -96,10 +102,10 @@ def _lede(result: Comparisons, reference: str | None, over_n: Scaling | None) ->
     return " ".join(parts) or f"There is nothing to compare: {nothing_compared(result)}."
 
 
-def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) -> Iterator[str]:
+def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) -> Iterator[Markup]:
     for layer in layer_names(result):
         of_layer = [each for each in result.comparisons if each.layer == layer]
-        yield f'<section id="layer-{escape(layer)}"><h2>{escape(LAYERS.get(layer, layer))}</h2>'
+        yield html('<section id="layer-{}"><h2>{}</h2>', layer, LAYERS.get(layer, layer))
         for _key, group in groupby(
             (each for each in of_layer if each.headline), key=lambda each: (each.metric, each.host, each.direction)
         ):
@@ -108,17 +114,17 @@ def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) ->
         if layer == Layer.NETWORK:
             yield from _segment_sizes(tables, of_layer)
         yield from other_metrics([each for each in of_layer if not each.headline])
-        yield "</section>"
+        yield Markup("</section>")
 
 
-def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     """How payload was cut into segments each way, with the verdict on their mean."""
     for direction, sizes in segments.segment_sizes(tables).items():
         title = f"Segment sizes ({place('', direction)})"
-        yield f"<h3>{escape(title)}</h3>"
+        yield html("<h3>{}</h3>", title)
         means = [each for each in comparisons if (each.metric, each.host, each.direction) == (segments.MEAN, "", direction)]
         if means:
             yield metric_table(means)
         caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
         drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}", title)
-        yield f'<div class="plots"><figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure></div>'
+        yield html('<div class="plots"><figure><figcaption>{}</figcaption>{}</figure></div>', caption, drawn)

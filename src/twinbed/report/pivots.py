@@ -23,7 +23,7 @@ from twinbed.study.pivot import UNITS, Pivot
 
 TESTBED = "testbed"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
-"""Of footnotes: small letters, since a small number would be an exponent."""
+"""The marks of footnotes: small letters, since a small number would be an exponent."""
 
 Levels = Mapping[str, Level]
 Printed = Callable[[str, Levels, str], str | None]
@@ -54,9 +54,9 @@ class Table:
     asked: Pivot
     unit: str
     confidence: float
-    """Of the intervals of means."""
+    """The level of the intervals of means."""
     change_confidence: float | None
-    """Of the intervals of changes; None where there are none."""
+    """The level of the intervals of changes; None where there are none."""
     columns: tuple[Level, ...]
     rows: tuple[tuple[tuple[Level, ...], tuple[Entry, ...]], ...]
 
@@ -104,9 +104,9 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
         name = _name(levels)
         kinds = dict.fromkeys(caution.kind for caution in cautions.get(name, ()))
         row = found.get(name)
-        beside = printed(asked.published, levels, asked.metric) if printed and asked.published else None
+        printed_value = printed(asked.published, levels, asked.metric) if printed and asked.published else None
         if row is None:
-            return Entry(0, cautions=tuple(kinds), printed=beside)
+            return Entry(0, cautions=tuple(kinds), printed=printed_value)
         if row.few:
             kinds[Kind.FEW_REPLICATES] = None
         mean, interval = row.estimate, row.estimate.interval
@@ -114,7 +114,7 @@ def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: 
         values = (mean.n, mean.mean, mean.stdev, bounds[0], bounds[1])
         base = found.get(_name({**levels, asked.columns: asked.against}))
         change = _change(row, base, compared.get(name), asked) if asked.show == "change" else (None, None, None)
-        return Entry(*values, *change, cautions=tuple(kinds), printed=beside)
+        return Entry(*values, *change, cautions=tuple(kinds), printed=printed_value)
 
     # What changes are from has none itself.
     columns = tuple(level for level in levels_of[asked.columns] if asked.show == "mean" or not _kept(level, [asked.against]))

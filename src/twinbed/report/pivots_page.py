@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
+from markupsafe import Markup
+
+from twinbed.render.html import html
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 
 
-def own_tables(own: Sequence[Table]) -> Iterator[str]:
+def own_tables(own: Sequence[Table]) -> Iterator[Markup]:
     """Each with the marks of its numbers' cautions, which are said at the end; nothing where none is asked for."""
     if not own:
         return
     notes = marks(own)
-    yield '<section id="tables"><h2>Tables</h2>'
-    yield from (f"<h3>{escape(table.asked.title)}</h3>{as_tabular(table, notes).as_html()}" for table in own)
-    yield from (f'<p class="note">{escape(note)}</p>' for note in footnotes(notes))
-    yield "</section>"
+    yield Markup('<section id="tables"><h2>Tables</h2>')
+    yield from (html("<h3>{}</h3>{}", table.asked.title, as_tabular(table, notes).as_html()) for table in own)
+    yield from (html('<p class="note">{}</p>', note) for note in footnotes(notes))
+    yield Markup("</section>")

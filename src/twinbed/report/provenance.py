@@ -6,14 +6,16 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from twinbed.analyses.compare.result import Comparisons
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline, Tables
+from twinbed.render.html import as_code, html
 from twinbed.render.quantities import duration, share
 from twinbed.render.words import cell_title
 from twinbed.report.facts import Fact, applied, passports, shown
@@ -24,7 +26,7 @@ MOST_RUNS = 2000
 """Rows of the table of runs; failed runs come first where there are more."""
 
 
-def provenance(tables: Tables, result: Comparisons) -> Iterator[str]:
+def provenance(tables: Tables, result: Comparisons) -> Iterator[Markup]:
     """The sections, in order."""
     outline = tables.outline
     testbeds = sorted(outline.testbeds, key=lambda name: name != outline.reference)
@@ -35,34 +37,36 @@ def provenance(tables: Tables, result: Comparisons) -> Iterator[str]:
     yield from _repeat(tables)
 
 
-def _cautions(result: Comparisons) -> Iterator[str]:
-    yield '<section id="cautions"><h2>Cautions</h2>'
+def _cautions(result: Comparisons) -> Iterator[Markup]:
+    yield Markup('<section id="cautions"><h2>Cautions</h2>')
     if not result.cautions:
-        yield "<p>None: no run gave a reason to doubt it.</p>"
+        yield Markup("<p>None: no run gave a reason to doubt it.</p>")
     for kind in dict.fromkeys(each.kind for each in result.cautions):
         about = [each for each in result.cautions if each.kind is kind]
         texts = [": ".join(part for part in (each.subject, each.detail) if part) for each in about]
-        items = "".join(f"<li>{escape(text)}</li>" for text in texts if text)
+        items = Markup().join(html("<li>{}</li>", text) for text in texts if text)
         meaning = kind.meaning[0].upper() + kind.meaning[1:]
-        yield (
-            f'<div class="caution"><h3>{escape(meaning)}</h3><ul>{items}</ul>'
-            f"<p><strong>What to do:</strong> {_code(kind.advice)}.</p></div>"
+        yield html(
+            '<div class="caution"><h3>{}</h3><ul>{}</ul><p><strong>What to do:</strong> {}.</p></div>',
+            meaning,
+            items,
+            _code(kind.advice),
         )
-    yield "</section>"
+    yield Markup("</section>")
 
 
-def _code(text: str) -> str:
-    """Escaped, with what stands between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+def _code(text: str) -> Markup:
+    """With what stands between backticks as code."""
+    return as_code(re.compile(r"`([^`]+)`"), text)
 
 
-def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[str]:
-    yield '<section id="testbeds"><h2>Testbeds</h2>'
+def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[Markup]:
+    yield Markup('<section id="testbeds"><h2>Testbeds</h2>')
     imported_from = "From the files, and what was said of them."
     origin = imported_from if "import" in tables.outline.data else "Read from the running systems."
     differing = [fact for fact in facts if fact.differs(testbeds)]
     same = [fact for fact in facts if not fact.differs(testbeds)]
-    yield f"<h3>What differs between them ({len(differing)} facts)</h3>"
+    yield html("<h3>What differs between them ({} facts)</h3>", len(differing))
     if differing:
         yield _facts(
             testbeds,
@@ -70,84 +74,100 @@ def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], se
             f"{origin} Marked: not as on {testbeds[0]}. Several values are separated by |.",
         )
     else:
-        yield "<p>Nothing that was recorded.</p>"
+        yield Markup("<p>Nothing that was recorded.</p>")
     if same:
-        yield f'<details class="print"><summary>What is the same on all ({len(same)} facts)</summary>'
-        yield _facts(testbeds, same, origin) + "</details>"
+        yield html('<details class="print"><summary>What is the same on all ({} facts)</summary>', len(same))
+        yield _facts(testbeds, same, origin) + Markup("</details>")
     if settings:
-        yield "<h3>Settings: asked and read back</h3>"
-        yield f"<p>{len(settings)} settings were read back from the system after they were set.</p>"
-        yield f'<details class="print"{" open" if len(settings) <= 12 else ""}><summary>All settings</summary>'
-        yield _settings(testbeds, settings) + "</details>"
+        yield Markup("<h3>Settings: asked and read back</h3>")
+        yield html("<p>{} settings were read back from the system after they were set.</p>", len(settings))
+        yield html(
+            '<details class="print"{}><summary>All settings</summary>',
+            " open" if len(settings) <= 12 else "",
+        )
+        yield _settings(testbeds, settings) + Markup("</details>")
     yield from links(tables)
-    yield "</section>"
+    yield Markup("</section>")
 
 
-def _heads(names: Sequence[str]) -> str:
-    return "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+def _heads(names: Sequence[str]) -> Markup:
+    return Markup().join(html('<th scope="col">{}</th>', name) for name in names)
 
 
-def _facts(testbeds: Sequence[str], facts: Sequence[Fact], caption: str) -> str:
+def _facts(testbeds: Sequence[str], facts: Sequence[Fact], caption: str) -> Markup:
     rows = []
     for fact in facts:
-        cells = "".join(f"<td{_mark(fact, name, testbeds)}>{escape(shown(fact.values, name))}</td>" for name in testbeds)
-        rows.append(f'<tr><th scope="row">{escape(fact.place)}: {escape(fact.name)}</th>{cells}</tr>')
-    return (
-        f'<div class="scroll"><table class="facts"><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{_heads(['Fact', *testbeds])}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        cells = Markup().join(html("<td{}>{}</td>", _mark(fact, name, testbeds), shown(fact.values, name)) for name in testbeds)
+        rows.append(html('<tr><th scope="row">{}: {}</th>{}</tr>', fact.place, fact.name, cells))
+    return html(
+        '<div class="scroll"><table class="facts"><caption>{}</caption>'
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
+        caption,
+        _heads(["Fact", *testbeds]),
+        Markup().join(rows),
     )
 
 
-def _mark(fact: Fact, testbed: str, testbeds: Sequence[str]) -> str:
+def _mark(fact: Fact, testbed: str, testbeds: Sequence[str]) -> Markup:
     """Marks what is not as on the reference, which comes first."""
     differs = fact.values.get(testbed, ()) != fact.values.get(testbeds[0], ())
-    return f' class="fact{" differs" if differs else ""}"'
+    return html(' class="fact{}"', " differs" if differs else "")
 
 
-def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> str:
+def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> Markup:
     rows = []
     for setting in settings:
         cells = []
         for name in testbeds:
             asked, found = shown(setting.asked, name), shown(setting.values, name)
-            text = escape(found) if asked == found or asked in ("null", "–") else f"{escape(found)} (asked {escape(asked)})"
-            cells.append(f"<td{_mark(setting, name, testbeds)}>{text}</td>")
+            text = escape(found) if asked == found or asked in ("null", "–") else html("{} (asked {})", found, asked)
+            cells.append(html("<td{}>{}</td>", _mark(setting, name, testbeds), text))
         rows.append(
-            f'<tr><th scope="row">{escape(setting.place)}: {escape(setting.name)}</th>{"".join(cells)}'
-            f'<td class="fact"><code>{escape(setting.source)}</code></td></tr>'
+            html(
+                '<tr><th scope="row">{}: {}</th>{}<td class="fact"><code>{}</code></td></tr>',
+                setting.place,
+                setting.name,
+                Markup().join(cells),
+                setting.source,
+            )
         )
-    return (
+    return html(
         '<div class="scroll"><table class="facts"><caption>As found; what was asked where it reads otherwise.</caption>'
-        f"<thead><tr>{_heads(['Setting', *testbeds, 'Read by'])}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
+        _heads(["Setting", *testbeds, "Read by"]),
+        Markup().join(rows),
     )
 
 
-def _runs(tables: Tables) -> Iterator[str]:
+def _runs(tables: Tables) -> Iterator[Markup]:
     records = sorted(tables.records, key=lambda record: record.position)
     failed = [record for record in records if record.status is Status.FAILED]
     made = {record.id for record in records}
     missing = sum(run.id not in made for run in tables.planned)
-    yield '<section id="runs"><h2>Runs</h2>'
-    yield f"<p>{len(records) - len(failed)} complete, {len(failed)} failed, {missing} not made.</p>"
+    yield Markup('<section id="runs"><h2>Runs</h2>')
+    yield html("<p>{} complete, {} failed, {} not made.</p>", len(records) - len(failed), len(failed), missing)
     if failed:
-        yield "<h3>Failures</h3><ul>"
+        yield Markup("<h3>Failures</h3><ul>")
         reasons = list(dict.fromkeys(f"{record.failed_phase}: {record.reason}" for record in failed))
         for reason in reasons[:20]:
             runs = [record.id for record in failed if f"{record.failed_phase}: {record.reason}" == reason]
             ids = ", ".join(runs[:5]) + (f" and {len(runs) - 5} more" if len(runs) > 5 else "")
-            yield f'<li>{escape(reason)} <span class="note">({escape(ids)})</span></li>'
-        yield "</ul>"
+            yield html('<li>{} <span class="note">({})</span></li>', reason, ids)
+        yield Markup("</ul>")
     if len(records) > MOST_RUNS:
         records = [*failed, *(record for record in records if record.status is not Status.FAILED)][:MOST_RUNS]
-    yield f"<details><summary>The {len(records)} runs, in the order they were made</summary>"
-    yield '<p class="screen"><label><input type="checkbox" id="only-failed"> only failed runs</label></p>'
+    yield html("<details><summary>The {} runs, in the order they were made</summary>", len(records))
+    yield Markup('<p class="screen"><label><input type="checkbox" id="only-failed"> only failed runs</label></p>')
     heads = _heads(["order", "run", "testbed", "cell", "replicate", "status", "started (UTC)", "took"])
-    yield f'<div class="scroll"><table class="sortable" id="runs-table"><thead><tr>{heads}</tr></thead><tbody>'
+    yield html(
+        '<div class="scroll"><table class="sortable" id="runs-table"><thead><tr>{}</tr></thead><tbody>',
+        heads,
+    )
     yield from (_run(record) for record in records)
-    yield "</tbody></table></div></details></section>"
+    yield Markup("</tbody></table></div></details></section>")
 
 
-def _run(record: Record) -> str:
+def _run(record: Record) -> Markup:
     seconds = sum(record.phases.values())
     failed = record.status is Status.FAILED
     status = f"{record.status} in {record.failed_phase}: {record.reason}" if failed else str(record.status)
@@ -155,35 +175,31 @@ def _run(record: Record) -> str:
     started = datetime.fromtimestamp(record.started_s, UTC)
     cells = [
         str(record.position + 1),
-        f"<code>{escape(record.id)}</code>",
+        html("<code>{}</code>", record.id),
         escape(str(record.settings["testbed"]["name"])),
         escape(cell_title(levels)),
         str(record.replicate + 1),
         escape(status),
         f"{started:%Y-%m-%d %H:%M:%S}",
     ]
-    row = "".join(f"<td>{cell}</td>" for cell in cells)
-    mark = ' class="failed"' if failed else ""
+    row = Markup().join(html("<td>{}</td>", cell) for cell in cells)
+    mark = Markup(' class="failed"') if failed else ""
     took = duration(seconds) if record.phases else "–"
-    return f'<tr{mark}>{row}<td data-value="{seconds}">{took}</td></tr>'
+    return html('<tr{}>{}<td data-value="{}">{}</td></tr>', mark, row, seconds, took)
 
 
-def _repeat(tables: Tables) -> Iterator[str]:
+def _repeat(tables: Tables) -> Iterator[Markup]:
     outline = tables.outline
-    yield '<section id="repeat"><h2>Repeat it</h2>'
+    yield Markup('<section id="repeat"><h2>Repeat it</h2>')
     made = outline.data.get("commands") or [_run_command(outline)]
     commands = "\n".join([*made, f"twinbed report results/{shlex.quote(outline.name)}"])
-    yield f"<pre><code>{escape(commands)}</code></pre>"
-    items = (
-        f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>"
-        for name, value in _conditions(tables)
-        if value not in (None, "")
-    )
-    yield f"<dl>{''.join(items)}</dl>"
+    yield html("<pre><code>{}</code></pre>", commands)
+    items = (html("<dt>{}</dt><dd>{}</dd>", name, str(value)) for name, value in _conditions(tables) if value not in (None, ""))
+    yield html("<dl>{}</dl>", Markup().join(items))
     if outline.source and outline.source != "\n".join(outline.data.get("commands") or ()):
         title = "The manifest" if "import" in outline.data else "The study file"
-        yield f"<h3>{title}</h3><pre><code>{escape(outline.source)}</code></pre>"
-    yield "</section>"
+        yield html("<h3>{}</h3><pre><code>{}</code></pre>", title, outline.source)
+    yield Markup("</section>")
 
 
 def _run_command(outline: Outline) -> str:

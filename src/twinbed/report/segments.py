@@ -59,8 +59,8 @@ def _panel(cell: str, testbeds: Mapping[str, Mapping[int, int]], order: Sequence
         total = sum(testbeds[name].values())
         for size, count in joined(testbeds[name]).items():
             part = count / total
-            said = f"{name}: {share(round(part, 4))} of {total:,} segments have about {size:,} bytes of payload"
-            rows.append({"testbed": name, "bytes": size, "share": part, "said": said})
+            label = f"{name}: {share(round(part, 4))} of {total:,} segments have about {size:,} bytes of payload"
+            rows.append({"testbed": name, "bytes": size, "share": part, "said": label})
     axis = {"title": "payload bytes of a segment", "format": "~s", "tickCount": 5, "titleAnchor": "end", "titlePadding": 2}
     scale = {"type": "log", "domain": [max(least / 1.5, 0.7), most * 1.5], "nice": False}
     discs: Spec = {

@@ -18,12 +18,12 @@ def conclusion(result: Comparisons, over_n: Scaling | None, console: Console) ->
         print_scaling(over_n, console)
 
 
-def print_scaling(found: Scaling, console: Console) -> None:
+def print_scaling(scaling: Scaling, console: Console) -> None:
     """Prints how many fit: what to do, and what is known of each objective."""
     _print(console, "\nHow many fit", "bold")
-    for text in recommendations(found):
+    for text in recommendations(scaling):
         _print(console, f"{text}.")
-    for text in statements(found):
+    for text in statements(scaling):
         _print(console, f"  {text}", "dim")
 
 

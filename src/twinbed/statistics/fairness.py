@@ -1,4 +1,4 @@
-"""How evenly flows share, what share is lost, and what is left of a rate.
+"""How evenly flows share.
 
 Jain's index (Jain, Chiu and Hawe 1984, DEC-TR-301; Jain 1991, The Art of Computer Systems Performance Analysis, 3.6) of n
 shares: (sum x)^2 / (n sum x^2), from 1/n, where one takes all, to 1, where all are equal; no unit, whatever that of the
@@ -49,24 +49,3 @@ def jain_interval(shares: Sequence[float], level: float) -> Bounds | None:
     error = wider * math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + of_mean))
     low, high = (wider * square * math.exp(sign * z * error) for sign in (-1, 1))
     return Bounds(1 / (1 + high), 1 / (1 + low), level)
-
-
-def loss(sent: float, received: float) -> float | None:
-    """Share of what was sent (packets, or bytes) that did not arrive, 0 to 1; None where nothing was sent.
-
-    Raises ValueError for a negative count, and where more arrived than was sent: duplicates are not to be counted.
-    """
-    if sent < 0 or received < 0:
-        raise ValueError("a count is negative")
-    if received > sent:
-        raise ValueError(f"{received:g} arrived of {sent:g} sent: duplicates are counted, or not all that was sent")
-    return 1 - received / sent if sent else None
-
-
-def effective_throughput(rate: float, lost: float) -> float:
-    """(1 - loss) x rate, in the unit of the rate (bit/s): what of an offered rate arrives. Raises ValueError outside 0 to 1."""
-    if not 0 <= lost <= 1:
-        raise ValueError(f"a loss of {lost:g} is not a share of 0 to 1")
-    if rate < 0:
-        raise ValueError(f"a rate of {rate:g} is negative")
-    return (1 - lost) * rate

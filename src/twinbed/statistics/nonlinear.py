@@ -2,8 +2,6 @@
 
 Levenberg and Marquardt's method (scipy's MINPACK) with derivatives by complex steps, exact to the last digits (Squire and Trapp
 1998), then Gauss-Newton steps while they still come nearer.  Standard errors are those of the curve linearised at the solution.
-``saturation`` is a x / (b + x): a is what is reached for ever larger x, b the x of half of that (Hockney's r_inf and n_1/2,
-such as of goodput by transfer size); ``approach`` is a (1 - exp(-b x)).
 
 Limits: a model must be analytic, and take complex parameters: no abs, no comparisons.  What is found is the nearest minimum.
 """
@@ -106,28 +104,3 @@ def _polished(residuals: Callable[[Doubles], Doubles], slopes: Callable[[Doubles
             return best
         parameters = parameters + step / lengths
     return best
-
-
-def saturation(x: Doubles, y: Doubles) -> Curve:
-    """a x / (b + x) through points of positive x; parameters a, b."""
-    _check(x)
-    # Linear in 1/a and b/a as x/y; a start only, for its errors are not those of y.
-    positive = y > 0
-    if positive.sum() < 2:
-        raise NoFitError("a saturation curve rises from 0: give points above 0")
-    slope, constant = np.polyfit(x[positive], x[positive] / y[positive], 1)
-    start = [1 / slope, constant / slope] if slope > 0 and constant > 0 else [float(y.max()) * 1.5, float(np.median(x))]
-    return fit(lambda b, at: b[0] * at / (b[1] + at), x, y, np.array(start))
-
-
-def approach(x: Doubles, y: Doubles) -> Curve:
-    """a (1 - exp(-b x)) through points of positive x; parameters a, b."""
-    _check(x)
-    return fit(lambda b, at: b[0] * (1 - np.exp(-b[1] * at)), x, y, np.array([float(y.max()), 1 / float(np.median(x))]))
-
-
-def _check(x: Doubles) -> None:
-    if not np.all(x > 0):
-        raise NoFitError("x is above 0 in every point, such as a size or a number of flows")
-    if np.all(x == x[0]):
-        raise NoFitError(f"x is {x[0]:g} in every point, so they do not tell the parameters apart: give others")

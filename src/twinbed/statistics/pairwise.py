@@ -16,31 +16,33 @@ from twinbed.statistics.distribution import t_quantile, t_two_sided
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PairTest:
     """Half width of an interval about a difference, and the p-value of no difference."""
 
     half_width: float
     p: float
 
 
-def by_itself(difference: float, standard_error: float, freedom: float, confidence: float) -> Judged:
+def by_itself(difference: float, standard_error: float, freedom: float, confidence: float) -> PairTest:
     """Student's t: right for a pair that was chosen before the data were seen."""
-    return Judged(t_quantile((1 + confidence) / 2, freedom) * standard_error, t_two_sided(difference / standard_error, freedom))
+    return PairTest(
+        t_quantile((1 + confidence) / 2, freedom) * standard_error, t_two_sided(difference / standard_error, freedom)
+    )
 
 
-def sidak(difference: float, standard_error: float, freedom: float, confidence: float, count: int) -> Judged:
+def sidak(difference: float, standard_error: float, freedom: float, confidence: float, count: int) -> PairTest:
     """As one of ``count`` intervals that hold together at ``confidence``."""
     each = confidence ** (1 / count)
     p = t_two_sided(difference / standard_error, freedom)
     # 1 - (1 - p)^count, without loss where p is small.
     together = -math.expm1(count * math.log1p(-p)) if p < 1 else 1.0
-    return Judged(t_quantile((1 + each) / 2, freedom) * standard_error, together)
+    return PairTest(t_quantile((1 + each) / 2, freedom) * standard_error, together)
 
 
-def tukey_kramer(difference: float, standard_error: float, freedom: float, confidence: float, means: int) -> Judged:
+def tukey_kramer(difference: float, standard_error: float, freedom: float, confidence: float, means: int) -> PairTest:
     """As one of all pairs of ``means`` means."""
     if means == 2:
         return by_itself(difference, standard_error, freedom, confidence)
     statistic = abs(difference) / standard_error * math.sqrt(2)
     half_width = studentized_range.quantile(confidence, means, freedom) / math.sqrt(2) * standard_error
-    return Judged(half_width, 1 - studentized_range.distribution(statistic, means, freedom))
+    return PairTest(half_width, 1 - studentized_range.distribution(statistic, means, freedom))

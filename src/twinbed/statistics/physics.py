@@ -8,7 +8,7 @@ Rates are bit/s, sizes bytes.  Two ways of counting a frame:
   super-packet.  No checksum, preamble, gap or padding, nor a tag, which is put in after the queue.
 
 1 Gbit/s with an MTU of 1500 and TCP timestamps carries 941.5 Mbit/s of TCP payload on the wire, 956.4 through a shaper.
-Headers: IPv4 20 (RFC 791), IPv6 40 (RFC 8200), UDP 8 (RFC 768), TCP 20 (RFC 9293), timestamps 12 with their padding (RFC 7323).
+Headers: IPv4 20 (RFC 791), IPv6 40 (RFC 8200), TCP 20 (RFC 9293), timestamps 12 with their padding (RFC 7323).
 
 These are limits, not predictions: no loss, slow start, collisions or time of any host is in them.
 """
@@ -26,13 +26,8 @@ TAG = 4
 SMALLEST_FRAME = 64
 """From the header to the checksum; a tag is part of it."""
 IP_HEADER = {4: 20, 6: 40}
-FRAGMENT_HEADER = {4: 0, 6: 8}
-"""What a fragment's header has over a whole packet's (RFC 8200, 4.5)."""
-FRAGMENT_UNIT = 8
-"""All fragments but the last carry a multiple of this (RFC 791, 3.1)."""
 TCP_HEADER = 20
 TIMESTAMPS = 12
-UDP_HEADER = 8
 
 
 class Accounting(StrEnum):
@@ -98,29 +93,6 @@ def tcp_goodput(rate: float, path: Path | None = None, *, segments_per_acknowled
     if segments_per_acknowledgement is not None:
         taken += path.acknowledgement / segments_per_acknowledgement
     return rate * path.segment / taken
-
-
-def udp_goodput(rate: float, path: Path | None = None, *, payload: int | None = None) -> float:
-    """Largest UDP payload, bit/s, in datagrams of ``payload`` bytes (the largest that fit the MTU, unless said), which are cut
-    into fragments where they do not fit.
-
-    >>> round(udp_goodput(1e9) / 1e6, 1), round(udp_goodput(1e9, payload=18) / 1e6, 1)
-    (957.1, 214.3)
-    """
-    path = path or Path()
-    header = IP_HEADER[path.ip_version]
-    if payload is None:
-        payload = path.mtu - header - UDP_HEADER
-    left = payload + UDP_HEADER
-    if left + header <= path.mtu:
-        return rate * payload / path.frame(left + header)
-    header += FRAGMENT_HEADER[path.ip_version]
-    share = (path.mtu - header) // FRAGMENT_UNIT * FRAGMENT_UNIT
-    taken = 0
-    while left + header > path.mtu:
-        taken += path.frame(share + header)
-        left -= share
-    return rate * payload / (taken + path.frame(left + header))
 
 
 def transactions(

@@ -18,7 +18,7 @@ from synthetic_results import write_study
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 from twinbed.published.printed import library
-from twinbed.published.printed_metrics import Own, beside
+from twinbed.published.printed_metrics import Own, printed_with_own
 from twinbed.published.verdicts import compare
 
 
@@ -131,7 +131,7 @@ def own(**given: Any) -> Own:
 
 
 def matches(found: Own) -> set[tuple[str, str]]:
-    return {(row.table, row.cell) for row, each in beside(library(), compare(library()), [found]) if each is not None}
+    return {(row.table, row.cell) for row, each in printed_with_own(library(), compare(library()), [found]) if each is not None}
 
 
 def test_own_results_are_matched_by_metric_testbed_and_payload() -> None:
@@ -146,7 +146,7 @@ def test_own_results_are_matched_by_metric_testbed_and_payload() -> None:
     assert {name for name, _ in matches(own(metric="read_calls_per_request"))} == {"2019-2", "ICNC-IV", "ICNC-V"}
 
 
-def test_own_results_stand_beside(shown, tmp_path: Path) -> None:
+def test_own_results_stand_printed_with_own(shown, tmp_path: Path) -> None:
     def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
         rate = {"container": 1000.0, "virtio": 950.0}[testbed] + replicate
         return {"requests": 100, "requests_per_second": rate, "packets": 1000, "bytes": 64000}

@@ -15,13 +15,12 @@ from rich.console import Console
 
 from synthetic_results import write_study
 from twinbed.analyses.compare.analysis import analysis as compare
-from twinbed.analyses.contention.result import Alarms, Contention, Operating, Scored, Step, Told
-from twinbed.analyses.contention.result import Group as ToldOf
+from twinbed.analyses.contention.result import Alarms, Contention, DetectorResult, LevelContention, Operating, Scored, Step
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.model.result import Interval
 from twinbed.model.tables import Tables
 from twinbed.report.scaling.analysis import scaling
-from twinbed.report.scaling.result import AtN, Group, Scaling, Statement
+from twinbed.report.scaling.result import AtN, LevelScaling, Scaling, Statement
 from twinbed.report.scaling.section import scaling_section
 from twinbed.report.scaling.words import recommendations, statements, tables
 from twinbed.report.styles import rendered
@@ -56,7 +55,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
     assert (told.keeps, told.fails, told.decided) == (4, 8, True)
     assert told.objective == "requests per second per pair at least 90 % of that at 1 pair"
     # Half the interval is 2.776, Student's t of 4 degrees of freedom by any table, times the deviation 7.906 by the root of 5.
-    assert told.said == (
+    assert told.text == (
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
         " between them nothing is known"
     )
@@ -108,7 +107,7 @@ def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
     found = scaling(study(tmp_path, replicates=1))
     assert found is not None
     [told] = found.groups[0].statements
-    assert not told.decided and told.said.startswith("nothing can be said: 1 run at N = 1")
+    assert not told.decided and told.text.startswith("nothing can be said: 1 run at N = 1")
     assert list(recommendations(found)) == ["No number can be recommended"]
 
 
@@ -120,7 +119,7 @@ def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) 
     found = scaling(results)
     assert found is not None
     [told] = found.groups[0].statements
-    assert not told.decided and told.said.startswith("nothing can be said: the mean at N = 1 is 0")
+    assert not told.decided and told.text.startswith("nothing can be said: the mean at N = 1 is 0")
     assert 'id="fitting"' in rendered("html", results, compare.run(results))
 
 
@@ -206,7 +205,7 @@ LOSSES = Scaling(
     "bit/s",
     0.95,
     (
-        Group(
+        LevelScaling(
             {"payload": "1400B"},
             (
                 Statement("loss at most 1 %", "1 pair: 99 % sure; 2: no, 99 % sure", True, 1, 2),
@@ -260,7 +259,7 @@ def alarms(count: int, of: int, low: float, high: float) -> Alarms:
     return Alarms(count, of, Interval(low, high, 0.95))
 
 
-TOLD = Told(
+TOLD = DetectorResult(
     area=0.94,
     interval=Interval(0.8, 0.98, 0.95),
     threshold=0.5,
@@ -285,8 +284,8 @@ TOLD = Told(
 )
 
 
-def contention(told: Told | None, reason: str = "") -> Contention:
-    return Contention("results", "goodput", "pairs", 0.05, 0.1, [ToldOf({}, [], [], told, reason)])
+def contention(told: DetectorResult | None, reason: str = "") -> Contention:
+    return Contention("results", "goodput", "pairs", 0.05, 0.1, [LevelContention({}, [], [], told, reason)])
 
 
 def test_a_detector_is_drawn_and_told() -> None:

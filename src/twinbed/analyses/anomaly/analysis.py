@@ -22,7 +22,7 @@ from twinbed.statistics.anomaly import LEAST, Faster, Moving, faster, moving
 
 
 class AnomalyParams(BaseModel):
-    """What ``anomaly`` can be told; null and nothing take the defaults."""
+    """The settings of ``anomaly``; null and nothing take the defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -62,14 +62,14 @@ def command(
     return codes.DONE
 
 
-def _text(found: Anomalies) -> Iterator[str]:
+def _text(anomalies: Anomalies) -> Iterator[str]:
     yield "A pair among N against a pair alone"
-    yield table_text(found.faster)
-    counters = [row for row in found.counters if row["moves"]]
-    if not any(row["faster"] for row in found.faster):
+    yield table_text(anomalies.faster)
+    counters = [row for row in anomalies.counters if row["moves"]]
+    if not any(row["faster"] for row in anomalies.faster):
         yield "\nNowhere is a pair shown to be faster than alone."
         return
-    yield f"\n{len(counters)} of {len(found.counters)} other metrics move with the rate up to there"
+    yield f"\n{len(counters)} of {len(anomalies.counters)} other metrics move with the rate up to there"
     yield table_text(counters[:MOST])
     if len(counters) > MOST:
         yield f"... and {len(counters) - MOST} more: --format csv --table counters"

@@ -32,7 +32,7 @@ from twinbed.statistics.assumptions import normal_quantiles
 
 
 class AnovaParams(BaseModel):
-    """What ``anova`` can be told; null and nothing take the defaults."""
+    """The settings of ``anova``; null and nothing take the defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

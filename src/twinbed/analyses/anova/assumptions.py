@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from twinbed.analyses.anova.model import Data
-from twinbed.analyses.anova.result import Alternative, Check, Term
+from twinbed.analyses.anova.result import Alternative, AssumptionCheck, Term
 from twinbed.statistics import alternatives, anova, assumptions
 from twinbed.statistics.alternatives import ROUNDS, Group
 from twinbed.statistics.anova import Fit, Floats
@@ -22,7 +22,7 @@ from twinbed.statistics.distribution import f_tail
 LEVEL = 0.05
 VARIANCES, NORMAL = "equal variances", "normal errors"
 SEED = 20190221
-"""Of the permutations, so that the same data give the same p-value."""
+"""The seed of permutations, so that the same data give the same p-value."""
 
 
 def by_cell(of: Data) -> list[Floats]:
@@ -39,11 +39,13 @@ def groups(of: Data) -> list[Group]:
     ]
 
 
-def checks(of: Data, residuals: Floats, error: float) -> tuple[Check, ...]:
+def checks(of: Data, residuals: Floats, error: float) -> tuple[AssumptionCheck, ...]:
     """Equal variances by Brown-Forsythe and Bartlett, normal errors."""
     if error <= 0:
         why = "the errors are all 0"
-        return Check(VARIANCES, "Brown-Forsythe", None, None, None, why), Check(NORMAL, "Shapiro-Wilk", None, None, None, why)
+        return AssumptionCheck(VARIANCES, "Brown-Forsythe", None, None, None, why), AssumptionCheck(
+            NORMAL, "Shapiro-Wilk", None, None, None, why
+        )
     cells = by_cell(of)
     repeated = sum(len(cell) > 1 for cell in cells)
     return (
@@ -63,19 +65,19 @@ def checks(of: Data, residuals: Floats, error: float) -> tuple[Check, ...]:
     )
 
 
-def _check(assumption: str, test: str, found: Tested | None, reason: str) -> Check:
+def _check(assumption: str, test: str, found: Tested | None, reason: str) -> AssumptionCheck:
     if found is None:
-        return Check(assumption, test, None, None, None, reason)
-    return Check(assumption, found.name, found.statistic, found.p, found.p >= LEVEL)
+        return AssumptionCheck(assumption, test, None, None, None, reason)
+    return AssumptionCheck(assumption, found.name, found.statistic, found.p, found.p >= LEVEL)
 
 
-def fails(found: Sequence[Check], assumption: str) -> bool:
+def fails(found: Sequence[AssumptionCheck], assumption: str) -> bool:
     """By the first test of it that could be made: Bartlett's also rejects for errors that are not normal."""
     known = [each for each in found if each.assumption == assumption and each.holds is not None]
     return bool(known) and known[0].holds is False
 
 
-def answers(of: Data, found: Fit, terms: Sequence[Term], kind: str, unequal: bool, other: bool) -> Iterator[Alternative | str]:
+def answers(of: Data, fit: Fit, terms: Sequence[Term], kind: str, unequal: bool, other: bool) -> Iterator[Alternative | str]:
     """Tests that do without what fails; a sentence in place of one that cannot be made."""
     positions = [of.positions(term) for term in terms]
     if len(of.factors) == 1:
@@ -87,7 +89,7 @@ def answers(of: Data, found: Fit, terms: Sequence[Term], kind: str, unequal: boo
             yield _alternative(terms[0], NORMAL, kruskal) or "Kruskal-Wallis's test cannot be made: all values are the same."
         return
     if unequal:
-        yield from _robust(of, found, terms, kind)
+        yield from _robust(of, fit, terms, kind)
     if other:
         for at, term in enumerate(terms):
             permuted = alternatives.permutation(of.of, positions, at, kind, SEED)
@@ -97,21 +99,21 @@ def answers(of: Data, found: Fit, terms: Sequence[Term], kind: str, unequal: boo
             yield Alternative(term, f"permutation ({ROUNDS})", NORMAL, permuted.statistic, permuted.freedom, permuted.p)
 
 
-def _robust(of: Data, found: Fit, terms: Sequence[Term], kind: str) -> Iterator[Alternative | str]:
-    covariance = anova.robust_covariance(of.of, found)
+def _robust(of: Data, fit: Fit, terms: Sequence[Term], kind: str) -> Iterator[Alternative | str]:
+    covariance = anova.robust_covariance(of.of, fit)
     if covariance is None:
         yield "F from the HC3 covariance cannot be made: some cell has one value and its own parameter."
         return
     positions = [of.positions(term) for term in terms]
     for at, term in enumerate(terms):
         # Of type I there is no such test; after all terms that do not contain it is what it comes nearest to.
-        f = anova.wald(found, covariance, positions, at, "III" if kind == "III" else "II")
+        f = anova.wald(fit, covariance, positions, at, "III" if kind == "III" else "II")
         if f is None:
             yield f"{':'.join(term)} has no F from the HC3 covariance: some of its cells do not vary."
             continue
         free = anova.freedom(positions[at], of.of.levels)
-        yield Alternative(term, "F (HC3)", VARIANCES, f, (free, found.error_freedom), f_tail(f, free, found.error_freedom))
+        yield Alternative(term, "F (HC3)", VARIANCES, f, (free, fit.error_freedom), f_tail(f, free, fit.error_freedom))
 
 
-def _alternative(term: Term, instead_of: str, found: Tested | None) -> Alternative | None:
-    return None if found is None else Alternative(term, found.name, instead_of, found.statistic, found.freedom, found.p)
+def _alternative(term: Term, instead_of: str, test: Tested | None) -> Alternative | None:
+    return None if test is None else Alternative(term, test.name, instead_of, test.statistic, test.freedom, test.p)

@@ -105,62 +105,62 @@ def command(
     return 0
 
 
-def rendered(found: Anova, style: str, table: str) -> str:
+def rendered(anova: Anova, style: str, table: str) -> str:
     """The analysis in a style of STYLES; ``table`` is the one that CSV has."""
     if style == "html":
         from twinbed.analyses.anova.page import page
 
-        return page(found)
+        return page(anova)
     if style == "latex":
         from twinbed.analyses.anova.page import latex
 
-        return latex(found)
+        return latex(anova)
     if style == "text":
-        return "\n".join(_text(found))
+        return "\n".join(_text(anova))
     from twinbed.analyses.anova.result import tables
     from twinbed.render.rows import as_csv
 
-    rows = tables(found)
+    rows = tables(anova)
     if style == "csv":
         return as_csv(rows[table])
     about = {
-        "source": found.source,
-        "response": found.response,
-        "unit": found.unit or None,
-        "logarithm": found.logarithm,
-        "type": found.kind,
-        "confidence": found.confidence,
-        "n": found.n,
-        "cells": found.cells,
-        "balanced": found.balanced,
-        "factors": found.factors,
-        "mean": found.mean,
-        "r_squared": found.r_squared,
-        "truncation": _truncation(found),
-        "notes": found.notes,
-        "cautions": [caution.to_json() for caution in found.cautions],
+        "source": anova.source,
+        "response": anova.response,
+        "unit": anova.unit or None,
+        "logarithm": anova.logarithm,
+        "type": anova.kind,
+        "confidence": anova.confidence,
+        "n": anova.n,
+        "cells": anova.cells,
+        "balanced": anova.balanced,
+        "factors": anova.factors,
+        "mean": anova.mean,
+        "r_squared": anova.r_squared,
+        "truncation": _truncation(anova),
+        "notes": anova.notes,
+        "cautions": [caution.to_json() for caution in anova.cautions],
     }
     return json.dumps({**about, **rows}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _text(found: Anova) -> list[str]:
+def _text(anova: Anova) -> list[str]:
     from twinbed.analyses.anova.tables import MOST_PAIRS, about, lede, tables
     from twinbed.render.words import caution_sentences
 
-    parts = [f"{lede(found)}\n{about(found)}\n"]
-    said = {""}
-    for table in tables(found, MOST_PAIRS):
-        parts.append(table.as_text() + ("" if table.caption in said else f"{table.caption}\n"))
-        said.add(table.caption)
-    if found.notes or found.cautions:
-        parts.append("".join(f"! {each}\n" for each in (*found.notes, *caution_sentences(found.cautions))))
+    parts = [f"{lede(anova)}\n{about(anova)}\n"]
+    captions = {""}
+    for table in tables(anova, MOST_PAIRS):
+        parts.append(table.as_text() + ("" if table.caption in captions else f"{table.caption}\n"))
+        captions.add(table.caption)
+    if anova.notes or anova.cautions:
+        parts.append("".join(f"! {each}\n" for each in (*anova.notes, *caution_sentences(anova.cautions))))
     return parts
 
 
-def _truncation(found: Anova) -> Mapping[str, object] | None:
+def _truncation(anova: Anova) -> Mapping[str, object] | None:
     from twinbed.analyses.anova.result import term_text
 
-    cost = found.truncation
+    cost = anova.truncation
     if cost is None:
         return None
     dropped = [term_text(term) for term in cost.dropped]

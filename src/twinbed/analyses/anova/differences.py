@@ -14,14 +14,14 @@ from twinbed.analyses.anova.estimates import Estimates
 from twinbed.analyses.anova.result import Difference
 from twinbed.model.result import Interval
 from twinbed.statistics.anova import Floats
-from twinbed.statistics.pairwise import Judged, by_itself, sidak, tukey_kramer
+from twinbed.statistics.pairwise import PairTest, by_itself, sidak, tukey_kramer
 
 MOST_LEVELS = 12
 """A factor with more has its neighbours compared only: all pairs would be 78 and more."""
 
 
 def differences(found: Estimates) -> Iterator[Difference]:
-    """Of every factor whose main effect is in the model."""
+    """The differences of every factor whose main effect is in the model."""
     for name in found.of.factors:
         if (name,) not in found.terms:
             continue
@@ -41,8 +41,8 @@ def _difference(found: Estimates, name: str, weights: Floats, first: int, second
     apart = weights[second] - weights[first]
     estimate = found.value(apart)
     error, freedom = found.error(apart)
-    own: Judged | None = None
-    together: Judged | None = None
+    own: PairTest | None = None
+    together: PairTest | None = None
     if error is not None:
         own = by_itself(estimate, error, freedom, found.confidence)
         if neighbours:
@@ -71,5 +71,5 @@ def _method(found: Estimates, neighbours: bool, levels: int) -> str:
     return way if found.robust is None else f"{way}, HC3"
 
 
-def _interval(estimate: float, found: Judged | None, confidence: float) -> Interval | None:
+def _interval(estimate: float, found: PairTest | None, confidence: float) -> Interval | None:
     return Interval(estimate - found.half_width, estimate + found.half_width, confidence) if found else None

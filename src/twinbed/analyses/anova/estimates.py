@@ -97,6 +97,6 @@ class Estimates:
         return 0.0 if abs(value) <= ROUNDING * float(np.max(np.abs(self.of.of.centred + self.of.of.mean))) else value
 
 
-def estimates(of: Data, found: Fit, terms: Sequence[Term], errors: Line, unequal: bool, confidence: float) -> Estimates:
-    robust = anova.robust_covariance(of.of, found) if unequal and len(of.factors) > 1 and errors.mean_square else None
-    return Estimates(of, found, tuple(terms), errors, unequal, robust, confidence)
+def estimates(of: Data, fit: Fit, terms: Sequence[Term], errors: Line, unequal: bool, confidence: float) -> Estimates:
+    robust = anova.robust_covariance(of.of, fit) if unequal and len(of.factors) > 1 and errors.mean_square else None
+    return Estimates(of, fit, tuple(terms), errors, unequal, robust, confidence)

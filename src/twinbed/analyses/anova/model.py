@@ -71,7 +71,7 @@ def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[
                 f"{column.name} has one level only: {level_text(column.levels[0])}",
                 advice="a factor needs two; leave it out" + (f" ({_lost(frame)})" if _lost(frame) else ""),
             )
-    chosen, said = _scale(frame, logarithm)
+    chosen, notes = _scale(frame, logarithm)
     y = np.log(frame.y) if chosen else frame.y
     spread = float(np.max(y)) - float(np.min(y))
     if spread == 0:
@@ -81,7 +81,7 @@ def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[
     if float(np.max(np.abs(y))) > LARGEST or spread < 1 / LARGEST:
         raise TwinbedError(f"{frame.response}: its squares are beyond what numbers hold", advice="take another unit")
     of = anova.cells(y, [column.codes for column in columns], [len(column.levels) for column in columns])
-    return Data(frame, tuple(factors), chosen, of), said
+    return Data(frame, tuple(factors), chosen, of), notes
 
 
 def _lost(frame: Frame) -> str:
@@ -116,15 +116,15 @@ def default_terms(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
         highest = count if replicated or count == 1 else count - 1
         while highest > 1 and _parameters(of, factorial(of.factors, highest)) > MOST_PARAMETERS:
             highest -= 1
-        said = []
+        notes = []
         if not replicated and count > 1:
-            said.append(
+            notes.append(
                 f"There is one value a cell, so the interaction {term_text(of.factors)} is taken as the errors; "
                 "replicates would tell them apart."
             )
         if highest < count - (not replicated):
-            said.append(f"Interactions of more than {highest} factors are left out: the model would be too large.")
-        return factorial(of.factors, highest), tuple(said)
+            notes.append(f"Interactions of more than {highest} factors are left out: the model would be too large.")
+        return factorial(of.factors, highest), tuple(notes)
     return _estimable(of)
 
 

@@ -1,4 +1,4 @@
-"""What is to be said with an analysis, one sentence each: rows left out, what could not be computed, how to read what was."""
+"""Notes on an analysis, one sentence each: rows left out, what could not be computed, how to read the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from twinbed.analyses.anova import assumptions, differences
 from twinbed.analyses.anova.model import Data
-from twinbed.analyses.anova.result import Check, Difference, Line, Term, term_text
+from twinbed.analyses.anova.result import AssumptionCheck, Difference, Line, Term, term_text
 from twinbed.statistics.distribution import normal_quantile, t_quantile
 
 UNBALANCED = 5e-4
@@ -46,7 +46,7 @@ def of_differences(found: Sequence[Difference], errors: Line) -> Iterator[str]:
         yield f"{without} of {len(found)} differences have no interval: neither level varies, or one has a single value."
 
 
-def of_variances(of: Data, errors: Line, checks: Sequence[Check], unequal: bool, confidence: float) -> Iterator[str]:
+def of_variances(of: Data, errors: Line, checks: Sequence[AssumptionCheck], unequal: bool, confidence: float) -> Iterator[str]:
     """About variances that differ."""
     if unequal and errors.mean_square and len(of.factors) == 1 and of.balanced:
         root = math.sqrt(errors.mean_square * 2 / float(of.of.counts[0]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from html import escape
 from statistics import fmean
+
+from markupsafe import Markup
 
 from twinbed.analyses.anova.result import Anova, Difference, Effect, term_text
 from twinbed.analyses.anova.tables import (
@@ -30,7 +31,7 @@ from twinbed.observations import diagnostics
 from twinbed.observations.diagnostics import Bar, Point
 from twinbed.render import plots
 from twinbed.render.document import document
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.latex_text import needs
 from twinbed.render.tabular import Tabular
 from twinbed.render.words import caution_sentences, heading
@@ -47,117 +48,119 @@ MOST_OPEN = 21
 """Rows of a table of differences that is not folded."""
 
 
-def page(found: Anova) -> str:
+def page(anova: Anova) -> Markup:
     """The whole page."""
-    name = f"Analysis of variance: {title(found)}"
-    header = (
-        f'<header><p class="kicker">{escape(about(found))}</p><h1>{escape(heading(title(found)))}</h1>'
-        f'<p class="lede">{escape(lede(found))}</p></header>'
+    name = f"Analysis of variance: {title(anova)}"
+    header = html(
+        '<header><p class="kicker">{}</p><h1>{}</h1><p class="lede">{}</p></header>',
+        about(anova),
+        heading(title(anova)),
+        lede(anova),
     )
-    return document(name, f"{header}<main>{''.join(sections(found))}</main>", f"Made of {found.source}.")
+    return document(name, html("{}<main>{}</main>", header, Markup().join(sections(anova))), f"Made of {anova.source}.")
 
 
-def sections(found: Anova) -> Iterator[str]:
+def sections(anova: Anova) -> Iterator[Markup]:
     """What a page shows of it, from the table to the residuals."""
-    said = (*found.notes, *caution_sentences(found.cautions))
-    yield f"<section><h2>Analysis of variance</h2>{variance_table(found).as_html()}{notes(said)}"
-    yield "".join(_titled(table, "h3") for table in model_tables(found)) + "</section>"
-    for title_of, content in parts(found):
-        yield f"<section><h2>{title_of}</h2>{content}</section>"
+    sentences = (*anova.notes, *caution_sentences(anova.cautions))
+    yield html("<section><h2>Analysis of variance</h2>{}{}", variance_table(anova).as_html(), notes(sentences))
+    yield Markup().join(_titled(table, "h3") for table in model_tables(anova)) + Markup("</section>")
+    for title_of, content in parts(anova):
+        yield html("<section><h2>{}</h2>{}</section>", title_of, content)
 
 
-def model_tables(found: Anova) -> Iterator[Tabular]:
+def model_tables(anova: Anova) -> Iterator[Tabular]:
     """What else there is to say of the model itself."""
-    if found.truncation:
-        yield truncation_table(found)
-    if found.signs:
-        yield sign_table(found)
+    if anova.truncation:
+        yield truncation_table(anova)
+    if anova.signs:
+        yield sign_table(anova)
 
 
 def parts(
-    found: Anova, heading_is: str = "h3", most_bars: int = MOST_BARS, most_points: int = diagnostics.MOST_POINTS
+    anova: Anova, heading_is: str = "h3", most_bars: int = MOST_BARS, most_points: int = diagnostics.MOST_POINTS
 ) -> Iterator[tuple[str, str]]:
     """What follows the table, each with its title: tables and figures, with headings of a level, and so many marks at most."""
-    figures = "".join([*_effects(found, most_bars), *_interactions(found)])
-    yield "Means and effects", f'{means_table(found).as_html()}<div class="plots">{figures}</div>'
-    yield "Differences between levels", "".join(_differences(found, heading_is, most_bars))
-    assumptions = assumption_table(found).as_html()
-    if found.alternatives:
-        assumptions += _titled(alternative_table(found), heading_is)
-    figures = "".join(_residuals(found, most_points))
-    yield "Whether the assumptions hold", f'{assumptions}<div class="plots">{figures}</div>'
+    figures = Markup().join([*_effects(anova, most_bars), *_interactions(anova)])
+    yield "Means and effects", html('{}<div class="plots">{}</div>', means_table(anova).as_html(), figures)
+    yield "Differences between levels", Markup().join(_differences(anova, heading_is, most_bars))
+    assumptions = assumption_table(anova).as_html()
+    if anova.alternatives:
+        assumptions += _titled(alternative_table(anova), heading_is)
+    figures = Markup().join(_residuals(anova, most_points))
+    yield "Whether the assumptions hold", html('{}<div class="plots">{}</div>', assumptions, figures)
 
 
-def latex(found: Anova) -> str:
+def latex(anova: Anova) -> str:
     r"""All tables, for ``\input``, with the packages that the first line names."""
-    name = title(found)
-    made = [table.as_latex(f"tab-anova-{name}-{at}") for at, table in enumerate(tables(found), 1)]
+    name = title(anova)
+    made = [table.as_latex(f"tab-anova-{name}-{at}") for at, table in enumerate(tables(anova), 1)]
     parts = [f"% Analysis of variance of {name}: needs {needs(made)}".replace("\n", " "), *made]
     return "\n".join(part if part.isascii() else part.encode("ascii", "replace").decode() for part in parts)
 
 
-def _titled(table: Tabular, heading_is: str) -> str:
-    return f"<{heading_is}>{escape(table.title)}</{heading_is}>{table.as_html()}"
+def _titled(table: Tabular, heading_is: str) -> Markup:
+    return html("<{}>{}</{}>{}", heading_is, table.title, heading_is, table.as_html())
 
 
-def _folded(table: Tabular, heading_is: str) -> str:
-    rows = f"<summary>All {len(table.rows)} of them</summary>{table.as_html()}"
-    return f"<{heading_is}>{escape(table.title)}</{heading_is}><details>{rows}</details>"
+def _folded(table: Tabular, heading_is: str) -> Markup:
+    rows = html("<summary>All {} of them</summary>{}", len(table.rows), table.as_html())
+    return html("<{}>{}</{}><details>{}</details>", heading_is, table.title, heading_is, rows)
 
 
-def _figure(found: Anova, spec: plots.Spec, caption: str, name: str) -> str:
-    drawn = plots.svg(spec, f"{caption} The tables have the numbers.", f"{title(found)} {name}")
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+def _figure(anova: Anova, spec: plots.Spec, caption: str, name: str) -> Markup:
+    drawn = plots.svg(spec, f"{caption} The tables have the numbers.", f"{title(anova)} {name}")
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
 
 
-def _unit(found: Anova) -> str:
-    unit = unit_of(found).unit
+def _unit(anova: Anova) -> str:
+    unit = unit_of(anova).unit
     return f" [{unit}]" if unit else ""
 
 
-def _value(found: Anova, value: float) -> float:
+def _value(anova: Anova, value: float) -> float:
     """An effect or difference as it is shown: a factor where logarithms were analysed."""
-    return math.exp(value) if found.logarithm else value / unit_of(found).factor
+    return math.exp(value) if anova.logarithm else value / unit_of(anova).factor
 
 
-def _bar(found: Anova, name: str, value: float, own: Interval | None, together: Interval | None = None) -> Bar:
-    ends = [_value(found, end) for each in (own, together) if each for end in (each.low, each.high)]
+def _bar(anova: Anova, name: str, value: float, own: Interval | None, together: Interval | None = None) -> Bar:
+    ends = [_value(anova, end) for each in (own, together) if each for end in (each.low, each.high)]
     low, high = ends[:2] if own else (None, None)
     wide_low, wide_high = ends[-2:] if together else (None, None)
-    return Bar(name, _value(found, value), low, high, wide_low, wide_high)
+    return Bar(name, _value(anova, value), low, high, wide_low, wide_high)
 
 
-def _effects(found: Anova, most_bars: int) -> Iterator[str]:
-    main = [each for each in found.effects if len(each.term) == 1]
-    for factor in found.factors:
+def _effects(anova: Anova, most_bars: int) -> Iterator[Markup]:
+    main = [each for each in anova.effects if len(each.term) == 1]
+    for factor in anova.factors:
         of: list[Effect] = [each for each in main if each.term == (factor,)]
-        bars = [_bar(found, level_text(each.levels[0]), each.estimate, each.interval) for each in of]
+        bars = [_bar(anova, level_text(each.levels[0]), each.estimate, each.interval) for each in of]
         if 0 < len(bars) <= most_bars:
-            axis = f"factor of {title(found)}" if found.logarithm else f"effect on {title(found)}{_unit(found)}"
-            spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
+            axis = f"factor of {title(anova)}" if anova.logarithm else f"effect on {title(anova)}{_unit(anova)}"
+            spec = diagnostics.intervals(bars, axis, 1.0 if anova.logarithm else 0.0)
             caption = f"Effects of {factor}, with intervals; coloured where the interval excludes no effect."
-            yield _figure(found, spec, caption, f"effects of {factor}")
+            yield _figure(anova, spec, caption, f"effects of {factor}")
 
 
-def _interactions(found: Anova) -> Iterator[str]:
-    strength = {line.term: line.share for line in found.lines if len(line.term) == 2}
+def _interactions(anova: Anova) -> Iterator[Markup]:
+    strength = {line.term: line.share for line in anova.lines if len(line.term) == 2}
     for pair in sorted(strength, key=lambda term: -strength[term])[:MOST_INTERACTIONS]:
-        points = list(_points(found, pair))
-        spec = diagnostics.interaction(points, pair[0], f"{title(found)}{_unit(found)}", found.logarithm)
+        points = list(_points(anova, pair))
+        spec = diagnostics.interaction(points, pair[0], f"{title(anova)}{_unit(anova)}", anova.logarithm)
         caption = f"{term_text(pair)}: means of cells, a line for each {pair[1]}; parallel lines are no interaction."
-        yield _figure(found, spec, caption, f"means by {' and '.join(pair)}")
+        yield _figure(anova, spec, caption, f"means by {' and '.join(pair)}")
 
 
-def _points(found: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
+def _points(anova: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
     """Means of the cells of two factors; over the cells of others, each alike."""
-    at = [list(found.factors).index(name) for name in pair]
-    factor = unit_of(found).factor
+    at = [list(anova.factors).index(name) for name in pair]
+    factor = unit_of(anova).factor
 
     def shown(value: float) -> float:
-        return (math.exp(value) if found.logarithm else value) / factor
+        return (math.exp(value) if anova.logarithm else value) / factor
 
-    for one, two in itertools.product(*(found.factors[name] for name in pair)):
-        of = [each for each in found.cell_means if (each.levels[at[0]], each.levels[at[1]]) == (one, two)]
+    for one, two in itertools.product(*(anova.factors[name] for name in pair)):
+        of = [each for each in anova.cell_means if (each.levels[at[0]], each.levels[at[1]]) == (one, two)]
         if not of:
             continue
         interval = of[0].interval if len(of) == 1 else None
@@ -165,34 +168,37 @@ def _points(found: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
         yield Point(level_text(two), level_text(one), shown(fmean(each.mean for each in of)), *bounds)
 
 
-def _differences(found: Anova, heading_is: str, most_bars: int) -> Iterator[str]:
-    kinds = dict.fromkeys((each.factor, each.neighbours) for each in found.differences)
+def _differences(anova: Anova, heading_is: str, most_bars: int) -> Iterator[Markup]:
+    kinds = dict.fromkeys((each.factor, each.neighbours) for each in anova.differences)
     for factor, neighbours in kinds:
-        of: list[Difference] = [each for each in found.differences if (each.factor, each.neighbours) == (factor, neighbours)]
-        table = difference_table(found, of)
+        of: list[Difference] = [each for each in anova.differences if (each.factor, each.neighbours) == (factor, neighbours)]
+        table = difference_table(anova, of)
         yield _titled(table, heading_is) if len(of) <= MOST_OPEN else _folded(table, heading_is)
-        bars = [_bar(found, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:most_bars]]
-        axis = "ratio" if found.logarithm else f"difference{_unit(found)}"
-        spec = diagnostics.intervals(bars, axis, 1.0 if found.logarithm else 0.0)
+        bars = [_bar(anova, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:most_bars]]
+        axis = "ratio" if anova.logarithm else f"difference{_unit(anova)}"
+        spec = diagnostics.intervals(bars, axis, 1.0 if anova.logarithm else 0.0)
         cut = f" The first {most_bars}." if len(of) > most_bars else ""
         caption = f"Thick: the interval of each pair; thin: all together ({of[0].method}); coloured: shown to differ.{cut}"
-        yield f'<div class="plots">{_figure(found, spec, caption, f"differences between levels of {factor}")}</div>'
+        yield html(
+            '<div class="plots">{}</div>',
+            _figure(anova, spec, caption, f"differences between levels of {factor}"),
+        )
 
 
-def _residuals(found: Anova, most_points: int) -> Iterator[str]:
-    if found.errors.sum_of_squares <= 0:
+def _residuals(anova: Anova, most_points: int) -> Iterator[Markup]:
+    if anova.errors.sum_of_squares <= 0:
         return
-    unit = " (logarithm)" if found.logarithm else (f" [{found.unit}]" if found.unit else "")
-    some = f" {most_points:,} of {found.n:,}." if found.n > most_points else ""
-    rows = diagnostics.thinned(found.residuals, most_points)
+    unit = " (logarithm)" if anova.logarithm else (f" [{anova.unit}]" if anova.unit else "")
+    some = f" {most_points:,} of {anova.n:,}." if anova.n > most_points else ""
+    rows = diagnostics.thinned(anova.residuals, most_points)
     yield _figure(
-        found,
+        anova,
         diagnostics.residuals(rows, unit),
         f"Residuals against predicted values: equal variances look like a band of one width.{some}",
         "residuals against predicted values",
     )
     yield _figure(
-        found,
+        anova,
         diagnostics.normal_quantiles(rows, unit),
         f"Normal Q-Q: residuals of normal errors lie along the line.{some}",
         "normal Q-Q of residuals",

@@ -32,7 +32,7 @@ class Line:
     """Empty for the errors."""
     sum_of_squares: float
     share: float
-    """Of the total sum of squares about the mean; 0.25 is 25 % of the variation."""
+    """Its share of the total sum of squares about the mean; 0.25 is 25 % of the variation."""
     freedom: int
     mean_square: float | None
     f: float | None = None
@@ -86,7 +86,7 @@ class Difference:
     estimate: float
     standard_error: float | None
     interval: Interval | None
-    """Of this difference by itself."""
+    """The interval of this difference by itself."""
     simultaneous: Interval | None
     """Holds together with those of all others of its kind."""
     p: float | None
@@ -96,7 +96,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AssumptionCheck:
     """A test of an assumption; ``holds`` None where it could not be tested."""
 
     assumption: str
@@ -127,11 +127,11 @@ class Truncation:
 
     dropped: tuple[Term, ...]
     share: float
-    """Of the variation that they accounted for."""
+    """The share of the variation that they accounted for."""
     r_squared: float
-    """Of the whole model."""
+    """R squared of the whole model."""
     f: float | None
-    """Of all dropped terms together, against the errors of the whole model."""
+    """F of all dropped terms together, against the errors of the whole model."""
     p: float | None
 
 
@@ -168,7 +168,7 @@ class Anova:
     means: tuple[Mean, ...]
     cell_means: tuple[Mean, ...]
     differences: tuple[Difference, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[AssumptionCheck, ...]
     alternatives: tuple[Alternative, ...]
     truncation: Truncation | None
     residuals: tuple[Residual, ...]
@@ -190,13 +190,13 @@ class Unexplained:
 Row = dict[str, Any]
 
 
-def tables(found: Anova) -> dict[str, list[Row]]:
+def tables(anova: Anova) -> dict[str, list[Row]]:
     """The analysis as flat rows by the name of their table: for JSON, CSV and ``Result.tables``."""
     return {
-        "variance": [*({"component": term_text(line.term), **_line(line)} for line in found.lines), *_totals(found)],
+        "variance": [*({"component": term_text(line.term), **_line(line)} for line in anova.lines), *_totals(anova)],
         "effects": [
             {**_at(each.term, each.levels), "effect": each.estimate, **_error(each.standard_error), **_bounds(each.interval)}
-            for each in found.effects
+            for each in anova.effects
         ],
         "signs": [
             {
@@ -206,14 +206,14 @@ def tables(found: Anova) -> dict[str, list[Row]]:
                 "share": each.share,
                 **_bounds(each.interval),
             }
-            for each in found.signs
+            for each in anova.signs
         ],
         "means": [
             {**_at(each.factors, each.levels), "n": each.n, "mean": each.mean, **_bounds(each.interval)}
-            for each in (*found.means, *found.cell_means)
+            for each in (*anova.means, *anova.cell_means)
         ],
-        "differences": [_difference(each) for each in found.differences],
-        "assumptions": [asdict(each) for each in found.checks],
+        "differences": [_difference(each) for each in anova.differences],
+        "assumptions": [asdict(each) for each in anova.checks],
         "alternatives": [
             {
                 "component": term_text(each.term),
@@ -224,9 +224,9 @@ def tables(found: Anova) -> dict[str, list[Row]]:
                 "df_errors": each.freedom[1] if len(each.freedom) > 1 else None,
                 "p": each.p,
             }
-            for each in found.alternatives
+            for each in anova.alternatives
         ],
-        "residuals": [asdict(each) for each in found.residuals],
+        "residuals": [asdict(each) for each in anova.residuals],
     }
 
 
@@ -242,13 +242,13 @@ def _line(line: Line) -> Row:
     }
 
 
-def _totals(found: Anova) -> list[Row]:
+def _totals(anova: Anova) -> list[Row]:
     none = {"mean_square": None, "f": None, "f_critical": None, "p": None}
     return [
-        {"component": "errors", **_line(found.errors)},
-        {"component": "total", "sum_of_squares": found.total, "share": 1.0, "df": found.n - 1, **none},
-        {"component": "mean", "sum_of_squares": found.mean_squares, "share": None, "df": 1, **none},
-        {"component": "responses", "sum_of_squares": found.squares, "share": None, "df": found.n, **none},
+        {"component": "errors", **_line(anova.errors)},
+        {"component": "total", "sum_of_squares": anova.total, "share": 1.0, "df": anova.n - 1, **none},
+        {"component": "mean", "sum_of_squares": anova.mean_squares, "share": None, "df": 1, **none},
+        {"component": "responses", "sum_of_squares": anova.squares, "share": None, "df": anova.n, **none},
     ]
 
 

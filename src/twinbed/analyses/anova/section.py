@@ -7,13 +7,14 @@ others the table alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
+
+from markupsafe import Markup
 
 from twinbed.analyses.anova.page import model_tables, parts
 from twinbed.analyses.anova.result import Anova, Unexplained
 from twinbed.analyses.anova.tables import lede, no_analysis, title, variance_table
 from twinbed.contracts.analysis import Part, Section
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.words import heading, metric_name, metric_title
 
 KEY, TITLE = "explained", "What explains it"
@@ -25,7 +26,7 @@ MOST_POINTS = 300
 
 def section(explained: Sequence[Anova | Unexplained]) -> Section:
     """For every form of a report."""
-    return Section(KEY, TITLE, lambda: "".join(explanations(explained)), tuple(_part(each) for each in explained))
+    return Section(KEY, TITLE, lambda: Markup().join(explanations(explained)), tuple(_part(each) for each in explained))
 
 
 def _part(each: Anova | Unexplained) -> Part:
@@ -35,34 +36,39 @@ def _part(each: Anova | Unexplained) -> Part:
     return Part(each.response, label, heading(title(each)), lede(each), variance_table(each))
 
 
-def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[str]:
+def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
     """The section of the page."""
-    yield f'<section id="{KEY}"><h2>{TITLE}</h2>'
-    yield (
+    yield html('<section id="{}"><h2>{}</h2>', KEY, TITLE)
+    yield Markup(
         "<p>How much of a metric's variation each factor accounts for, and how much is left as errors, between replicates: "
         "an analysis of variance. <code>twinbed analyse anova</code> makes it of any metric, with other factors and terms.</p>"
     )
     drawn = False
-    said: set[str] = set()
+    notes_shown: set[str] = set()
     for each in found:
         if isinstance(each, Unexplained):
-            yield f"<h3>{escape(heading(metric_name(each.response)))}</h3><p>{escape(no_analysis(each))}</p>"
+            yield html("<h3>{}</h3><p>{}</p>", heading(metric_name(each.response)), no_analysis(each))
             continue
-        yield f"<h3>{escape(heading(title(each)))}</h3><p>{escape(lede(each))}</p>{variance_table(each).as_html()}"
-        yield notes([note for note in each.notes if note not in said])
-        said |= set(each.notes)
+        yield html("<h3>{}</h3><p>{}</p>{}", heading(title(each)), lede(each), variance_table(each).as_html())
+        yield notes([note for note in each.notes if note not in notes_shown])
+        notes_shown |= set(each.notes)
         if not drawn:
             yield from _details(each)
             drawn = True
-    yield "</section>"
+    yield Markup("</section>")
 
 
-def _details(found: Anova) -> Iterator[str]:
-    for table in model_tables(found):
+def _details(anova: Anova) -> Iterator[Markup]:
+    for table in model_tables(anova):
         yield _folded(table.title, table.as_html())
-    for at, (name, content) in enumerate(parts(found, "h4", MOST_BARS, MOST_POINTS)):
+    for at, (name, content) in enumerate(parts(anova, "h4", MOST_BARS, MOST_POINTS)):
         yield _folded(name, content, is_open=at == 0)
 
 
-def _folded(name: str, content: str, *, is_open: bool = False) -> str:
-    return f'<details class="print"{" open" if is_open else ""}><summary>{escape(name)}</summary>{content}</details>'
+def _folded(name: str, content: str, *, is_open: bool = False) -> Markup:
+    return html(
+        '<details class="print"{}><summary>{}</summary>{}</details>',
+        " open" if is_open else "",
+        name,
+        content,
+    )

@@ -27,10 +27,10 @@ MOST_COMBINATIONS = 400
 """Terms with more combinations of levels have their effects left out."""
 
 
-def errors_of(of: Data, found: Fit) -> Line:
+def errors_of(of: Data, fit: Fit) -> Line:
     """The line of the errors; its mean square is None where nothing is left to estimate it from."""
-    error = 0.0 if found.error <= NOTHING * of.of.total else found.error
-    free = found.error_freedom
+    error = 0.0 if fit.error <= NOTHING * of.of.total else fit.error
+    free = fit.error_freedom
     return Line((), error, error / of.of.total, free, error / free if free > 0 else None)
 
 
@@ -49,7 +49,7 @@ def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: 
 
 
 def effects(found: Estimates) -> Iterator[Effect]:
-    """Of every term with at most MOST_COMBINATIONS combinations of levels."""
+    """The effects of every term with at most MOST_COMBINATIONS combinations of levels."""
     for term in found.terms:
         if math.prod(found.of.of.levels[at] for at in found.of.positions(term)) > MOST_COMBINATIONS:
             continue
@@ -63,7 +63,7 @@ def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
 
 
 def means(found: Estimates) -> Iterator[Mean]:
-    """Of every level of every factor, over the cells of the others, each alike."""
+    """The mean of every level of every factor, over the cells of the others, each alike."""
     cells = found.of.of
     for at, name in enumerate(found.of.factors):
         if (name,) not in found.terms:
@@ -75,8 +75,8 @@ def means(found: Estimates) -> Iterator[Mean]:
 
 
 def cell_means(found: Estimates) -> Iterator[Mean]:
-    """Of every cell that has values, with intervals from the cell's own spread where variances differ, else from all errors;
-    none for one factor, whose means they are."""
+    """The mean of every cell that has values. Intervals are from the cell's own spread where variances differ, else from all
+    errors; none for one factor, whose means they are."""
     cells, errors = found.of.of, found.errors
     if found.one_factor:
         return

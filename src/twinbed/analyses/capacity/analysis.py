@@ -11,7 +11,7 @@ from itertools import chain
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.capacity.result import Capacities, Group, Tested, tables
+from twinbed.analyses.capacity.result import Capacities, LevelCapacity, Tested, tables
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import computable
 from twinbed.model.caution import Caution, Kind
@@ -27,7 +27,7 @@ FEW = 5
 
 
 class CapacityParams(BaseModel):
-    """What ``capacity`` can be told."""
+    """The settings of ``capacity``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -117,7 +117,7 @@ def _one(over: str) -> str:
     return over.rpartition(".")[2].removesuffix("s")
 
 
-def _group(group: Numbered, params: CapacityParams, unit: str) -> Group:
+def _group(group: Numbered, params: CapacityParams, unit: str) -> LevelCapacity:
     found, samples, one = _capacity(group, params), _samples(group, params), _one(params.over)
     steps = [
         Tested(
@@ -131,8 +131,10 @@ def _group(group: Numbered, params: CapacityParams, unit: str) -> Group:
         )
         for step in found.steps
     ]
-    said = sentence(found, one, f"{one}s", unit)
-    return Group(group.levels, said, found.keeps, found.fails, found.low, found.high, found.knee, found.bound, steps)
+    statement = sentence(found, one, f"{one}s", unit)
+    return LevelCapacity(
+        group.levels, statement, found.keeps, found.fails, found.low, found.high, found.knee, found.bound, steps
+    )
 
 
 analysis = CapacityAnalysis()

@@ -82,15 +82,15 @@ def command(
     return codes.DONE
 
 
-def _page(found: Capacities) -> str:
+def _page(capacities: Capacities) -> str:
     from twinbed.analyses.capacity.page import page
 
-    return page(found)
+    return page(capacities)
 
 
-def _text(found: Capacities, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    for group in found.groups:
+def _text(capacities: Capacities, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    for group in capacities.groups:
         levels = [f"{name} {level_text(level)}" for name, level in group.levels.items()]
-        yield ": ".join((*([", ".join(levels)] if levels else []), found.objective, group.statement))
+        yield ": ".join((*([", ".join(levels)] if levels else []), capacities.objective, group.statement))
     yield ""
     yield table_text(rows["steps"])

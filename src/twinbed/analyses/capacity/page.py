@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from itertools import chain
 
+from markupsafe import Markup
+
 from twinbed.analyses.capacity.plot import capacity_plot, interval_text
-from twinbed.analyses.capacity.result import Capacities, Group
+from twinbed.analyses.capacity.result import Capacities, LevelCapacity
 from twinbed.model.run import level_text
 from twinbed.render import plots
 from twinbed.render.document import document
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.quantities import NONE, UnitScale, share, unit_scale
 from twinbed.render.tabular import Tabular, bounds, figure, percent
 from twinbed.render.words import caution_sentences, cell_title, heading, left_out, metric_name
@@ -22,50 +23,55 @@ NAMED = ("", "/s", "1")
 """Units that a metric's name says itself."""
 
 
-def page(found: Capacities) -> str:
+def page(capacities: Capacities) -> Markup:
     """The whole page."""
-    name = f"How many fit: {_objective(found)}"
-    said = [f"{_where(group)}{group.statement}" for group in found.groups]
-    header = (
-        f'<header><p class="kicker">{escape(heading(_objective(found)))}, {share(found.confidence)} sure of what is named</p>'
-        f'<h1>How many fit</h1><p class="lede">{escape(heading(said[0]))}.</p></header>'
+    name = f"How many fit: {_objective(capacities)}"
+    statements = [f"{_where(group)}{group.statement}" for group in capacities.groups]
+    header = html(
+        '<header><p class="kicker">{}, {} sure of what is named</p><h1>How many fit</h1><p class="lede">{}.</p></header>',
+        heading(_objective(capacities)),
+        share(capacities.confidence),
+        heading(statements[0]),
     )
-    rest = notes([f"{heading(each)}." for each in said[1:]])
-    body = f"{header}<main>{rest}{''.join(_sections(found))}</main>"
-    return document(name, body, f"Made of {found.source}.")
+    rest = notes([f"{heading(each)}." for each in statements[1:]])
+    body = html("{}<main>{}{}</main>", header, rest, Markup().join(_sections(capacities)))
+    return document(name, body, f"Made of {capacities.source}.")
 
 
-def _sections(found: Capacities) -> Iterator[str]:
-    values = [value for group in found.groups for step in group.steps for value in step.values]
-    scale = unit_scale(found.unit, values)
-    drawn = "".join(_figure(found, group, scale) for group in found.groups[:MOST_FIGURES])
-    undrawn = len(found.groups) - MOST_FIGURES
-    more = notes([f"The first {MOST_FIGURES} of {len(found.groups)} combinations are drawn."] if undrawn > 0 else [])
-    yield (
-        f'<section id="fitting"><h2>Each number of {escape(found.one)}s that was tested</h2><p>Between them, and above the'
-        f' largest, nothing is said.</p><div class="plots">{drawn}</div>{more}</section>'
+def _sections(capacities: Capacities) -> Iterator[Markup]:
+    values = [value for group in capacities.groups for step in group.steps for value in step.values]
+    scale = unit_scale(capacities.unit, values)
+    drawn = Markup().join(_figure(capacities, group, scale) for group in capacities.groups[:MOST_FIGURES])
+    undrawn = len(capacities.groups) - MOST_FIGURES
+    more = notes([f"The first {MOST_FIGURES} of {len(capacities.groups)} combinations are drawn."] if undrawn > 0 else [])
+    yield html(
+        '<section id="fitting"><h2>Each number of {}s that was tested</h2><p>Between them, and above the'
+        ' largest, nothing is said.</p><div class="plots">{}</div>{}</section>',
+        capacities.one,
+        drawn,
+        more,
     )
-    remarks = [*left_out(found.left_out), *caution_sentences(found.cautions)]
-    yield f"<section><h2>The numbers</h2>{_table(found, scale).as_html()}{notes(remarks)}</section>"
+    remarks = [*left_out(capacities.left_out), *caution_sentences(capacities.cautions)]
+    yield html("<section><h2>The numbers</h2>{}{}</section>", _table(capacities, scale).as_html(), notes(remarks))
 
 
-def _figure(found: Capacities, group: Group, scale: UnitScale) -> str:
-    named = f"{metric_name(found.response)}{f' per {found.one}' if found.per_pair else ''}"
+def _figure(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> Markup:
+    named = f"{metric_name(capacities.response)}{f' per {capacities.one}' if capacities.per_pair else ''}"
     unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
-    held = f" and the mean at 1 {found.one}" if group.single is not None else ""
+    held = f" and the mean at 1 {capacities.one}" if group.single is not None else ""
     caption = (
         f"{heading(f'{_where(group)}{named}')}: runs, means with intervals; dashed: what the objective demands{held};"
-        f" shaded: {interval_text(found, group)}."
+        f" shaded: {interval_text(capacities, group)}."
     )
-    drawn = plots.svg(capacity_plot(found, group, scale, f"{named}{unit}"), f"{caption} The table has the numbers.")
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+    drawn = plots.svg(capacity_plot(capacities, group, scale, f"{named}{unit}"), f"{caption} The table has the numbers.")
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
 
 
-def _objective(found: Capacities) -> str:
-    return found.objective.replace(found.response, metric_name(found.response))
+def _objective(capacities: Capacities) -> str:
+    return capacities.objective.replace(capacities.response, metric_name(capacities.response))
 
 
-def _where(group: Group) -> str:
+def _where(group: LevelCapacity) -> str:
     return f"{cell_title(group.levels)}: " if group.levels else ""
 
 
@@ -74,10 +80,10 @@ def _sure(share: float) -> str | None:
     return ">99.99 %" if share > 0.9999 else percent(share)
 
 
-def _table(found: Capacities, scale: UnitScale) -> Tabular:
-    names = [name.rpartition(".")[2] for name in found.groups[0].levels]
+def _table(capacities: Capacities, scale: UnitScale) -> Tabular:
+    names = [name.rpartition(".")[2] for name in capacities.groups[0].levels]
     unit = f" ({scale.unit})" if scale.unit not in NAMED else ""
-    heads = (*names, f"{found.one}s", "runs", f"mean{unit}", "interval", "monotone", "bound", "keeps", "fails")
+    heads = (*names, f"{capacities.one}s", "runs", f"mean{unit}", "interval", "monotone", "bound", "keeps", "fails")
     rows = (
         (
             *(level_text(level) for level in group.levels.values()),
@@ -90,10 +96,10 @@ def _table(found: Capacities, scale: UnitScale) -> Tabular:
             _sure(step.keeps),
             _sure(step.fails),
         )
-        for group, step in chain.from_iterable(((group, step) for step in group.steps) for group in found.groups)
+        for group, step in chain.from_iterable(((group, step) for step in group.steps) for group in capacities.groups)
     )
     caption = (
-        f"{heading(_objective(found))}. Keeps: how sure it is that this and all smaller numbers keep it; fails: that this and"
-        " all larger ones do not. Monotone: the means made to worsen with N."
+        f"{heading(_objective(capacities))}. Keeps: how sure it is that this and all smaller numbers keep it; fails: that"
+        " this and all larger ones do not. Monotone: the means made to worsen with N."
     )
-    return Tabular(f"Each number of {found.one}s", caption, heads, tuple(rows), texts=len(names) or 1)
+    return Tabular(f"Each number of {capacities.one}s", caption, heads, tuple(rows), texts=len(names) or 1)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from twinbed.analyses.capacity.result import Capacities, Group
+from twinbed.analyses.capacity.result import Capacities, LevelCapacity
 from twinbed.render.over_n import HEIGHT, LEGEND, ROOM, of_n
 from twinbed.render.plots import BAND, DIFFERENT, INK, MUTED, WIDTH, Spec, panels
 from twinbed.render.quantities import UnitScale
 
 
-def capacity_plot(found: Capacities, group: Group, scale: UnitScale, axis: str) -> Spec:
+def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale, axis: str) -> Spec:
     """Values are in the unit of ``scale``, which ``axis`` names."""
     tested = [step.n for step in group.steps]
-    x = of_n(tested, f"{found.one}s")
+    x = of_n(tested, f"{capacities.one}s")
     left, right = x["scale"]["domain"]
     y = {
         "field": "value",
         "type": "quantitative",
-        "scale": {"domain": _domain(found, group, scale), "nice": False},
+        "scale": {"domain": _domain(capacities, group, scale), "nice": False},
         "axis": {"title": axis, "format": ",.6~g", "titlePadding": 8, "tickCount": 5},
     }
     low = max(group.low, left) if group.low else left
     high = right if group.high is None else min(group.high + 1, right)
-    band = {"n": low, "to": max(high, low * ROOM), "said": interval_text(found, group)}
+    band = {"n": low, "to": max(high, low * ROOM), "said": interval_text(capacities, group)}
     means = [
         {
             "n": step.n,
@@ -44,7 +44,7 @@ def capacity_plot(found: Capacities, group: Group, scale: UnitScale, axis: str) 
             "mark": {"type": "rect", "color": BAND},
             "encoding": {"x": x, "x2": {"field": "to"}, "description": {"field": "said"}},
         },
-        _held(found, group, scale, x, y),
+        _held(capacities, group, scale, x, y),
         {
             "data": {"values": runs},
             "mark": {"type": "circle", "size": 30, "opacity": 0.45, "color": INK},
@@ -69,7 +69,7 @@ def capacity_plot(found: Capacities, group: Group, scale: UnitScale, axis: str) 
     return panels([{"width": WIDTH + 60, "height": HEIGHT + 30, "layer": layers}])
 
 
-def _domain(found: Capacities, group: Group, scale: UnitScale) -> list[float]:
+def _domain(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> list[float]:
     """From 0 to a little above all that is drawn."""
     values = [value for step in group.steps for value in (*step.values, step.interval.high)]
     highest = max(group.bound, *values) / scale.factor
@@ -77,11 +77,11 @@ def _domain(found: Capacities, group: Group, scale: UnitScale) -> list[float]:
     return [lowest, highest + 0.05 * ((highest - lowest) or 1.0)]
 
 
-def _held(found: Capacities, group: Group, scale: UnitScale, x: Spec, y: Spec) -> Spec:
+def _held(capacities: Capacities, group: LevelCapacity, scale: UnitScale, x: Spec, y: Spec) -> Spec:
     """The lines that means are held against, named above the picture."""
     lines = {"objective": group.bound}
     if group.single is not None:
-        lines[f"mean at 1 {found.one}"] = group.single
+        lines[f"mean at 1 {capacities.one}"] = group.single
     rows = [
         {"series": name, "n": at, "value": value / scale.factor, "said": f"{name}: {value / scale.factor:.4g}"}
         for name, value in lines.items()
@@ -102,13 +102,13 @@ def _held(found: Capacities, group: Group, scale: UnitScale, x: Spec, y: Spec) -
     }
 
 
-def interval_text(found: Capacities, group: Group) -> str:
+def interval_text(capacities: Capacities, group: LevelCapacity) -> str:
     """Where the capacity lies, in words."""
-    many = f"{found.one}s"
+    many = f"{capacities.one}s"
     if group.high is None:
         return f"the capacity is at least {group.low} {many}" if group.low else f"of the capacity in {many} nothing is known"
     if group.low == group.high:
-        return f"the capacity is {group.low} {found.one if group.low == 1 else many}"
+        return f"the capacity is {group.low} {capacities.one if group.low == 1 else many}"
     return (
         f"the capacity is {group.low} to {group.high} {many}" if group.low else f"the capacity is at most {group.high} {many}"
     )

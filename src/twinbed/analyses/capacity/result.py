@@ -19,7 +19,7 @@ class Tested:
 
     n: int
     values: Sequence[float]
-    """Of its runs."""
+    """The values of its runs."""
     mean: float
     interval: Interval
     monotone: float
@@ -31,7 +31,7 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LevelCapacity:
     """One combination of levels other than N."""
 
     levels: Mapping[str, Level]
@@ -41,7 +41,7 @@ class Group:
     fails: int | None
     """The least N shown not to."""
     low: int
-    """Of the interval of the capacity; 0 where not even the least N is shown to keep it."""
+    """The lower end of the interval of the capacity; 0 where not even the least N is shown to keep it."""
     high: int | None
     """None where no N is shown to fail."""
     knee: float | None
@@ -69,7 +69,7 @@ class Capacities:
     objective: str
     """In words."""
     confidence: float
-    groups: Sequence[Group]
+    groups: Sequence[LevelCapacity]
     cautions: Sequence[Caution] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs or rows that are not in it."""
@@ -80,21 +80,21 @@ class Capacities:
         return self.over.rpartition(".")[2].removesuffix("s")
 
 
-def tables(found: Capacities) -> dict[str, list[Row]]:
+def tables(capacities: Capacities) -> dict[str, list[Row]]:
     """``statements`` (one a combination of levels) and ``steps`` (one for each N)."""
     statements = [
         {
             **group.levels,
-            "objective": found.objective,
+            "objective": capacities.objective,
             "statement": group.statement,
             "keeps": group.keeps,
             "fails": group.fails,
             "low": group.low,
             "high": group.high,
             "knee": group.knee,
-            "confidence": found.confidence,
+            "confidence": capacities.confidence,
         }
-        for group in found.groups
+        for group in capacities.groups
     ]
     steps = [
         {
@@ -109,7 +109,7 @@ def tables(found: Capacities) -> dict[str, list[Row]]:
             "keeps": step.keeps,
             "fails": step.fails,
         }
-        for group in found.groups
+        for group in capacities.groups
         for step in group.steps
     ]
     return {"statements": statements, "steps": steps}

@@ -18,11 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed._core import Transitions
 from twinbed.analyses.chain.graph import Graph, graph
-from twinbed.analyses.chain.groups import Group, gathered
+from twinbed.analyses.chain.groups import ReplicatedChains, gathered
 from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, total_variation
 from twinbed.analyses.chain.result import Alone, Chains
 from twinbed.analyses.chain.sameness import Sameness, same_chain
@@ -35,7 +36,7 @@ from twinbed.statistics.multiplicity import holm
 
 
 class ChainParams(BaseModel):
-    """What ``chain`` can be told."""
+    """The settings of ``chain``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -137,7 +138,7 @@ class Chain(Analysis[ChainParams, Chains]):
 
         if not source.table("transitions").num_rows:
             return ()
-        return (Section(self.name, "", lambda: "".join(chains(self.run(source))), layer=Layer.OS),)
+        return (Section(self.name, "", lambda: Markup().join(chains(self.run(source))), layer=Layer.OS),)
 
     def files(self, source: Tables) -> Iterator[File]:
         from twinbed.analyses.chain.files import files
@@ -145,7 +146,7 @@ class Chain(Analysis[ChainParams, Chains]):
         return files(alone(source)) if source.table("transitions").num_rows else iter(())
 
 
-def _graph(group: Group, testbed: str, reference: str, params: ChainParams) -> Graph:
+def _graph(group: ReplicatedChains, testbed: str, reference: str, params: ChainParams) -> Graph:
     one, two = (Transitions.pool(group.replicates[name]) for name in (testbed, reference))
     seconds = (group.seconds.get(testbed), group.seconds.get(reference))
     return graph(one, two, order=params.order, threshold=params.threshold, seconds=seconds)

@@ -76,13 +76,13 @@ def command(
     names = _programs(found, other, program)
     if style in OF_ONE_PROGRAM:
         if len(names) > 1:
-            said = ", ".join(str(name) for name in names)
-            raise TwinbedError(f"{style} is of one program, and there are {said}", advice="choose one with --program")
+            program_names = ", ".join(str(name) for name in names)
+            raise TwinbedError(f"{style} is of one program, and there are {program_names}", advice="choose one with --program")
         _write(_picture(found, other, names[0], order, threshold, style), output)
     else:
         shown = [_shown(found, other, name, order, threshold, smoothing) for name in names]
         _write(_json(shown) if style == "json" else "\n".join(each.text for each in shown), output)
-    return max(_said(found), _said(other) if other else codes.DONE)
+    return max(_report_reading(found), _report_reading(other) if other else codes.DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,34 +115,34 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
     return Traces(paths, summaries, programs, seconds)
 
 
-def _programs(found: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
+def _programs(traces: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
     """Those to show: of two sides those that both have."""
-    names = [name for name in found.programs if other is None or name in other.programs]
+    names = [name for name in traces.programs if other is None or name in other.programs]
     if wanted is not None:
         names = [name for name in names if name == wanted]
     if not names:
-        there = [", ".join(sorted(str(name) for name in side.programs)) or "none" for side in (found, other) if side]
+        there = [", ".join(sorted(str(name) for name in side.programs)) or "none" for side in (traces, other) if side]
         both = "in both traces" if other else "in the traces"
         raise TwinbedError(f"no program {wanted or ''} {both}".replace("  ", " "), advice=f"there are: {' and '.join(there)}")
     return names
 
 
-def _graph(found: Traces, other: Traces | None, name: str | None, order: int, threshold: float) -> Graph:
+def _graph(traces: Traces, other: Traces | None, name: str | None, order: int, threshold: float) -> Graph:
     from twinbed._core import Transitions
 
     two = Transitions.pool(other.programs[name]) if other else None
-    seconds = (found.seconds.get(name), other.seconds.get(name) if other else None)
-    one = Transitions.pool(found.programs[name])
+    seconds = (traces.seconds.get(name), other.seconds.get(name) if other else None)
+    one = Transitions.pool(traces.programs[name])
     from twinbed.analyses.chain.graph import graph
 
     return graph(one, two, order=order, threshold=threshold, seconds=seconds)
 
 
-def _picture(found: Traces, other: Traces | None, name: str | None, order: int, threshold: float, style: str) -> str:
+def _picture(traces: Traces, other: Traces | None, name: str | None, order: int, threshold: float, style: str) -> str:
     from twinbed.analyses.chain import drawing as chain_drawing
     from twinbed.analyses.chain import formats as chain_formats
 
-    drawn = _graph(found, other, name, order, threshold)
+    drawn = _graph(traces, other, name, order, threshold)
     title = name or "chain"
     if style == "dot":
         return chain_formats.dot(drawn, title)
@@ -164,21 +164,21 @@ class Shown:
 
 
 def _shown(
-    found: Traces, other: Traces | None, name: str | None, order: int, threshold: float, smoothing: float | None
+    traces: Traces, other: Traces | None, name: str | None, order: int, threshold: float, smoothing: float | None
 ) -> Shown:
     from twinbed._core import Transitions
     from twinbed.analyses.chain import text as chain_tables
 
-    one = Transitions.pool(found.programs[name])
+    one = Transitions.pool(traces.programs[name])
     about: dict[str, Any] = {"program": name, "order": order, "threshold": threshold}
     if other is None:
-        drawn = _graph(found, None, name, order, threshold)
+        drawn = _graph(traces, None, name, order, threshold)
         states, edges = one.states(order, threshold).to_pylist(), one.edges(order, threshold).to_pylist()
         data = {**about, "calls": one.calls, "sequences": one.sequences, "states": states, "edges": edges}
         return Shown("".join(chain_tables.one_chain(name, one, drawn, order)), data)
     from twinbed.analyses.chain.analysis import compare_chains
 
-    compared = compare_chains(found.programs[name], other.programs[name], order=order, threshold=threshold)
+    compared = compare_chains(traces.programs[name], other.programs[name], order=order, threshold=threshold)
     two = Transitions.pool(other.programs[name])
     walks = {
         "first through second": (_walk(two, one, order, threshold, smoothing), _walk(two, two, order, threshold, smoothing)),
@@ -248,9 +248,9 @@ def exit_code(rows: Sequence[Mapping[str, Any]], confidence: float) -> int:
     return codes.DONE
 
 
-def _said(found: Traces) -> int:
+def _report_reading(traces: Traces) -> int:
     """Says on standard error what was read; the exit code."""
-    for path, summary in zip(found.paths, found.summaries, strict=True):
+    for path, summary in zip(traces.paths, traces.summaries, strict=True):
         click.echo(f"{path}: {summary['calls']:,} calls, {summary['kind'].replace('_', ' ')}", err=True)
         for reasons in (summary["skipped"], summary["notes"]):
             for reason, count in reasons.items():
@@ -259,7 +259,7 @@ def _said(found: Traces) -> int:
             click.echo(f"  caution: {summary['lost_events']:,} events were lost by the tracer", err=True)
         if summary["cut_off"]:
             click.echo(f"twinbed: {path}: cut off: {summary['cut_off']}", err=True)
-    return codes.INPUT_CUT if any(summary["cut_off"] for summary in found.summaries) else codes.DONE
+    return codes.INPUT_CUT if any(summary["cut_off"] for summary in traces.summaries) else codes.DONE
 
 
 def _write(text: str, output: Path | None) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup, escape
 
 from twinbed.analyses.chain.result import Edge, Graph, Node
 from twinbed.render.collected import Figure, kept
+from twinbed.render.html import html
 from twinbed.render.quantities import share
 
 MOST_NODES = 14
@@ -45,7 +47,7 @@ class Shown:
     nodes_left_out: int
     edges_left_out: int
     share_left_out: float
-    """Of the transitions of that chain of the two which loses more."""
+    """The share of transitions that is lost, in the chain that loses more."""
 
     @property
     def note(self) -> str:
@@ -63,33 +65,41 @@ def weight(node: Node, side: int) -> float:
     return (time if time is not None else node.shares[side]) or 0.0
 
 
-def most_used(found: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) -> Shown:
+def most_used(graph: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) -> Shown:
     """The most used states, in the order of their use, and the most used transitions between them."""
-    kept = sorted(found.nodes, key=lambda node: (-max(each or 0.0 for each in node.shares), node.state))[:nodes]
+    kept = sorted(graph.nodes, key=lambda node: (-max(each or 0.0 for each in node.shares), node.state))[:nodes]
     names = {node.state for node in kept}
-    between = [edge for edge in found.edges if edge.state in names and edge.next_state in names]
+    between = [edge for edge in graph.edges if edge.state in names and edge.next_state in names]
     drawn = sorted(between, key=lambda edge: (-max(each or 0.0 for each in edge.shares), edge.state, edge.call))[:edges]
-    lost = [1 - sum(edge.shares[side] or 0.0 for edge in drawn) for side in (0, 1) if any(e.shares[side] for e in found.edges)]
+    lost = [1 - sum(edge.shares[side] or 0.0 for edge in drawn) for side in (0, 1) if any(e.shares[side] for e in graph.edges)]
     left = max(0.0, *lost) if lost else 0.0
-    return Shown(Graph(tuple(kept), tuple(drawn)), len(found.nodes) - len(kept), len(found.edges) - len(drawn), left)
+    return Shown(Graph(tuple(kept), tuple(drawn)), len(graph.nodes) - len(kept), len(graph.edges) - len(drawn), left)
 
 
-def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, str] = PAGE, name: str = "") -> str:
+def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, str] = PAGE, name: str = "") -> Markup:
     """The picture. ``names`` are those of the one chain or of the two; ``label`` says what it shows to who cannot see it,
     ``name`` in a few words. Nothing where a page's picture is wanted as a file instead (``collected``)."""
     if colours is PAGE and kept(lambda: Figure(name or label, label, drawing=svg(shown, label, names, FILE))):
-        return ""
+        return Markup()
     nodes, edges = shown.graph.nodes, shown.graph.edges
     places = {node.state: _place(at, len(nodes)) for at, node in enumerate(nodes)}
     sizes = {node.state: _radius(max(weight(node, 0), weight(node, 1))) for node in nodes}
     two = len(names) > 1
     alone = two and any(edge.only is not None for edge in edges)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-        f' width="{WIDTH}" height="{HEIGHT}" font-family="{FONT}" font-size="13">'
+        html(
+            '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{}" viewBox="0 0 {} {}"'
+            ' width="{}" height="{}" font-family="{}" font-size="13">',
+            label,
+            WIDTH,
+            HEIGHT,
+            WIDTH,
+            HEIGHT,
+            Markup(FONT),
+        )
     ]
     if colours is FILE:
-        parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{colours["paper"]}"/>')
+        parts.append(html('<rect width="{}" height="{}" fill="{}"/>', WIDTH, HEIGHT, colours["paper"]))
     # The most likely last, on top of the others.
     for edge in sorted(edges, key=lambda edge: (len(names) > 1 and edge.only is not None, _probability(edge))):
         parts.append(_arrow(edge, places, sizes, names, colours))
@@ -97,7 +107,7 @@ def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, st
     loops = {edge.state for edge in edges if edge.state == edge.next_state}
     parts += [_label(node, places[node.state], sizes[node.state] + 14 * (node.state in loops), colours) for node in nodes]
     parts += _legend(names, alone, any(node.times[0] is not None for node in nodes), colours)
-    return "".join([*parts, "</svg>"])
+    return Markup().join([*parts, Markup("</svg>")])
 
 
 Point = tuple[float, float]
@@ -122,12 +132,12 @@ def _style(edge: Edge, two: bool, colours: Mapping[str, str]) -> tuple[str, str]
     if not two or edge.only is None:
         return colours["ink"], ""
     colour, dashes = ONLY[edge.only]
-    return colours[colour], f' stroke-dasharray="{dashes}"'
+    return colours[colour], html(' stroke-dasharray="{}"', dashes)
 
 
 def _arrow(
     edge: Edge, places: Mapping[str, Point], sizes: Mapping[str, float], names: Sequence[str], colours: Mapping[str, str]
-) -> str:
+) -> Markup:
     colour, dashes = _style(edge, len(names) > 1, colours)
     probability = _probability(edge)
     width = 0.7 + 4.3 * probability
@@ -141,10 +151,19 @@ def _arrow(
     else:
         path, end, towards = _curve((x1, y1), (x2, y2), sizes[edge.state], sizes[edge.next_state], width)
     head = _head(end, towards, 4.5 + 1.1 * width)
-    return (
-        f'<g aria-roledescription="transition" aria-label="{escape(_said(edge, names))}" opacity="{opacity:.2f}">'
-        f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{width:.2f}"{dashes}/>'
-        f'<path d="{head}" fill="{colour}"/>{_title(_said(edge, names), colours)}</g>'
+    return html(
+        '<g aria-roledescription="transition" aria-label="{}" opacity="{:.2f}">'
+        '<path d="{}" fill="none" stroke="{}" stroke-width="{:.2f}"{}/>'
+        '<path d="{}" fill="{}"/>{}</g>',
+        _edge_label(edge, names),
+        opacity,
+        path,
+        colour,
+        width,
+        dashes,
+        head,
+        colour,
+        _title(_edge_label(edge, names), colours),
     )
 
 
@@ -193,29 +212,35 @@ def _xy(point: Point) -> str:
     return f"{point[0]:.1f},{point[1]:.1f}"
 
 
-def _disc(node: Node, at: Point, names: Sequence[str], colours: Mapping[str, str]) -> str:
-    said = _said_of_state(node, names)
+def _disc(node: Node, at: Point, names: Sequence[str], colours: Mapping[str, str]) -> Markup:
+    label = _state_label(node, names)
     first, second = weight(node, 0), weight(node, 1)
-    place = f'cx="{at[0]:.1f}" cy="{at[1]:.1f}"'
-    drawn = f'<circle {place} r="{_radius(first):.1f}" fill="{colours["muted"]}" fill-opacity="0.55"/>'
+    place = html('cx="{:.1f}" cy="{:.1f}"', at[0], at[1])
+    drawn = html('<circle {} r="{:.1f}" fill="{}" fill-opacity="0.55"/>', place, _radius(first), colours["muted"])
     if node.shares[0] is None:
-        drawn = ""
+        drawn = Markup()
     if len(names) > 1 and node.shares[1] is not None:
-        dashes = "" if node.shares[0] is not None else f' stroke-dasharray="{ONLY[1][1]}"'
-        line = f'stroke="{colours["equivalent"]}" stroke-width="1.6"{dashes}'
-        drawn += f'<circle {place} r="{_radius(second):.1f}" fill="none" {line}/>'
+        dashes = "" if node.shares[0] is not None else html(' stroke-dasharray="{}"', ONLY[1][1])
+        line = html('stroke="{}" stroke-width="1.6"{}', colours["equivalent"], dashes)
+        drawn += html('<circle {} r="{:.1f}" fill="none" {}/>', place, _radius(second), line)
     # Large enough to be pointed at.
-    drawn += f'<circle {place} r="{max(9.0, _radius(max(first, second))):.1f}" fill="transparent"/>'
-    return f'<g aria-roledescription="state" aria-label="{escape(said)}">{drawn}{_title(said, colours)}</g>'
+    drawn += html('<circle {} r="{:.1f}" fill="transparent"/>', place, max(9.0, _radius(max(first, second))))
+    return html('<g aria-roledescription="state" aria-label="{}">{}{}</g>', label, drawn, _title(label, colours))
 
 
-def _label(node: Node, at: Point, size: float, colours: Mapping[str, str]) -> str:
+def _label(node: Node, at: Point, size: float, colours: Mapping[str, str]) -> Markup:
     dx, dy = _direction((WIDTH / 2, 245), at)
     x, y = at[0] + (size + 10) * dx, at[1] + (size + 10) * dy + 4 + 6 * dy
     anchor = "middle" if abs(dx) < 0.25 else ("start" if dx > 0 else "end")
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colours["ink"]}" stroke="{colours["paper"]}"'
-        f' stroke-width="3" paint-order="stroke" aria-hidden="true">{escape(_short(node.state))}</text>'
+    return html(
+        '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="{}" stroke="{}"'
+        ' stroke-width="3" paint-order="stroke" aria-hidden="true">{}</text>',
+        x,
+        y,
+        anchor,
+        colours["ink"],
+        colours["paper"],
+        _short(node.state),
     )
 
 
@@ -224,32 +249,67 @@ def _short(state: str) -> str:
     return " → ".join(state.split(" "))
 
 
-def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str, str]) -> list[str]:
+def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str, str]) -> list[Markup]:
     """What sizes, lines and colours mean."""
     what = "time in calls" if timed else "calls"
     y = HEIGHT - 58
-    text = f'fill="{colours["muted"]}" aria-hidden="true"'
+    text = html('fill="{}" aria-hidden="true"', colours["muted"])
     if len(names) == 1:
-        return [f'<text x="14" y="{y + 40}" {text}>disc: share of {what} (area) · arrow: probability (width)</text>']
+        return [
+            html(
+                '<text x="14" y="{}" {}>disc: share of {} (area) · arrow: probability (width)</text>',
+                y + 40,
+                text,
+                what,
+            )
+        ]
     first, second = (escape(name) for name in names)
     found = [
-        f'<circle cx="22" cy="{y}" r="7" fill="{colours["muted"]}" fill-opacity="0.55"/>'
-        f'<text x="36" y="{y + 4}" {text}>{first}</text>'
-        f'<circle cx="182" cy="{y}" r="7" fill="none" stroke="{colours["equivalent"]}" stroke-width="1.6"/>'
-        f'<text x="196" y="{y + 4}" {text}>{second} (area: share of {what})</text>'
-        f'<text x="{WIDTH - 14}" y="{y + 4}" text-anchor="end" {text}>arrow: probability (width)</text>'
+        html(
+            '<circle cx="22" cy="{}" r="7" fill="{}" fill-opacity="0.55"/>'
+            '<text x="36" y="{}" {}>{}</text>'
+            '<circle cx="182" cy="{}" r="7" fill="none" stroke="{}" stroke-width="1.6"/>'
+            '<text x="196" y="{}" {}>{} (area: share of {})</text>'
+            '<text x="{}" y="{}" text-anchor="end" {}>arrow: probability (width)</text>',
+            y,
+            colours["muted"],
+            y + 4,
+            text,
+            first,
+            y,
+            colours["equivalent"],
+            y + 4,
+            text,
+            second,
+            what,
+            WIDTH - 14,
+            y + 4,
+            text,
+        )
     ]
     if alone:
         for at, (name, (colour, dashes)) in enumerate(zip((first, second), ONLY, strict=True)):
             x = 14 + 300 * at
             found.append(
-                f'<line x1="{x}" x2="{x + 40}" y1="{y + 28}" y2="{y + 28}" stroke="{colours[colour]}" stroke-width="2.4"'
-                f' stroke-dasharray="{dashes}"/><text x="{x + 50}" y="{y + 32}" {text}>only {name} does this</text>'
+                html(
+                    '<line x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2.4"'
+                    ' stroke-dasharray="{}"/><text x="{}" y="{}" {}>only {} does this</text>',
+                    x,
+                    x + 40,
+                    y + 28,
+                    y + 28,
+                    colours[colour],
+                    dashes,
+                    x + 50,
+                    y + 32,
+                    text,
+                    name,
+                )
             )
     return found
 
 
-def _said(edge: Edge, names: Sequence[str]) -> str:
+def _edge_label(edge: Edge, names: Sequence[str]) -> str:
     what = f"{_short(edge.state)} → {edge.call}"
     parts = [
         f"{name}: {'never' if probability is None else share(round(probability, 5))}"
@@ -258,7 +318,7 @@ def _said(edge: Edge, names: Sequence[str]) -> str:
     return f"{what}. {', '.join(parts)}"
 
 
-def _said_of_state(node: Node, names: Sequence[str]) -> str:
+def _state_label(node: Node, names: Sequence[str]) -> str:
     parts = []
     for name, calls, time in zip(names, node.shares, node.times, strict=False):
         of_calls = "not there" if calls is None else f"{share(round(calls, 4))} of calls"
@@ -266,6 +326,6 @@ def _said_of_state(node: Node, names: Sequence[str]) -> str:
     return f"{_short(node.state)}. {'; '.join(parts)}"
 
 
-def _title(said: str, colours: Mapping[str, str]) -> str:
+def _title(label: str, colours: Mapping[str, str]) -> Markup:
     """Pages have their own way to show it."""
-    return f"<title>{escape(said)}</title>" if colours is FILE else ""
+    return html("<title>{}</title>", label) if colours is FILE else Markup()

@@ -17,25 +17,25 @@ _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 SIDES = ("first", "second")
 
 
-def dot(found: Graph, name: str) -> str:
+def dot(graph: Graph, name: str) -> str:
     """A digraph; ``dot -Tsvg`` draws it."""
     lines = [f"digraph {_quoted(name)} {{", "  node [shape=circle, fixedsize=true];"]
-    for node in found.nodes:
+    for node in graph.nodes:
         size = max(each or 0.0 for each in (node.times if any(node.times) else node.shares))
         about = {"width": f"{0.2 + 1.2 * size**0.5:.3f}", **dict(_attributes(node.shares, "share"))}
         about |= dict(_attributes(node.times, "time"))
         lines.append(f"  {_quoted(node.state)} [{_listed(about)}];")
-    for edge in found.edges:
+    for edge in graph.edges:
         probability = max(each or 0.0 for each in edge.probabilities)
         about = {"label": f"{probability:.3g}", "penwidth": f"{0.5 + 4 * probability:.2f}"}
-        if edge.only is not None and _two(found):
+        if edge.only is not None and _two(graph):
             about |= {"style": DASHES[edge.only], "color": COLOURS[edge.only]}
         about |= {**dict(_attributes(edge.probabilities, "probability")), **dict(_attributes(edge.shares, "share"))}
         lines.append(f"  {_quoted(edge.state)} -> {_quoted(edge.next_state)} [{_listed(about)}];")
     return "\n".join([*lines, "}", ""])
 
 
-def graphml(found: Graph, name: str) -> str:
+def graphml(graph: Graph, name: str) -> str:
     """GraphML, with weights as typed attributes."""
     ElementTree.register_namespace("", _NAMESPACE)
     root = ElementTree.Element(f"{{{_NAMESPACE}}}graphml")
@@ -48,11 +48,11 @@ def graphml(found: Graph, name: str) -> str:
         root, f"{{{_NAMESPACE}}}key", {"id": "edge_call", "for": "edge", "attr.name": "call", "attr.type": "string"}
     )
     drawn = ElementTree.SubElement(root, f"{{{_NAMESPACE}}}graph", {"id": name, "edgedefault": "directed"})
-    for node in found.nodes:
+    for node in graph.nodes:
         element = ElementTree.SubElement(drawn, f"{{{_NAMESPACE}}}node", {"id": node.state})
         for what, pair in (("share", node.shares), ("time", node.times)):
             _data(element, "node", what, pair)
-    for edge in found.edges:
+    for edge in graph.edges:
         about = {"source": edge.state, "target": edge.next_state}
         element = ElementTree.SubElement(drawn, f"{{{_NAMESPACE}}}edge", about)
         for what, pair in (("probability", edge.probabilities), ("share", edge.shares)):
@@ -65,8 +65,8 @@ def graphml(found: Graph, name: str) -> str:
 Pair = tuple[float | None, float | None]
 
 
-def _two(found: Graph) -> bool:
-    return any(edge.probabilities[1] is not None for edge in found.edges)
+def _two(graph: Graph) -> bool:
+    return any(edge.probabilities[1] is not None for edge in graph.edges)
 
 
 def _data(element: ElementTree.Element, where: str, what: str, pair: Pair) -> None:

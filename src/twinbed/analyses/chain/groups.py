@@ -26,7 +26,7 @@ Program = tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ReplicatedChains:
     """Testbeds are in the order of the study, their replicates in their own."""
 
     cell: Mapping[str, Level]
@@ -37,7 +37,7 @@ class Group:
     """Testbed -> call -> time in it, over all replicates; without testbeds whose time was not measured."""
 
 
-def gathered(tables: Tables) -> Iterator[Group]:
+def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
     """Every cell, host and program that there are transitions of."""
     table = tables.table("transitions")
     if not table.num_rows:
@@ -59,7 +59,7 @@ def gathered(tables: Tables) -> Iterator[Group]:
         names = [name for name in tables.outline.testbeds if name in groups]
         replicates = {name: [counts for _, counts in sorted(groups[name], key=lambda one: one[0])] for name in names}
         times = {name: seconds[cell, (host, program), name] for name in names if (cell, (host, program), name) in seconds}
-        yield Group(cells[cell], host, program, replicates, times)
+        yield ReplicatedChains(cells[cell], host, program, replicates, times)
 
 
 def _cell(record: Record) -> tuple[dict[str, Level], str]:

@@ -31,7 +31,7 @@ MOST_STATES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """Of one chain. ``period`` is that of its closed class; None where there are several."""
+    """The long run of one chain. ``period`` is that of its closed class; None where there are several."""
 
     states: tuple[str, ...]
     stationary: tuple[float, ...]
@@ -138,7 +138,7 @@ def _absorption(p: np.ndarray, begin: np.ndarray, classes: list[np.ndarray]) -> 
 
 
 def _period(p: np.ndarray) -> int:
-    """Of an irreducible matrix: the greatest common divisor of the lengths of its cycles."""
+    """The period of an irreducible matrix: the greatest common divisor of the lengths of its cycles."""
     level = np.full(len(p), -1)
     level[0] = 0
     queue, period = [0], 0

@@ -16,9 +16,9 @@ class Node:
 
     state: str
     shares: tuple[float | None, float | None]
-    """Of all transitions, those that leave it."""
+    """The share of all transitions that leave it."""
     times: tuple[float | None, float | None]
-    """Of all time in calls; None too where no time was measured."""
+    """The share of all time in calls; None too where no time was measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ From the analysis ``chain``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from twinbed.analyses.chain.drawing import Shown, most_used, svg
 from twinbed.analyses.chain.result import Chains, Graph
 from twinbed.render import plots
+from twinbed.render.html import html
 from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec
 from twinbed.render.quantities import NONE, number, share
 from twinbed.render.words import cell_title
@@ -23,26 +25,29 @@ FAINTEST = 0.005
 """Differences of probabilities below this are not coloured."""
 
 
-def chains(result: Chains) -> Iterator[str]:
+def chains(result: Chains) -> Iterator[Markup]:
     """The part of the page, from the analysis ``chain``; nothing where there was nothing to compare."""
     rows = result.chains
     if not rows:
         return
-    yield "<h3>System calls as Markov chains</h3>"
-    yield (
+    yield Markup("<h3>System calls as Markov chains</h3>")
+    yield Markup(
         "<p>Which call follows which, on each host and for each program, over all replicates. The distance is that of Jensen "
         "and Shannon: 0 for equal chains, 1 for chains that share no transition. p is the chance of a distance as large if "
         "both were one chain (permutation of replicates, Holm's correction over this table).</p>"
     )
     yield _table(rows)
-    yield from (f'<p class="note">{escape(caution.detail)}.</p>' for caution in result.cautions)
+    yield from (html('<p class="note">{}.</p>', caution.detail) for caution in result.cautions)
     yield _walks(result.walks, rows[0]["reference"])
     drawn = zip(rows, result.graphs, strict=True)
     apart = sorted((pair for pair in drawn if pair[0]["distance"] is not None), key=lambda pair: -float(pair[0]["distance"]))
     for at, (row, graph) in enumerate(apart[:MOST_PICTURES]):
         yield _pictures(row, graph, is_open=at == 0)
     if len(apart) > MOST_PICTURES:
-        yield f'<p class="note">Pictures of the {MOST_PICTURES} that are furthest apart; the table has all.</p>'
+        yield html(
+            '<p class="note">Pictures of the {} that are furthest apart; the table has all.</p>',
+            MOST_PICTURES,
+        )
 
 
 def _where(row: Mapping[str, Any]) -> str:
@@ -52,7 +57,7 @@ def _where(row: Mapping[str, Any]) -> str:
 HEADS = ("Cell", "Program", "Testbed", "Distance", "Edges in one only", "Stationary", "Spectral gap", "p", "One chain?")
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _table(rows: Sequence[Mapping[str, Any]]) -> Markup:
     body = []
     for row in rows:
         verdict = {True: "no", False: "not refuted", None: NONE}[row["different"]]
@@ -61,23 +66,25 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
             *(_number(row["distance"]), _share(row["different_edges"]), _number(row["stationary_distance"])),
             *(gaps, _number(row["p_adjusted"])),
         )
-        texts = "".join(f"<td>{escape(text)}</td>" for text in (_where(row), row["testbed"]))
-        cells = "".join(f'<td class="number">{escape(text)}</td>' for text in numbers)
-        title = f'<th scope="row">{escape(cell_title(row["cell"]))}</th>'
-        body.append(f"<tr>{title}{texts}{cells}<td>{verdict}</td></tr>")
+        texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row["testbed"]))
+        cells = Markup().join(html('<td class="number">{}</td>', text) for text in numbers)
+        title = html('<th scope="row">{}</th>', cell_title(row["cell"]))
+        body.append(html("<tr>{}{}{}<td>{}</td></tr>", title, texts, cells, verdict))
     reference = escape(rows[0]["reference"])
     caption = (
         f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
     )
-    heads = "".join(f'<th scope="col"{_aligned(head)}>{head}</th>' for head in HEADS)
-    return (
-        f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+    heads = Markup().join(html('<th scope="col"{}>{}</th>', _aligned(head), head) for head in HEADS)
+    return html(
+        '<div class="scroll"><table><caption>{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>',
+        caption,
+        heads,
+        Markup().join(body),
     )
 
 
-def _aligned(head: str) -> str:
-    return ' class="number"' if head in HEADS[3:8] else ""
+def _aligned(head: str) -> Markup:
+    return Markup(' class="number"') if head in HEADS[3:8] else Markup()
 
 
 WALKS = (
@@ -92,7 +99,7 @@ WALKS = (
 )
 
 
-def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> str:
+def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> Markup:
     """The seeds' Tables VIII and IX."""
     body = []
     for row in rows:
@@ -103,27 +110,30 @@ def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> str:
             *(f"{row['walks']:,}", f"{row['invalid']:,}", row["relative_probability"] or NONE),
             *(_number(row["per_call"]), difference),
         )
-        texts = "".join(f"<td>{escape(text)}</td>" for text in (_where(row), row["testbed"]))
-        cells = "".join(f'<td class="number">{escape(text)}</td>' for text in numbers)
-        body.append(f'<tr><th scope="row">{escape(cell_title(row["cell"]))}</th>{texts}{cells}</tr>')
-    heads = "".join(f'<th scope="col"{_numbered(head)}>{head}</th>' for head in WALKS)
+        texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row["testbed"]))
+        cells = Markup().join(html('<td class="number">{}</td>', text) for text in numbers)
+        body.append(html('<tr><th scope="row">{}</th>{}{}</tr>', cell_title(row["cell"]), texts, cells))
+    heads = Markup().join(html('<th scope="col"{}>{}</th>', _numbered(head), head) for head in WALKS)
     caption = (
         "Sequences of every testbed through the reference's chains. A transition that a chain lacks is invalid and makes the "
         "walk impossible; probabilities are of valid walks, and compare only where walks are equally long."
     )
-    return (
+    return html(
         '<details><summary>Walks through the reference\'s chains</summary><div class="scroll"><table>'
-        f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table></div></details>"
+        "<caption>{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>",
+        caption,
+        heads,
+        Markup().join(body),
     )
 
 
-def _numbered(head: str) -> str:
-    return ' class="number"' if head in WALKS[3:] else ""
+def _numbered(head: str) -> Markup:
+    return Markup(' class="number"') if head in WALKS[3:] else Markup()
 
 
-def _pictures(row: Mapping[str, Any], found: Graph, *, is_open: bool) -> str:
+def _pictures(row: Mapping[str, Any], graph: Graph, *, is_open: bool) -> Markup:
     testbed, reference = row["testbed"], row["reference"]
-    shown = most_used(found)
+    shown = most_used(graph)
     title = f"{_where(row)}, {cell_title(row['cell'])}: {testbed} against {reference}"
     drawn = svg(
         shown,
@@ -137,11 +147,17 @@ def _pictures(row: Mapping[str, Any], found: Graph, *, is_open: bool) -> str:
         f"By how many percentage points more often the column's call follows the row's on {testbed} or on {reference}; "
         f"+ where only {testbed} has the transition, - where only {reference}."
     )
-    note = f'<p class="note">{escape(shown.note)}</p>' if shown.note else ""
-    return (
-        f'<details class="print"{" open" if is_open else ""}><summary>{escape(title)}</summary>{note}<div class="plots chain">'
-        f"<figure><figcaption>What follows what. Point at a state or an arrow for its numbers.</figcaption>{drawn}</figure>"
-        f"<figure><figcaption>{escape(differences)}</figcaption>{heat}</figure></div></details>"
+    note = html('<p class="note">{}</p>', shown.note) if shown.note else ""
+    return html(
+        '<details class="print"{}><summary>{}</summary>{}<div class="plots chain">'
+        "<figure><figcaption>What follows what. Point at a state or an arrow for its numbers.</figcaption>{}</figure>"
+        "<figure><figcaption>{}</figcaption>{}</figure></div></details>",
+        " open" if is_open else "",
+        title,
+        note,
+        drawn,
+        differences,
+        heat,
     )
 
 
@@ -152,7 +168,7 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
         first, second = (probability or 0.0 for probability in edge.probabilities)
         difference = first - second
         pair = (NONE if each is None else share(round(each, 5)) for each in edge.probabilities)
-        said = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
+        label = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
         mark = {None: "", 0: "+", 1: "-"}[edge.only]
         text = mark or (f"{abs(difference) * 100:.0f}" if abs(difference) >= FAINTEST else "")
         rows.append(
@@ -162,7 +178,7 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
                 "size": abs(difference),
                 "more": testbed if difference >= 0 else reference,
                 "text": text,
-                "said": said,
+                "said": label,
             }
         )
     states = [node.state for node in shown.graph.nodes]

@@ -27,14 +27,14 @@ def short(value: float | None) -> str | None:
     return None if value is None else f"{value:.4g}"
 
 
-def one_chain(program: str | None, counts: Transitions, found: Graph, order: int) -> Iterator[str]:
+def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int) -> Iterator[str]:
     """States by their use, then transitions by state."""
     of = "" if order == 1 else f", states of {order} calls"
     yield (
         f"{program or NAMELESS}: {counts.calls:,} calls (sequences: {counts.sequences:,}){of}; "
-        f"{len(found.nodes):,} states, {len(found.edges):,} transitions\n\n"
+        f"{len(graph.nodes):,} states, {len(graph.edges):,} transitions\n\n"
     )
-    nodes = sorted(found.nodes, key=lambda node: (-(node.shares[0] or 0.0), node.state))
+    nodes = sorted(graph.nodes, key=lambda node: (-(node.shares[0] or 0.0), node.state))
     timed = any(node.times[0] is not None for node in nodes)
     yield as_text(
         [
@@ -44,7 +44,7 @@ def one_chain(program: str | None, counts: Transitions, found: Graph, order: int
     )
     yield "\n"
     use = {node.state: at for at, node in enumerate(nodes)}
-    edges = sorted(found.edges, key=lambda edge: (use[edge.state], -(edge.probabilities[0] or 0.0), edge.call))
+    edges = sorted(graph.edges, key=lambda edge: (use[edge.state], -(edge.probabilities[0] or 0.0), edge.call))
     yield as_text(
         [
             {
@@ -113,7 +113,7 @@ def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[W
 
 
 def probability(walk: Walk) -> str:
-    """Of the whole walk, as the seeds print it: the power of ten alone."""
+    """The probability of the whole walk as the seeds print it: the power of ten alone."""
 
     return str(exponent(walk["log10_probability"]))
 

@@ -59,7 +59,7 @@ class Walked:
     equal_lengths: bool
     """All walks have as many transitions as the reference's; else the probabilities of whole walks do not compare."""
     log10_mean: float | None
-    """Of the mean probability of the valid walks; None where none is valid."""
+    """The logarithm of the mean probability of the valid walks; None where none is valid."""
     mean_log10: float | None
     relative_log10_mean: float | None
     """Less the reference's: the exponent of Table IX. None too where lengths differ."""
@@ -70,7 +70,7 @@ class Walked:
     per_call_difference: float | None
     """Less the reference's."""
     interval: Interval | None
-    """Of that difference; None for the reference itself and for fewer than two replicates of either."""
+    """The interval of that difference; None for the reference itself and for fewer than two replicates of either."""
 
 
 def support(groups: Mapping[str, Sequence[Transitions]]) -> int:

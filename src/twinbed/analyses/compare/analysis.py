@@ -19,7 +19,7 @@ from twinbed.analyses.compare.estimates import estimate, intervals_overlap, with
 from twinbed.analyses.compare.interim import at_look
 from twinbed.analyses.compare.ordering import order_cautions, orderings
 from twinbed.analyses.compare.result import CellCautions, Comparison, Comparisons, Estimated
-from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
+from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.metrics.metric import Scale
@@ -35,7 +35,7 @@ FEW = 5
 
 
 class CompareParams(BaseModel):
-    """What ``compare`` can be told; null takes what the study file says."""
+    """The settings of ``compare``; null takes what the study file says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,7 +51,7 @@ class _Pair:
 
     cell: dict[str, Level]
     names: tuple[str, str]
-    groups: tuple[Group, Group]
+    groups: tuple[CellRuns, CellRuns]
 
 
 def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: tuple[Caution, ...]) -> Comparison:
@@ -79,12 +79,12 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         intervals_overlap=intervals_overlap(one, two),
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
-    judged = judge(bare, about.margin, rules, any(shapes))
+    decision = judge(bare, about.margin, rules, any(shapes))
     if rules.information is not None:
-        judged = at_look(judged, lambda other: judge(bare, about.margin, other, any(shapes)), rules)
+        decision = at_look(decision, lambda other: judge(bare, about.margin, other, any(shapes)), rules)
     own = _own_cautions(bare, pair, shapes)
-    few = (Caution(Kind.FEW_COUNTS, judged.few_counts, metric),) if judged.few_counts else ()
-    return replace(judged.comparison, cautions=(*cautions, *own, *few))
+    few = (Caution(Kind.FEW_COUNTS, decision.few_counts, metric),) if decision.few_counts else ()
+    return replace(decision.comparison, cautions=(*cautions, *own, *few))
 
 
 def _own_cautions(bare: Comparison, pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
@@ -208,7 +208,7 @@ def _headlines(samples: Samples, key: Key, reference: str | None) -> set[str]:
 
 def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[tuple[str, _Pair]]:
     """Each cell with each testbed but the reference, where anything there has this metric."""
-    empty = Group()
+    empty = CellRuns()
     for cell, levels in samples.cells.items():
         groups = samples.groups[cell]
         if reference is None or not any(key in group.values for group in groups.values()):

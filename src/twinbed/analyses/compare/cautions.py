@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from twinbed.analyses.compare.samples import Group, Samples, cell_of
+from twinbed.analyses.compare.samples import CellRuns, Samples, cell_of
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
@@ -34,7 +34,7 @@ def carried(tables: Tables) -> Carried:
     return found
 
 
-def of_group(testbed: str, cell: str, group: Group, carry: Carried, left: Residue) -> tuple[Caution, ...]:
+def of_group(testbed: str, cell: str, group: CellRuns, carry: Carried, left: Residue) -> tuple[Caution, ...]:
     """What the runs of one testbed in one cell carry, each kind once with the number of runs that carry it, and its residue."""
     runs = [*group.complete, *group.failed]
     found = list(_merged(testbed, runs, carry))
@@ -42,7 +42,9 @@ def of_group(testbed: str, cell: str, group: Group, carry: Carried, left: Residu
         found.append(Caution(Kind.FAILED_RUNS, f"{len(group.failed)} of {len(runs)} runs", testbed))
     if group.planned > len(runs):
         found.append(Caution(Kind.INCOMPLETE, f"{len(runs)} of {group.planned} runs made", testbed))
-    found.extend(Caution(Kind.RESIDUE, _said(what, values), testbed) for what, values in left.get((testbed, cell), {}).items())
+    found.extend(
+        Caution(Kind.RESIDUE, _values_text(what, values), testbed) for what, values in left.get((testbed, cell), {}).items()
+    )
     return tuple(found)
 
 
@@ -90,10 +92,10 @@ def _of_all_cells(left: Residue) -> Iterable[Caution]:
         for what, values in varying.items():
             merged[testbed, what] = merged.get((testbed, what), frozenset()) | values
     for (testbed, what), values in merged.items():
-        yield Caution(Kind.RESIDUE, _said(what, values), testbed)
+        yield Caution(Kind.RESIDUE, _values_text(what, values), testbed)
 
 
-def _said(what: str, values: frozenset[str]) -> str:
+def _values_text(what: str, values: frozenset[str]) -> str:
     return f"{what} is {', '.join(_short(value) for value in sorted(values)[:3])}{', ...' if len(values) > 3 else ''}"
 
 
@@ -124,7 +126,7 @@ def residue(tables: Tables) -> Residue:
 
 
 def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> Residue:
-    """Of testbeds that were measured apart from each other (merged, imported): how the measurement of a cell differs from that
+    """For testbeds that were measured apart from each other (merged, imported): how the measurement of a cell differs from that
     on the reference, in what is no factor. Values say whose they are."""
     reference = str(tables.outline.reference)
     circumstances = _circumstances(tables) if _measured_apart(tables) else {}
@@ -152,10 +154,10 @@ def _measured_apart(tables: Tables) -> bool:
 
 
 def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """What a run was told to measure, and with what."""
+    """What a run's settings say of what is measured, and with what."""
     settings = ((name, value) for name, value in _leaves(record.settings["workload"]) if name not in OF_IMPORTS)
-    told = {f"setting workload.{name}": value for name, value in settings}
-    return told | dict(circumstances.get(record.id, {}))
+    settings_of = {f"setting workload.{name}": value for name, value in settings}
+    return settings_of | dict(circumstances.get(record.id, {}))
 
 
 def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:

@@ -37,24 +37,24 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Decision:
     """A comparison, and what is doubtful about the test that it rests on."""
 
     comparison: Comparison
     few_counts: str = ""
 
 
-def judge(bare: Comparison, margin: float | None, rules: Rules, skewed: bool) -> Judged:
+def judge(bare: Comparison, margin: float | None, rules: Rules, skewed: bool) -> Decision:
     """The comparison with all that its two samples say. ``margin`` is the metric's own; ``skewed`` asks for the bootstrap."""
     one, two = bare.estimate.values, bare.reference_estimate.values
     if min(len(one), len(two)) < 2:
-        return Judged(_ratio_of_single_runs(bare))
+        return Decision(_ratio_of_single_runs(bare))
     if bare.scale == Scale.RATIO:
-        return Judged(_ratio(bare, one, two, rules, skewed))
+        return Decision(_ratio(bare, one, two, rules, skewed))
     if bare.scale == Scale.INTERVAL:
-        return Judged(_difference(bare, one, two, margin, rules))
+        return Decision(_difference(bare, one, two, margin, rules))
     if bare.scale == Scale.ORDINAL:
-        return Judged(_ordinal(bare, one, two, rules))
+        return Decision(_ordinal(bare, one, two, rules))
     return _nominal(bare, one, two, rules)
 
 
@@ -117,7 +117,7 @@ def _ordinal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Compar
     )
 
 
-def _nominal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Judged:
+def _nominal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Decision:
     found = nominal_test(one, two, rules.margin)
     decided = replace(
         bare,
@@ -128,7 +128,7 @@ def _nominal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Judged
         p_different=found.p_different,
     )
     few = found.smallest_expected < SMALLEST_EXPECTED
-    return Judged(decided, f"{found.smallest_expected:.2g} expected of the rarest" if few else "")
+    return Decision(decided, f"{found.smallest_expected:.2g} expected of the rarest" if few else "")
 
 
 def _verdict(equivalent: bool) -> Verdict:

@@ -13,7 +13,7 @@ from twinbed.statistics.moments import mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
-"""Of the quantiles that are estimated."""
+"""The shares of the quantiles that are estimated."""
 
 
 def estimate(values: Sequence[float], confidence: float, scale: str = Scale.RATIO) -> Estimate:

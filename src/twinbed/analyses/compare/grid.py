@@ -44,21 +44,21 @@ def grid(comparisons: Sequence[Comparison]) -> Grid:
     return Grid(comparisons[0].reference, testbeds, tuple(rows))
 
 
-def mean(found: Estimate, scale: UnitScale) -> str:
+def mean(estimate: Estimate, scale: UnitScale) -> str:
     """``1,234 ± 56 kB``; the median of what has only an order, the commonest of names."""
-    if found.n == 0:
+    if estimate.n == 0:
         return "no values"
-    if found.mean is None:
-        median = next((each.value for each in found.quantiles if each.share == 0.5), None)
-        commonest, count = Counter(found.values).most_common(1)[0]
-        return f"{commonest:g} in {count} of {found.n}" if median is None else f"median {median:g}"
-    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
-    return f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip()
+    if estimate.mean is None:
+        median = next((each.value for each in estimate.quantiles if each.share == 0.5), None)
+        commonest, count = Counter(estimate.values).most_common(1)[0]
+        return f"{commonest:g} in {count} of {estimate.n}" if median is None else f"median {median:g}"
+    half = (estimate.interval.high - estimate.interval.low) / 2 / scale.factor if estimate.interval else None
+    return f"{plus_minus(estimate.mean / scale.factor, half)} {scale.unit}".rstrip()
 
 
-def spread(found: Estimate, scale: UnitScale) -> str:
+def spread(estimate: Estimate, scale: UnitScale) -> str:
     """``n = 5, sd 0.18``: replicates, and their standard deviation to two digits in the unit of the mean."""
-    if not found.stdev:
-        return f"n = {found.n}"
-    deviation = found.stdev / scale.factor
-    return f"n = {found.n}, sd {number(deviation, deviation)}"
+    if not estimate.stdev:
+        return f"n = {estimate.n}"
+    deviation = estimate.stdev / scale.factor
+    return f"n = {estimate.n}, sd {number(deviation, deviation)}"

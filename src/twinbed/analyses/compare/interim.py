@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from twinbed.analyses.compare.decision import Judged, Rules
+from twinbed.analyses.compare.decision import Decision, Rules
 from twinbed.analyses.compare.result import Comparison, Effect, Spread
 from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.sequential import look_levels, overall_level
@@ -19,11 +19,11 @@ UNLOOKED = "unlooked"
 """The method of what no look has been taken at: there is no verdict yet."""
 
 
-def at_look(judged: Judged, judge: Callable[[Rules], Judged], rules: Rules) -> Judged:
-    """``judged``, which ``judge`` makes, as of the last of the looks that the rules have the information of."""
-    found, looks = judged.comparison, rules.information
+def at_look(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules) -> Decision:
+    """``decision``, which ``judge`` makes, as of the last of the looks that the rules have the information of."""
+    found, looks = decision.comparison, rules.information
     if not looks:
-        return replace(judged, comparison=_unlooked(found))
+        return replace(decision, comparison=_unlooked(found))
     level, half = (look_levels(alpha, looks)[-1] for alpha in (rules.alpha, rules.alpha / 2))
     narrow = judge(replace(rules, alpha=level)).comparison
     wide = judge(replace(rules, alpha=2 * half, confidence=1 - 2 * half)).comparison
@@ -44,11 +44,11 @@ def at_look(judged: Judged, judge: Callable[[Rules], Judged], rules: Rules) -> J
         median_ratio_interval=_at(wide.median_ratio_interval, outer),
         spread=_spread(wide.spread, outer, looks),
     )
-    return replace(judged, comparison=comparison)
+    return replace(decision, comparison=comparison)
 
 
-def _at(found: Interval | None, level: float) -> Interval | None:
-    return None if found is None else replace(found, level=level)
+def _at(interval: Interval | None, level: float) -> Interval | None:
+    return None if interval is None else replace(interval, level=level)
 
 
 def _effect(narrow: Effect | None, level: float, found: Effect | None, looks: tuple[float, ...]) -> Effect | None:

@@ -109,15 +109,15 @@ def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: 
     found = trend(series)
     if found is None or not any(_varying(rows) for (name, _), rows in cells.items() if name == testbed):
         return
-    beside = neighbours([each.value for each in own])
+    neighbouring = neighbours([each.value for each in own])
     yield Drift(
         testbed=testbed,
         runs=len(own),
         change=_change(found.slope * (own[-1].order - own[0].order), relative),
         p_trend=found.p_value,
         trend=False,
-        correlation=beside.correlation if beside else None,
-        p_serial=beside.p_value if beside else None,
+        correlation=neighbouring.correlation if neighbouring else None,
+        p_serial=neighbouring.p_value if neighbouring else None,
         serial=False,
     )
 

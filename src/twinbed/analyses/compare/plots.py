@@ -110,11 +110,11 @@ def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
     return [low - room, high + room]
 
 
-def _mean_row(name: str, found: Estimate, scale: UnitScale) -> Spec:
-    mean = (found.mean or 0.0) / scale.factor
-    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
-    said = f"{name}: mean {plus_minus(mean, half)} {scale.unit}, n = {found.n}"
-    return {"testbed": name, "mean": mean, "low": mean - (half or 0), "high": mean + (half or 0), "said": said}
+def _mean_row(name: str, estimate: Estimate, scale: UnitScale) -> Spec:
+    mean = (estimate.mean or 0.0) / scale.factor
+    half = (estimate.interval.high - estimate.interval.low) / 2 / scale.factor if estimate.interval else None
+    label = f"{name}: mean {plus_minus(mean, half)} {scale.unit}, n = {estimate.n}"
+    return {"testbed": name, "mean": mean, "low": mean - (half or 0), "high": mean + (half or 0), "said": label}
 
 
 def _bounds(each: Comparison) -> list[float]:

@@ -60,14 +60,14 @@ class Spread:
     interval: Interval | None
     """At 1 - alpha."""
     deviation_ratio: float | None
-    """Of the standard deviations in the unit of the metric."""
+    """The ratio of the standard deviations in the unit of the metric."""
     deviation_interval: Interval | None
     variation_ratio: float | None
-    """Of the coefficients of variation."""
+    """The ratio of the coefficients of variation."""
     p_value: float | None
-    """Of equal spreads (Bonett), after Holm's correction over the family."""
+    """The p-value of equal spreads (Bonett), after Holm's correction over the family."""
     p_brown_forsythe: float | None
-    """Of equal spreads by Brown and Forsythe's test, after Holm's correction over its family."""
+    """The p-value of equal spreads by Brown and Forsythe's test, after Holm's correction over its family."""
     family: int = 1
     differs: bool = False
     """Whether the spreads are shown to differ at alpha, by ``p_value``."""
@@ -118,7 +118,7 @@ class Comparison:
     replicates_needed: int | None = None
     """For an inconclusive ratio inside the margin: replicates a testbed that would show equivalence at the same spread."""
     bootstrap_interval: Interval | None = None
-    """Of the ratio by BCa, at 1 - 2 alpha, where values are far from normal and there are enough of them."""
+    """The interval of the ratio by BCa, at 1 - 2 alpha, where values are far from normal and there are enough of them."""
     median_ratio: float | None = None
     median_ratio_interval: Interval | None = None
     """At 1 - alpha, by Price and Bonett: for distributions of one mode."""
@@ -151,7 +151,7 @@ class Drift:
     trend: bool
     """Whether a trend is shown at alpha."""
     correlation: float | None
-    """Of each residual with the next; None for fewer runs than a test needs."""
+    """The correlation of each residual with the next; None for fewer runs than a test needs."""
     p_serial: float | None
     serial: bool
 
@@ -218,6 +218,6 @@ class Comparisons:
     estimates: tuple[Estimated, ...] = ()
     """Every metric of every cell and testbed."""
     cell_cautions: tuple[CellCautions, ...] = ()
-    """Of every cell that a testbed has runs of."""
+    """One for every cell that a testbed has runs of."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs, or rows of a file, that are not in it."""

@@ -58,13 +58,13 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _estimate(prefix: str, found: Estimate) -> dict[str, Any]:
+def _estimate(prefix: str, estimate: Estimate) -> dict[str, Any]:
     return {
-        f"{prefix}n": found.n,
-        f"{prefix}mean": found.mean,
-        f"{prefix}stdev": found.stdev,
-        **_bounds(prefix, found.interval),
-        **_quantiles(prefix, found),
+        f"{prefix}n": estimate.n,
+        f"{prefix}mean": estimate.mean,
+        f"{prefix}stdev": estimate.stdev,
+        **_bounds(prefix, estimate.interval),
+        **_quantiles(prefix, estimate),
     }
 
 
@@ -72,9 +72,9 @@ def _bounds(prefix: str, interval: Interval | None) -> dict[str, Any]:
     return {f"{prefix}low": interval.low if interval else None, f"{prefix}high": interval.high if interval else None}
 
 
-def _quantiles(prefix: str, found: Estimate) -> dict[str, Any]:
+def _quantiles(prefix: str, estimate: Estimate) -> dict[str, Any]:
     """``p50`` to ``p99``; an interval is missing where there are too few values for one."""
-    of_share = {each.share: each for each in found.quantiles}
+    of_share = {each.share: each for each in estimate.quantiles}
     row: dict[str, Any] = {}
     for share in (0.5, 0.9, 0.95, 0.99):
         name, each = f"{prefix}p{share * 100:g}", of_share.get(share)
@@ -82,19 +82,19 @@ def _quantiles(prefix: str, found: Estimate) -> dict[str, Any]:
     return row
 
 
-def _spread(found: Spread | None) -> dict[str, Any]:
+def _spread(spread: Spread | None) -> dict[str, Any]:
     return {
-        "spread_relative": found.relative if found else None,
-        "spread_ratio": found.ratio if found else None,
-        **_bounds("spread_ratio_", found.interval if found else None),
-        "stdev_ratio": found.deviation_ratio if found else None,
-        **_bounds("stdev_ratio_", found.deviation_interval if found else None),
-        "variation_ratio": found.variation_ratio if found else None,
-        "p_spread_holm": found.p_value if found else None,
-        "p_brown_forsythe_holm": found.p_brown_forsythe if found else None,
-        "spread_family": found.family if found and found.p_value is not None else None,
-        "spread_differs": found.differs if found else None,
-        "spread_because": (found.reason or None) if found else None,
+        "spread_relative": spread.relative if spread else None,
+        "spread_ratio": spread.ratio if spread else None,
+        **_bounds("spread_ratio_", spread.interval if spread else None),
+        "stdev_ratio": spread.deviation_ratio if spread else None,
+        **_bounds("stdev_ratio_", spread.deviation_interval if spread else None),
+        "variation_ratio": spread.variation_ratio if spread else None,
+        "p_spread_holm": spread.p_value if spread else None,
+        "p_brown_forsythe_holm": spread.p_brown_forsythe if spread else None,
+        "spread_family": spread.family if spread and spread.p_value is not None else None,
+        "spread_differs": spread.differs if spread else None,
+        "spread_because": (spread.reason or None) if spread else None,
     }
 
 

@@ -32,7 +32,7 @@ class Declared:
 
 
 @dataclass(slots=True)
-class Group:
+class CellRuns:
     """The runs of one testbed in one cell. ``values`` holds what each complete run has, in the order of replicates."""
 
     planned: int = 0
@@ -50,7 +50,7 @@ class Samples:
     """``groups`` maps a cell's name to its testbeds' groups; ``cells`` to its levels, in the order of the plan."""
 
     cells: dict[str, dict[str, Level]]
-    groups: dict[str, dict[str, Group]]
+    groups: dict[str, dict[str, CellRuns]]
     metrics: dict[str, Declared]
     testbeds: tuple[str, ...]
 
@@ -76,7 +76,7 @@ class Samples:
         groups = [found[testbed] for found in self.groups.values() if testbed in found]
         return any(key in group.known for group in groups) or not any(group.known for group in groups)
 
-    def _any(self, holds: Callable[[Group], bool]) -> bool:
+    def _any(self, holds: Callable[[CellRuns], bool]) -> bool:
         return any(holds(group) for found in self.groups.values() for group in found.values())
 
 
@@ -89,13 +89,13 @@ def cell_of(levels: Mapping[str, Level]) -> tuple[str, dict[str, Level]]:
 def gather(tables: Tables) -> Samples:
     """Values of complete runs, planned and failed runs counted."""
     cells: dict[str, dict[str, Level]] = {}
-    groups: dict[str, dict[str, Group]] = {}
-    of_run: dict[str, Group] = {}
+    groups: dict[str, dict[str, CellRuns]] = {}
+    of_run: dict[str, CellRuns] = {}
 
-    def group(levels: Mapping[str, Level], testbed: str) -> Group:
+    def group(levels: Mapping[str, Level], testbed: str) -> CellRuns:
         name, rest = cell_of(levels)
         cells.setdefault(name, rest)
-        return groups.setdefault(name, {}).setdefault(testbed, Group())
+        return groups.setdefault(name, {}).setdefault(testbed, CellRuns())
 
     only = tables.outline.reference if len(tables.outline.testbeds) == 1 else None
     testbeds = {record.id: str(record.settings["testbed"]["name"]) for record in tables.records}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
+
+from markupsafe import Markup
 
 from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.measured import measured
@@ -13,6 +14,7 @@ from twinbed.analyses.compare.variation import other_estimates
 from twinbed.analyses.compare.words import SYMBOLS, Summary, explanation, finding, held, summaries, varies_finding
 from twinbed.model.result import Verdict
 from twinbed.render import plots
+from twinbed.render.html import html
 from twinbed.render.quantities import UnitScale, number, ratio, share, unit_scale
 from twinbed.render.words import cell_title, heading, look_sentence, metric_name, metric_title, place
 
@@ -30,15 +32,18 @@ EFFECT_CAPTIONS = {
 }
 
 
-def verdict_mark(verdict: Verdict, text: str | None = None) -> str:
-    return (
-        f'<span class="verdict {verdict}"><span aria-hidden="true">{SYMBOLS[verdict]}</span> {escape(text or verdict)}</span>'
+def verdict_mark(verdict: Verdict, text: str | None = None) -> Markup:
+    return html(
+        '<span class="verdict {}"><span aria-hidden="true">{}</span> {}</span>',
+        verdict,
+        SYMBOLS[verdict],
+        text or verdict,
     )
 
 
-def lede(found: Sequence[Summary], reference: str | None) -> str:
+def lede(summaries_of: Sequence[Summary], reference: str | None) -> str:
     """The verdict on all testbeds in one or two sentences."""
-    margin = share(found[0].margin)
+    margin = share(summaries_of[0].margin)
     texts = {
         Verdict.EQUIVALENT: "{} equivalent to {} within {} in everything compared.",
         Verdict.DIFFERENT: "{} not: at least one headline metric is off by more than {}.",
@@ -46,11 +51,11 @@ def lede(found: Sequence[Summary], reference: str | None) -> str:
     }
     parts = []
     for verdict in (Verdict.EQUIVALENT, Verdict.DIFFERENT, Verdict.INCONCLUSIVE):
-        names = [each.testbed for each in found if each.verdict is verdict]
+        names = [each.testbed for each in summaries_of if each.verdict is verdict]
         if names:
             who = f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
             parts.append(texts[verdict].format(who, *([reference, margin] if verdict is Verdict.EQUIVALENT else [margin])))
-    if not any(each.verdict is Verdict.EQUIVALENT for each in found):
+    if not any(each.verdict is Verdict.EQUIVALENT for each in summaries_of):
         parts[0] = parts[0].replace(" not:", f" not equivalent to {reference}:", 1)
     return " ".join(parts)
 
@@ -59,54 +64,65 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def verdicts(result: Comparisons) -> Iterator[str]:
-    yield '<section id="verdict"><h2>Verdict</h2>'
+def verdicts(result: Comparisons) -> Iterator[Markup]:
+    yield Markup('<section id="verdict"><h2>Verdict</h2>')
     if result.cautions:
         kinds = len({each.kind for each in result.cautions})
-        yield f'<p>Read it with the <a href="#cautions">{kinds} caution{"s" if kinds > 1 else ""}</a>.</p>'
+        yield html('<p>Read it with the <a href="#cautions">{} caution{}</a>.</p>', kinds, "s" if kinds > 1 else "")
     if result.look:
-        yield f"<p>{escape(look_sentence(result.look))}</p>"
+        yield html("<p>{}</p>", look_sentence(result.look))
     if not result.comparisons:
         yield from _measured(result)
-    yield '<div class="cards">'
+    yield Markup('<div class="cards">')
     for summary in summaries(result):
-        yield f'<article class="card {summary.verdict}"><h3>{escape(summary.testbed)} {verdict_mark(summary.verdict)}</h3>'
-        yield f"<p>{escape(summary.sentence)}</p>"
+        yield html(
+            '<article class="card {}"><h3>{} {}</h3>',
+            summary.verdict,
+            summary.testbed,
+            verdict_mark(summary.verdict),
+        )
+        yield html("<p>{}</p>", summary.sentence)
         yield from _findings("Differs", sorted(summary.different, key=_size, reverse=True), finding)
         yield from _findings("Undecided", summary.inconclusive, lambda each: f"{finding(each)}: {explanation(each)}")
         yield from _findings("Equivalent", summary.equivalent, finding)
         if summary.spread:
-            yield f"<p>{escape(summary.spread_sentence)}</p>"
+            yield html("<p>{}</p>", summary.spread_sentence)
             yield from _findings("Spread", summary.spread, varies_finding)
         if summary.advice:
             yield (
-                '<div class="do"><h4>What to do</h4>' + "".join(f"<p>{escape(text)}</p>" for text in summary.advice) + "</div>"
+                Markup('<div class="do"><h4>What to do</h4>')
+                + Markup().join(html("<p>{}</p>", text) for text in summary.advice)
+                + Markup("</div>")
             )
-        yield "</article>"
-    yield "</div></section>"
+        yield Markup("</article>")
+    yield Markup("</div></section>")
 
 
-def _measured(result: Comparisons) -> Iterator[str]:
+def _measured(result: Comparisons) -> Iterator[Markup]:
     for metric in measured(result):
-        rows = "".join(
-            f'<tr><th scope="row">{escape(cell)}</th><td>{escape(testbed)}</td><td>{escape(text)}</td><td>{count}</td></tr>'
+        rows = Markup().join(
+            html('<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>', cell, testbed, text, count)
             for cell, testbed, text, count in metric.rows
         )
-        heads = "".join(f'<th scope="col">{head}</th>' for head in ("Cell", "Testbed", "Mean ± interval", "n"))
-        yield f'<h3>{escape(heading(metric.metric))}</h3><div class="scroll"><table><thead><tr>{heads}</tr></thead>'
-        yield f"<tbody>{rows}</tbody></table></div>"
+        heads = Markup().join(html('<th scope="col">{}</th>', head) for head in ("Cell", "Testbed", "Mean ± interval", "n"))
+        yield html('<h3>{}</h3><div class="scroll"><table><thead><tr>{}</tr></thead>', heading(metric.metric), heads)
+        yield html("<tbody>{}</tbody></table></div>", rows)
 
 
 def _size(each: Comparison) -> float:
     return max(each.ratio, 1 / each.ratio) if each.ratio else float("inf")
 
 
-def _findings(title: str, comparisons: Sequence[Comparison], say: Callable[[Comparison], str]) -> Iterator[str]:
+def _findings(title: str, comparisons: Sequence[Comparison], say: Callable[[Comparison], str]) -> Iterator[Markup]:
     if not comparisons:
         return
-    items = "".join(f"<li>{escape(say(each))}</li>" for each in comparisons[:MOST_FINDINGS])
+    items = Markup().join(html("<li>{}</li>", say(each)) for each in comparisons[:MOST_FINDINGS])
     rest = len(comparisons) - MOST_FINDINGS
-    yield f"<h4>{title}</h4><ul>{items}" + (f"<li>and {rest} more below</li>" if rest > 0 else "") + "</ul>"
+    yield (
+        html("<h4>{}</h4><ul>{}", title, items)
+        + (html("<li>and {} more below</li>", rest) if rest > 0 else "")
+        + Markup("</ul>")
+    )
 
 
 def layer_names(result: Comparisons) -> list[str]:
@@ -120,99 +136,116 @@ def _place(each: Comparison) -> Place:
     return each.metric, each.host, each.direction
 
 
-def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     first = comparisons[0]
     title = metric_title(*_place(first))
-    yield f"<h3>{escape(heading(title))}</h3>"
+    yield html("<h3>{}</h3>", heading(title))
     yield metric_table(comparisons)
     left_out = cells_left_out(comparisons)
-    yield '<div class="plots">'
+    yield Markup('<div class="plots">')
     means = any(found.mean is not None for each in comparisons for found in (each.estimate, each.reference_estimate))
-    said = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
-    drawings = [(distribution(comparisons), said, "values")]
+    every_replicate = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
+    drawings = [(distribution(comparisons), every_replicate, "values")]
     if any(each.ratio is not None for each in comparisons):
         caption = f"Ratio to {first.reference} with its intervals; the band is the margin."
         drawings.append((ratios(comparisons), caption, f"ratio to {first.reference}"))
     for spec, caption, name in drawings:
         drawn = plots.svg(spec, f"{title}: {caption} The table above has the numbers.", f"{title} {name}")
-        yield f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
-    yield "</div>"
+        yield html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)
+    yield Markup("</div>")
     if left_out:
-        yield f'<p class="note">{left_out} more cells are in the table only.</p>'
+        yield html('<p class="note">{} more cells are in the table only.</p>', left_out)
     yield from other_estimates(comparisons)
 
 
-def metric_table(comparisons: Sequence[Comparison]) -> str:
+def metric_table(comparisons: Sequence[Comparison]) -> Markup:
     """As the field prints it: a row a cell, a column a testbed."""
     found = grid(comparisons)
     names = (f"{found.reference} (reference)", *found.testbeds)
-    head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
+    head = Markup().join(html('<th scope="col" class="number">{}</th>', name) for name in names)
     rows = []
     for row in found.rows:
         one = next(each for each in row.comparisons if each is not None)
         cells = [
-            f'<td class="number" data-label="{escape(names[0])}">{_mean(row.reference, one.reference_estimate, row.scale)}</td>'
+            html(
+                '<td class="number" data-label="{}">{}</td>',
+                names[0],
+                _mean(row.reference, one.reference_estimate, row.scale),
+            )
         ]
         cells += [_compared(each, mean, row.scale) for each, mean in zip(row.comparisons, row.means, strict=True)]
-        rows.append(f'<tr><th scope="row">{escape(row.cell)}</th>{"".join(cells)}</tr>')
+        rows.append(html('<tr><th scope="row">{}</th>{}</tr>', row.cell, Markup().join(cells)))
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
     interval = share(round(level, 4))
     caption = f"Mean ± {interval} interval, standard deviation (sd), and the ratio to {found.reference} with its interval."
     effect = next((each.effect.name for each in comparisons if each.effect), "")
     caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=found.reference)
-    return (
-        f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption>'
-        f'<thead><tr><th scope="col">Cell</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return html(
+        '<div class="scroll"><table class="stack"><caption>{}</caption>'
+        '<thead><tr><th scope="col">Cell</th>{}</tr></thead><tbody>{}</tbody></table></div>',
+        caption,
+        head,
+        Markup().join(rows),
     )
 
 
-def _mean(text: str, found: Estimate, scale: UnitScale) -> str:
-    return f'<span>{escape(text)}</span><span class="ratio">{escape(spread(found, scale))}</span>'
+def _mean(text: str, estimate: Estimate, scale: UnitScale) -> Markup:
+    return html('<span>{}</span><span class="ratio">{}</span>', text, spread(estimate, scale))
 
 
-def _compared(each: Comparison | None, mean: str, scale: UnitScale) -> str:
+def _compared(each: Comparison | None, mean: str, scale: UnitScale) -> Markup:
     if each is None:
-        return "<td></td>"
-    return (
-        f'<td class="number" data-label="{escape(each.testbed)}">{_mean(mean, each.estimate, scale)}'
-        f'<span class="ratio">{escape(held(each))}</span>'
-        f'<span title="{escape(explanation(each))}">{verdict_mark(each.verdict)}</span></td>'
+        return Markup("<td></td>")
+    return html(
+        '<td class="number" data-label="{}">{}<span class="ratio">{}</span><span title="{}">{}</span></td>',
+        each.testbed,
+        _mean(mean, each.estimate, scale),
+        held(each),
+        explanation(each),
+        verdict_mark(each.verdict),
     )
 
 
-def other_metrics(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def other_metrics(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     if not comparisons:
         return
     head = ("metric", "where", "cell", "testbed", "mean", "reference", "ratio", "verdict")
-    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
-    yield f"<details><summary>All other metrics of this layer ({len(comparisons)} comparisons)</summary>"
-    yield '<div class="scroll"><table class="sortable"><caption>Not headline metrics; corrected for their own number.</caption>'
-    yield f"<thead><tr>{columns}</tr></thead><tbody>"
+    columns = Markup().join(html('<th scope="col">{}</th>', name) for name in head)
+    yield html("<details><summary>All other metrics of this layer ({} comparisons)</summary>", len(comparisons))
+    yield Markup(
+        '<div class="scroll"><table class="sortable"><caption>Not headline metrics; corrected for their own number.</caption>'
+    )
+    yield html("<thead><tr>{}</tr></thead><tbody>", columns)
     yield from (_other(each) for each in comparisons[:MOST_ROWS])
-    yield "</tbody></table></div>"
+    yield Markup("</tbody></table></div>")
     if len(comparisons) > MOST_ROWS:
-        yield f'<p class="note">The first {MOST_ROWS}; <code>twinbed report --csv</code> writes all.</p>'
-    yield "</details>"
+        yield html('<p class="note">The first {}; <code>twinbed report --csv</code> writes all.</p>', MOST_ROWS)
+    yield Markup("</details>")
 
 
-def _other(each: Comparison) -> str:
+def _other(each: Comparison) -> Markup:
     scale = unit_scale(each.unit, [each.estimate.mean, each.reference_estimate.mean])
 
-    def mean(found: Estimate) -> str:
-        if found.mean is None:
-            return '<td class="number" data-value="">no values</td>'
-        text = f"{number(found.mean / scale.factor)} {scale.unit}".rstrip()
-        return f'<td class="number" data-value="{found.mean}">{escape(text)}</td>'
+    def mean(estimate: Estimate) -> Markup:
+        if estimate.mean is None:
+            return Markup('<td class="number" data-value="">no values</td>')
+        text = f"{number(estimate.mean / scale.factor)} {scale.unit}".rstrip()
+        return html('<td class="number" data-value="{}">{}</td>', estimate.mean, text)
 
     texts: Iterable[str] = (metric_name(each.metric), place(each.host, each.direction), cell_title(each.cell), each.testbed)
     value = "" if each.ratio is None else each.ratio
-    return (
-        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in texts)}{mean(each.estimate)}{mean(each.reference_estimate)}"
-        f'<td class="number" data-value="{value}">{escape(held(each))}</td><td>{verdict_mark(each.verdict)}</td></tr>'
+    return html(
+        '<tr>{}{}{}<td class="number" data-value="{}">{}</td><td>{}</td></tr>',
+        Markup().join(html("<td>{}</td>", text) for text in texts),
+        mean(each.estimate),
+        mean(each.reference_estimate),
+        value,
+        held(each),
+        verdict_mark(each.verdict),
     )
 
 
-def method(result: Comparisons) -> str:
+def method(result: Comparisons) -> Markup:
     first = next(iter(result.comparisons), None)
     margin = first.margin if first else 0.1
     level = first.ratio_interval.level if first and first.ratio_interval else 0.9
@@ -229,14 +262,15 @@ def method(result: Comparisons) -> str:
             "neither is shown; the reason is given, and the replicates that would decide where that is known",
         ),
     ]
-    items = "".join(f"<dt>{verdict_mark(verdict)}</dt><dd>{escape(text)}</dd>" for verdict, text in meanings)
-    return (
-        f'<section id="method"><h2>How to read this</h2><dl>{items}</dl>'
+    items = Markup().join(html("<dt>{}</dt><dd>{}</dd>", verdict_mark(verdict), text) for verdict, text in meanings)
+    return html(
+        '<section id="method"><h2>How to read this</h2><dl>{}</dl>'
         "<p>Ratios are of geometric means (Welch's t on logarithms; Fieller's interval where a value is 0). Equivalence is "
         "decided by two one-sided tests (Schuirmann 1987), difference by a two-sided test with Holm's correction over all "
         "headline comparisons. On an interval scale differences of means are compared, at a margin in the metric's unit; on an "
         "ordinal one Cliff's delta; of names the total variation. Spreads are compared by Bonett's test with Holm's "
         "correction, which agrees with the intervals of their ratio; Brown and Forsythe's test stands beside. Replicates are "
         "taken as independent; runs without values are left out, never counted as 0.</p>"
-        "</section>"
+        "</section>",
+        items,
     )

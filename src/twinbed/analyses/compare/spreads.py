@@ -17,7 +17,7 @@ Values = Sequence[float]
 
 
 def spread(one: Values, two: Values, confidence: float, *, relative: bool = True) -> Spread:
-    """Of two samples of at least two values. Relative is by logarithms, where all values are positive."""
+    """The spreads of two samples of at least two values. Relative is by logarithms, where all values are positive."""
     relative = relative and min(*one, *two) > 0
     x, y = (logarithms(values) if relative else list(values) for values in (one, two))
     return Spread(

@@ -84,9 +84,9 @@ def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> N
     _print(console, _row(width, *heads), "dim")
     for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(metric, host, direction), "underline")
-        said: set[str] = set()
+        reasons_shown: set[str] = set()
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
-            _cell_rows(console, width, list(of_cell), said)
+            _cell_rows(console, width, list(of_cell), reasons_shown)
     console.print()
 
 
@@ -97,20 +97,20 @@ def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
     _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
     heads = ("cell", "testbed", "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
     _print(console, _spread_row(width, *heads, "shown"), "dim")
-    said: set[str] = set()
+    reasons_shown: set[str] = set()
     for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
         _print(console, metric_title(*key), "underline")
         for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
-            _spread_lines(console, width, list(of_cell), said)
+            _spread_lines(console, width, list(of_cell), reasons_shown)
     console.print()
 
 
-def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, of: str, p_value: str, said: str) -> str:
-    return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {said}".rstrip()
+def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, of: str, p_value: str, words: str) -> str:
+    return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {words}".rstrip()
 
 
-def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], said: set[str]) -> None:
-    """One cell; ``said`` holds the reasons that were given already."""
+def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
+    """One cell; ``reasons_shown`` holds the reasons that were given already."""
     names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
     for each in rows:
         found = each.spread
@@ -122,8 +122,8 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], said
         own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
         line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), shown)
         _print(console, line, "bold" if found.differs else "")
-        if found.reason and found.reason not in said:
-            said.add(found.reason)
+        if found.reason and found.reason not in reasons_shown:
+            reasons_shown.add(found.reason)
             _print(console, f"{_take(names):<{width}}   {found.reason}", "dim")
     for name in names:
         _print(console, name)
@@ -141,8 +141,8 @@ def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within
     return " ".join((*columns, verdict)).rstrip()
 
 
-def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], said: set[str]) -> None:
-    """``said`` holds the reasons that were given for this metric already."""
+def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], reasons_shown: set[str]) -> None:
+    """``reasons_shown`` holds the reasons that were given for this metric already."""
     first = rows[0]
     scale = unit_scale(first.unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
     # A cell's name may be longer than its column; its lines then run down beside the testbeds.
@@ -163,9 +163,9 @@ def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], said: s
         gap = " " * max(1, width + TESTBED + MEAN + COUNT + RATIO + WITHIN + 6 - len(line))
         console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
         reason = explanation(each)
-        if each.verdict is Verdict.INCONCLUSIVE and reason not in said:
+        if each.verdict is Verdict.INCONCLUSIVE and reason not in reasons_shown:
             _print(console, f"{_take(names):<{width}}   {reason}", "dim")
-            said.add(reason)
+            reasons_shown.add(reason)
     for name in names:
         _print(console, name)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import groupby
+
+from markupsafe import Markup
 
 from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
 from twinbed.analyses.compare.result import Comparison, Comparisons, Drift, Estimate, Ordering, Quantile
 from twinbed.analyses.compare.words import RULE, deviation, varies
 from twinbed.model.result import Interval
 from twinbed.render import plots
+from twinbed.render.html import html
 from twinbed.render.quantities import NONE, number, ratio, share, unit_scale
 from twinbed.render.words import cell_title, heading, metric_title, p_text, times
 
@@ -20,7 +22,7 @@ QUANTILES = {0.5: "Median", 0.9: "P90", 0.95: "P95", 0.99: "P99"}
 ANSWERS = {True: "yes", False: "no", None: NONE}
 
 
-def variation(result: Comparisons) -> Iterator[str]:
+def variation(result: Comparisons) -> Iterator[Markup]:
     """The sections, in order; none where there is nothing to say."""
     found = [each for each in result.comparisons if each.headline and each.spread]
     if found:
@@ -37,37 +39,45 @@ class _Cell:
     note: str = ""
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[_Cell]], caption: str) -> str:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[_Cell]], caption: str) -> Markup:
     """On a phone each row becomes a list of its cells with their heads."""
     numbers = [cell.number for cell in rows[0]] if rows else [False] * len(heads)
-    columns = "".join(
-        f'<th scope="col"{_NUMBER if number else ""}>{escape(head)}</th>' for head, number in zip(heads, numbers, strict=True)
+    columns = Markup().join(
+        html('<th scope="col"{}>{}</th>', _NUMBER if number else "", head) for head, number in zip(heads, numbers, strict=True)
     )
-    body = "".join(f"<tr>{''.join(_drawn(cell, head) for cell, head in zip(row, heads, strict=True))}</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+    body = Markup().join(
+        html("<tr>{}</tr>", Markup().join((_drawn(cell, head) for cell, head in zip(row, heads, strict=True)))) for row in rows
+    )
+    return html(
+        '<div class="scroll"><table class="stack"><caption>{}</caption><thead><tr>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>",
+        caption,
+        columns,
+        body,
     )
 
 
-_NUMBER = ' class="number"'
+_NUMBER = Markup(' class="number"')
 
 
-def _drawn(cell: _Cell, head: str) -> str:
-    text = f"<strong>{escape(cell.text)}</strong>" if cell.strong else f"<span>{escape(cell.text)}</span>"
-    note = f'<span class="ratio">{escape(cell.note)}</span>' if cell.note else ""
-    return f'<td{_NUMBER if cell.number else ""} data-label="{escape(head)}">{text}{note}</td>'
+def _drawn(cell: _Cell, head: str) -> Markup:
+    text = html("<strong>{}</strong>", cell.text) if cell.strong else html("<span>{}</span>", cell.text)
+    note = html('<span class="ratio">{}</span>', cell.note) if cell.note else ""
+    return html('<td{} data-label="{}">{}{}</td>', _NUMBER if cell.number else "", head, text, note)
 
 
-def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _spreads(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     reference = comparisons[0].reference
     shown = [each for each in comparisons if each.spread and each.spread.differs]
     rest = [each for each in comparisons if each not in shown]
-    yield '<section id="spread"><h2>Spread: does it vary as much?</h2>'
-    yield (
-        f"<p>{len(shown)} of {len(comparisons)} headline comparisons are shown to vary more or less than {escape(reference)} "
+    yield Markup('<section id="spread"><h2>Spread: does it vary as much?</h2>')
+    yield html(
+        "<p>{} of {} headline comparisons are shown to vary more or less than {} "
         "from replicate to replicate. A testbed that is right in the mean may still need more replicates, or hide what varies "
-        "on the real one.</p>"
+        "on the real one.</p>",
+        len(shown),
+        len(comparisons),
+        reference,
     )
     heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "It varies", "p", "p (Brown-Forsythe)")
     family = next((each.spread.family for each in comparisons if each.spread), 1)
@@ -78,9 +88,12 @@ def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
     if shown:
         yield _table(heads, [_spread_row(each) for each in shown], caption)
     if rest:
-        yield f'<details class="print"><summary>The {len(rest)} others: no difference in spread is shown</summary>'
-        yield _table(heads, [_spread_row(each) for each in rest[:MOST_ROWS]], caption) + "</details>"
-    yield "</section>"
+        yield html(
+            '<details class="print"><summary>The {} others: no difference in spread is shown</summary>',
+            len(rest),
+        )
+        yield _table(heads, [_spread_row(each) for each in rest[:MOST_ROWS]], caption) + Markup("</details>")
+    yield Markup("</section>")
 
 
 def _spread_row(each: Comparison) -> list[_Cell]:
@@ -102,8 +115,8 @@ def _spread_row(each: Comparison) -> list[_Cell]:
     ]
 
 
-def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Of one headline metric: medians, upper quantiles, the bootstrap where it was used, and the seeds' rule of thumb."""
+def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
+    """Other estimates of a headline metric: medians, upper quantiles, the bootstrap where used, the seeds' rule of thumb."""
     estimates = [found for each in comparisons for found in (each.estimate, each.reference_estimate)]
     shares = list(dict.fromkeys(each.share for found in estimates for each in found.quantiles if each.interval))
     if not any(found.quantiles for found in estimates):
@@ -130,8 +143,8 @@ def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
         f"{needs} The last two columns are the rule of {RULE}, which ignores noise: means differ by no more than {margin}; and "
         "their stronger one, that the intervals of the means overlap."
     )
-    yield '<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>'
-    yield _table(heads, rows, caption) + "</details>"
+    yield Markup('<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>')
+    yield _table(heads, rows, caption) + Markup("</details>")
 
 
 def _missing(estimates: Sequence[Estimate], shares: Sequence[float]) -> list[Quantile]:
@@ -140,10 +153,10 @@ def _missing(estimates: Sequence[Estimate], shares: Sequence[float]) -> list[Qua
     return [found[share] for share in sorted(found)]
 
 
-def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Sequence[float]) -> list[_Cell]:
+def _estimate_cells(testbed: str, each: Comparison, estimate: Estimate, shares: Sequence[float]) -> list[_Cell]:
     scale = unit_scale(each.unit, [each.reference_estimate.mean, each.estimate.mean])
-    of_share = {quantile.share: quantile for quantile in found.quantiles}
-    cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(found.n), number=True)]
+    of_share = {quantile.share: quantile for quantile in estimate.quantiles}
+    cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(estimate.n), number=True)]
     for wanted in shares:
         quantile = of_share.get(wanted)
         if quantile is None or (quantile.interval is None and wanted != 0.5):
@@ -159,13 +172,13 @@ def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Seq
     return cells
 
 
-def _bounds(found: Interval | None) -> str:
-    return f"[{ratio(found.low)}, {ratio(found.high)}]" if found else ""
+def _bounds(interval: Interval | None) -> str:
+    return f"[{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ""
 
 
-def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
-    yield '<section id="order"><h2>Order: did anything change while it was measured?</h2>'
-    yield (
+def _order(orderings: Sequence[Ordering]) -> Iterator[Markup]:
+    yield Markup('<section id="order"><h2>Order: did anything change while it was measured?</h2>')
+    yield Markup(
         "<p>Each value less the mean of its cell, in the order in which runs were made. What drifts or comes in blocks is no "
         "property of a testbed.</p>"
     )
@@ -176,15 +189,19 @@ def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
         "p-values are corrected for the number of tests of a kind."
     )
     yield _table(heads, rows, caption)
-    told = [each for each in orderings if each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)]
-    rest = [each for each in orderings if each not in told]
-    if told:
-        yield f'<div class="plots">{"".join(map(_figure, told))}</div>'
+    affected = [each for each in orderings if each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)]
+    rest = [each for each in orderings if each not in affected]
+    if affected:
+        yield html('<div class="plots">{}</div>', Markup().join(map(_figure, affected)))
     if rest:
         plural = "s" if len(rest) > 1 else ""
-        yield f"<details><summary>Residuals of {len(rest)} metric{plural} in which no effect of order is shown</summary>"
-        yield f'<div class="plots">{"".join(map(_figure, rest))}</div></details>'
-    yield "</section>"
+        yield html(
+            "<details><summary>Residuals of {} metric{} in which no effect of order is shown</summary>",
+            len(rest),
+            plural,
+        )
+        yield html('<div class="plots">{}</div></details>', Markup().join(map(_figure, rest)))
+    yield Markup("</section>")
 
 
 def _order_row(each: Ordering, drift: Drift) -> list[_Cell]:
@@ -211,9 +228,9 @@ def _change(each: Ordering, drift: Drift) -> str:
     return f"{drift.change / scale.factor:+.3g} {scale.unit}".rstrip()
 
 
-def _figure(each: Ordering) -> str:
+def _figure(each: Ordering) -> Markup:
     title = heading(metric_title(each.metric, each.host, each.direction))
     left_out = f"; {MOST_RUNS} of {len(each.residuals)} runs are drawn" if len(each.residuals) > MOST_RUNS else ""
     caption = f"{title}: residuals in the order of runs{left_out}."
     drawn = plots.svg(residuals(each), caption, f"{title} in the order of runs")
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
+    return html("<figure><figcaption>{}</figcaption>{}</figure>", caption, drawn)

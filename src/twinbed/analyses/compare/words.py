@@ -12,7 +12,7 @@ from twinbed.render.quantities import NONE, UnitScale, change, ratio, share, uni
 from twinbed.render.words import _bounds, cell_title, metric_name, metric_title, times
 
 RULE = "Crussell et al. 2019"
-"""Whose rule of thumb it is: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
+"""The source of the rule of thumb: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
 
 
 SYMBOLS = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
@@ -51,12 +51,12 @@ def _why_of_effect(each: Comparison) -> str:
         return "too many names to hold each set of them against the margin"
     about = {"cliffs_delta": "Cliff's delta", "total_variation": "the total variation", "difference": "the difference"}
     margin = f"{effect.margin:g} {each.unit}".rstrip() if effect.name == "difference" else f"{effect.margin:g}"
-    said = {
+    verdict_texts = {
         Verdict.EQUIVALENT: f"{about[effect.name]} is shown to be within {margin}",
         Verdict.DIFFERENT: f"{about[effect.name]} is shown to be beyond {margin}",
         Verdict.INCONCLUSIVE: f"{about[effect.name]} is shown to be neither within {margin} nor beyond",
     }
-    return said[each.verdict]
+    return verdict_texts[each.verdict]
 
 
 def held(each: Comparison) -> str:
@@ -72,16 +72,16 @@ def held(each: Comparison) -> str:
     return f"{symbol[effect.name]} {say(effect.value)} {scale.unit}".rstrip() + _bounds(effect.interval, say)
 
 
-def deviation(each: Comparison, found: Estimate) -> str:
+def deviation(each: Comparison, estimate: Estimate) -> str:
     """The standard deviation as a share of the mean, ``3.1 %``, or where 0 is arbitrary, in the unit; a dash where unknown."""
-    if found.stdev is None or found.mean is None:
+    if estimate.stdev is None or estimate.mean is None:
         return NONE
     if each.scale == Scale.INTERVAL:
         scale = unit_scale(each.unit, [each.estimate.stdev, each.reference_estimate.stdev])
-        return f"{found.stdev / scale.factor:.2g} {scale.unit}".rstrip()
-    if not found.mean:
+        return f"{estimate.stdev / scale.factor:.2g} {scale.unit}".rstrip()
+    if not estimate.mean:
         return NONE
-    percent = 100 * found.stdev / abs(found.mean)
+    percent = 100 * estimate.stdev / abs(estimate.mean)
     if percent < 1e-9:
         return "0 %"
     return f"{percent:#.2g}".removesuffix(".") + " %" if percent < 99.5 else f"{percent:,.0f} %"
@@ -97,8 +97,8 @@ def varies(spread: Spread) -> str:
 def varies_finding(each: Comparison) -> str:
     """``requests per second at payload 500B: varies 3.2 times as much [1.4, 7.0] as container``."""
     where = f" at {cell_title(each.cell)}" if each.cell else ""
-    said = varies(each.spread) if each.spread else ""
-    return f"{metric_title(each.metric, each.host, each.direction)}{where}: {said} as {each.reference}"
+    spread = varies(each.spread) if each.spread else ""
+    return f"{metric_title(each.metric, each.host, each.direction)}{where}: {spread} as {each.reference}"
 
 
 def _why_open(each: Comparison, margin: str) -> str:
@@ -163,33 +163,35 @@ class Summary:
             (f"is equivalent {within}", self.equivalent),
             ("is undecided", self.inconclusive),
         ]
-        said = [f"{what} in {len(comparisons)}" for what, comparisons in counted if comparisons]
+        parts = [f"{what} in {len(comparisons)}" for what, comparisons in counted if comparisons]
         plural = "s" if self.total > 1 else ""
-        rest = f"; it {' and '.join(said[1:])}" if len(said) > 1 else ""
-        return f"{self.testbed} {said[0]} of {self.total} headline comparison{plural}{rest}."
+        rest = f"; it {' and '.join(parts[1:])}" if len(parts) > 1 else ""
+        return f"{self.testbed} {parts[0]} of {self.total} headline comparison{plural}{rest}."
 
     @property
     def spread_sentence(self) -> str:
         """``virtio varies more than container in 3 of 6 headline comparisons.``; empty where no spread is shown to differ."""
         counts = {way: sum(_way(each) == way for each in self.spread) for way in ("more", "less")}
-        said = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
-        if not said:
+        parts = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
+        if not parts:
             return ""
-        return f"{self.testbed} varies {' and '.join(said)} of {self.total} headline comparison{'s' if self.total > 1 else ''}."
+        return (
+            f"{self.testbed} varies {' and '.join(parts)} of {self.total} headline comparison{'s' if self.total > 1 else ''}."
+        )
 
     @property
     def advice(self) -> tuple[str, ...]:
         """What a person can do with this."""
-        said = []
+        sentences = []
         if self.different:
             worst = max(self.different, key=_distance)
-            said.append(
+            sentences.append(
                 f"Do not read {_names(self.different)} of {self.testbed} as {self.reference}'s: "
                 f"the largest difference is {finding(worst)}."
             )
         if self.equivalent:
             where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
-            said.append(f"{self.testbed} can stand in for {self.reference} for {_names(self.equivalent)}{where}.")
+            sentences.append(f"{self.testbed} can stand in for {self.reference} for {_names(self.equivalent)}{where}.")
         if self.inconclusive:
             needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
             if needed:
@@ -198,11 +200,11 @@ class Summary:
                     if len(needed) == len(self.inconclusive)
                     else f"{len(needed)} of {len(self.inconclusive)} open ones"
                 )
-                said.append(f"About {max(needed)} replicates would decide {what}.")
+                sentences.append(f"About {max(needed)} replicates would decide {what}.")
             if len(needed) < len(self.inconclusive):
                 rest = [each for each in self.inconclusive if not each.replicates_needed]
-                said.append(f"{_names(rest)}: {explanation(rest[0])}; a wider margin or steadier runs may decide.")
-        return tuple(said)
+                sentences.append(f"{_names(rest)}: {explanation(rest[0])}; a wider margin or steadier runs may decide.")
+        return tuple(sentences)
 
 
 def _way(each: Comparison) -> str:

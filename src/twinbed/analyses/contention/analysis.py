@@ -25,7 +25,18 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed import _core
-from twinbed.analyses.contention.result import Alarms, Contention, Curve, Group, Operating, Scored, Step, Told, Turn, tables
+from twinbed.analyses.contention.result import (
+    Alarms,
+    Contention,
+    Curve,
+    DetectorResult,
+    LevelContention,
+    Operating,
+    Scored,
+    Step,
+    Turn,
+    tables,
+)
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
@@ -47,7 +58,7 @@ Floats = NDArray[np.float64]
 
 
 class ContentionParams(BaseModel):
-    """What ``contention`` can be told; null and nothing take the defaults."""
+    """The settings of ``contention``; null and nothing take the defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,15 +102,17 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
 
 def _group(
     whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
-) -> tuple[Group, int]:
+) -> tuple[LevelContention, int]:
     """And how many runs the machine was not measured in."""
     group = _with_machine(whole, machine)
     known = _known(group, machine, params)
     shown = {rate: np.asarray(group.values), **known} if params.bends else {}
     drawn = [_curve(group, name, values, params) for name, values in shown.items()]
     turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
-    told, reason = _told(group, known, params)
-    return Group(group.levels, [curve for curve, _ in drawn], turns, told, reason), len(whole.runs) - len(group.runs)
+    detector, reason = _told(group, known, params)
+    return LevelContention(group.levels, [curve for curve, _ in drawn], turns, detector, reason), len(whole.runs) - len(
+        group.runs
+    )
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
@@ -171,7 +184,7 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
     return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
 
 
-def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[Told | None, str]:
+def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[DetectorResult | None, str]:
     if not known:
         return None, "nothing was measured on the machine that varies"
     runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
@@ -180,7 +193,7 @@ def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams
     except ValueError as error:
         return None, str(error)
     points = (Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in found.curve)
-    told = Told(
+    detector = DetectorResult(
         found.area.value,
         _interval(found.area.interval),
         found.detector.threshold,
@@ -194,17 +207,17 @@ def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams
         list(points),
         _scored(group, found),
     )
-    return told, ""
+    return detector, ""
 
 
-def _scored(group: Numbered, found: Detection) -> Sequence[Scored]:
+def _scored(group: Numbered, detection: Detection) -> Sequence[Scored]:
     kinds = [
         "contended" if contended else "free" if free else "unclear"
-        for contended, free in zip(found.kinds.contended, found.kinds.free, strict=True)
+        for contended, free in zip(detection.kinds.contended, detection.kinds.free, strict=True)
     ]
     return [
-        Scored(run, replicate, n, kind, replicate in found.test, score)
-        for run, replicate, n, kind, score in zip(group.runs, group.replicates, group.n, kinds, found.scores, strict=True)
+        Scored(run, replicate, n, kind, replicate in detection.test, score)
+        for run, replicate, n, kind, score in zip(group.runs, group.replicates, group.n, kinds, detection.scores, strict=True)
     ]
 
 

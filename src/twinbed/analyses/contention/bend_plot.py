@@ -15,7 +15,7 @@ from twinbed.render.words import metric_name
 
 WIDE = WIDTH + 60
 NEAR = 0.05
-"""Of the axis: how far apart numbers of turns must be to be written at one height."""
+"""How far apart numbers of turns must be on the axis to be written at one height."""
 LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
 """Above the curves, whose greatest is 1."""
 

@@ -79,19 +79,19 @@ def command(
     return codes.DONE
 
 
-def _page(found: Contention) -> str:
+def _page(contention: Contention) -> str:
     from twinbed.analyses.contention.page import page
 
-    return page(found)
+    return page(contention)
 
 
-def _text(found: Contention, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def _text(contention: Contention, rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     from twinbed.analyses.contention.sentences import sentences
 
     yield "Where the slope turns, in the order of N"
     yield table_text(rows["inflections"]) or "  nowhere"
     yield ""
-    yield from sentences(found)
+    yield from sentences(contention)
     if rows["alarms"]:
         yield ""
         yield "How early it alarms: test runs at each N, and the share of the rate lost there"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
+
+from markupsafe import Markup
 
 from twinbed.analyses.contention.bend_plot import bends
 from twinbed.analyses.contention.plots import early, roc, scores
-from twinbed.analyses.contention.result import Contention, Curve, Group, Told, Turn
+from twinbed.analyses.contention.result import Contention, Curve, DetectorResult, LevelContention, Turn
 from twinbed.analyses.contention.sentences import counted, rough, sentences, where
 from twinbed.render import plots
 from twinbed.render.document import document
-from twinbed.render.html import notes
+from twinbed.render.html import html, notes
 from twinbed.render.quantities import NONE, share
 from twinbed.render.tabular import Tabular, figure, percent
 from twinbed.render.words import caution_sentences, heading, left_out, metric_name
@@ -23,45 +24,48 @@ MOST_GROUPS = 6
 """Combinations of levels that are drawn."""
 
 
-def page(found: Contention) -> str:
+def page(contention: Contention) -> Markup:
     """The whole page."""
-    first, *rest = sentences(found)
-    title = f"Contention: {metric_name(found.rate)} over {found.one}s"
-    header = (
-        f'<header><p class="kicker">{escape(heading(metric_name(found.rate)))} of a {escape(found.one)}, and the metrics of'
-        f' the machine that carries them</p><h1>Was a run contended?</h1><p class="lede">{escape(first)}</p></header>'
+    first, *rest = sentences(contention)
+    title = f"Contention: {metric_name(contention.rate)} over {contention.one}s"
+    header = html(
+        '<header><p class="kicker">{} of a {}, and the metrics of'
+        ' the machine that carries them</p><h1>Was a run contended?</h1><p class="lede">{}</p></header>',
+        heading(metric_name(contention.rate)),
+        contention.one,
+        first,
     )
-    body = "".join(_group(found, group) for group in found.groups[:MOST_GROUPS])
-    undrawn = len(found.groups) - MOST_GROUPS
-    more = [f"The first {MOST_GROUPS} of {len(found.groups)} combinations are shown."] if undrawn > 0 else []
-    said = notes([*rest, *more, *left_out(found.left_out), *caution_sentences(found.cautions)])
-    return document(title, f"{header}<main>{said}{body}</main>", f"Made of {found.source}.")
+    body = Markup().join(_group(contention, group) for group in contention.groups[:MOST_GROUPS])
+    undrawn = len(contention.groups) - MOST_GROUPS
+    more = [f"The first {MOST_GROUPS} of {len(contention.groups)} combinations are shown."] if undrawn > 0 else []
+    sentence_notes = notes([*rest, *more, *left_out(contention.left_out), *caution_sentences(contention.cautions)])
+    return document(title, html("{}<main>{}{}</main>", header, sentence_notes, body), f"Made of {contention.source}.")
 
 
-def _group(found: Contention, group: Group) -> str:
+def _group(contention: Contention, group: LevelContention) -> Markup:
     title = where(group).removesuffix(": ")
-    parts = [f'<section id="fitting"><h2>{escape(heading(title) or WHOLE)}</h2>']
-    parts.append(f'<div class="plots">{"".join(_figures(found, group))}</div>')
-    parts += [f"<h3>{escape(table.title)}</h3>{table.as_html()}" for table in _tables(found, group)]
-    return "".join([*parts, "</section>"])
+    parts = [html('<section id="fitting"><h2>{}</h2>', heading(title) or WHOLE)]
+    parts.append(html('<div class="plots">{}</div>', Markup().join(_figures(contention, group))))
+    parts += [html("<h3>{}</h3>{}", table.title, table.as_html()) for table in _tables(contention, group)]
+    return Markup().join([*parts, Markup("</section>")])
 
 
-def _figures(found: Contention, group: Group) -> Iterator[str]:
+def _figures(contention: Contention, group: LevelContention) -> Iterator[Markup]:
     curves, turns = drawn(group)
     if curves:
         undrawn = len(group.curves) - len(curves)
         cut = f"The rate and the {len(curves) - 1} metrics that bend most, of {len(group.curves) - 1}. " if undrawn else ""
         order = "; ".join(f"{at}. {_turn(turn)}" for at, turn in enumerate(turns, 1))
         yield _figure(
-            bends(curves, turns, f"{found.one}s"),
+            bends(curves, turns, f"{contention.one}s"),
             f"{cut}Above, each by LOESS between its least and its greatest; below, its second difference. Triangles are where a"
             f" slope turns, up where it begins to rise, numbered in the order of N: {order or 'none'}.",
         )
-    if group.told is not None:
-        yield from detector_figures(found, group, group.told)
+    if group.detector is not None:
+        yield from detector_figures(contention, group, group.detector)
 
 
-def drawn(group: Group) -> tuple[Sequence[Curve], Sequence[Turn]]:
+def drawn(group: LevelContention) -> tuple[Sequence[Curve], Sequence[Turn]]:
     """The rate and the metrics that bend most, with their turns."""
     rate, rest = group.curves[:1], group.curves[1:]
     curves = [*rate, *sorted(rest, key=lambda curve: -curve.bent)[: MOST_CURVES - 1]]
@@ -73,34 +77,34 @@ def _turn(turn: Turn) -> str:
     return f"{metric_name(turn.metric)} at {turn.n:.3g}"
 
 
-def detector_figures(found: Contention, group: Group, told: Told) -> Iterator[str]:
+def detector_figures(found: Contention, group: LevelContention, detector: DetectorResult) -> Iterator[Markup]:
     """Scores over N, how early it alarms, and the ROC curve."""
-    tested = [step.n for step in told.steps]
+    tested = [step.n for step in detector.steps]
     yield _figure(
-        scores(told, tested, f"{found.one}s"),
+        scores(detector, tested, f"{found.one}s"),
         f"{where(group)}the score of each test run, from the machine's metrics alone. Above the dashed line the detector"
         f" alarms. Contended: the run and the mean at its N have lost {share(found.drop)} of the rate.",
     )
     yield _figure(
-        early(found, told),
+        early(found, detector),
         f"{where(group)}where it alarms (dotted: most runs, from there on) against where the rate has fallen by"
         f" {share(found.fallen)} (shaded). Bars: 95 % intervals.",
     )
     yield _figure(
-        roc(told),
-        f"{where(group)}ROC curve of {sum(run.tested for run in told.runs)} test runs: the share of contended runs found"
+        roc(detector),
+        f"{where(group)}ROC curve of {sum(run.tested for run in detector.runs)} test runs: the share of contended runs found"
         " against the share of false alarms, for every threshold.",
     )
 
 
-def _tables(found: Contention, group: Group) -> Iterator[Tabular]:
+def _tables(contention: Contention, group: LevelContention) -> Iterator[Tabular]:
     if group.turns:
         yield _turns(group)
-    if group.told is not None:
-        yield _alarms(group.told)
+    if group.detector is not None:
+        yield _alarms(group.detector)
 
 
-def _turns(group: Group) -> Tabular:
+def _turns(group: LevelContention) -> Tabular:
     bent = {curve.metric: curve.bent for curve in group.curves}
     rows = tuple(
         (metric_name(turn.metric), figure(turn.n, 4), "rise" if turn.rises else "fall", percent(bent[turn.metric]))
@@ -113,19 +117,23 @@ def _turns(group: Group) -> Tabular:
     return Tabular("Inflection points", caption, ("metric", "N", "slope begins to", "bend"), rows)
 
 
-def _alarms(told: Told) -> Tabular:
+def _alarms(detector: DetectorResult) -> Tabular:
     rows = []
-    for step in told.steps:
+    for step in detector.steps:
         row: list[str | None] = [str(step.n), percent(step.lost), NONE, NONE, NONE, NONE]
         if step.alarms is not None:
             low, high = rough(step.alarms.interval.low), rough(step.alarms.interval.high)
             row[2:] = [str(step.alarms.count), str(step.alarms.of), rough(step.alarms.share), f"{low} to {high}"]
         rows.append(tuple(row))
-    before = f" Before it matters, {counted(told.before)}." if told.before else ""
+    before = f" Before it matters, {counted(detector.before)}." if detector.before else ""
     caption = f"Test runs at each N. Rate lost: of the mean at the least N, made monotone.{before}"
     return Tabular("How early it alarms", caption, ("N", "rate lost", "alarm", "of", "share", "interval"), tuple(rows))
 
 
-def _figure(spec: plots.Spec, caption: str) -> str:
+def _figure(spec: plots.Spec, caption: str) -> Markup:
     said = heading(caption)
-    return f"<figure><figcaption>{escape(said)}</figcaption>{plots.svg(spec, f'{said} The tables have the numbers.')}</figure>"
+    return html(
+        "<figure><figcaption>{}</figcaption>{}</figure>",
+        said,
+        plots.svg(spec, f"{said} The tables have the numbers."),
+    )

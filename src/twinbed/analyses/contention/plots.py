@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.analyses.contention.result import Contention, Step, Told
+from twinbed.analyses.contention.result import Contention, DetectorResult, Step
 from twinbed.render.over_n import LEGEND, of_n
 from twinbed.render.plots import BAND, DIFFERENT, EQUIVALENT, INCONCLUSIVE, INK, MUTED, RULE, WIDTH, Spec, panels
 from twinbed.render.quantities import share
@@ -16,24 +16,24 @@ WIDE = WIDTH + 60
 SQUARE = 230
 TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 APART = 0.035
-"""Of the scale of N, as a share of N: how far apart the runs of one N are drawn."""
+"""How far apart the runs of one N are drawn, as a share of N."""
 MARKS = {each: value for each, value in LEGEND.items() if not each.startswith("symbol")} | {"symbolOpacity": 1}
 KINDS = {"contended": DIFFERENT, "free": EQUIVALENT, "unclear": INCONCLUSIVE}
 NAMES = {"contended": "contended", "free": "free of contention", "unclear": "neither for sure"}
 SHAPES = ["circle", "square", "triangle-up"]
 
 
-def roc(told: Told) -> Spec:
+def roc(detector: DetectorResult) -> Spec:
     """What each threshold does to runs that it was not trained on, and what the detector's own does."""
-    points = [{"x": at.false_alarms, "y": at.detected, "order": order} for order, at in enumerate(told.curve)]
+    points = [{"x": at.false_alarms, "y": at.detected, "order": order} for order, at in enumerate(detector.curve)]
     own = {
-        "x": told.false_alarms,
-        "y": told.detected,
+        "x": detector.false_alarms,
+        "y": detector.detected,
         "text": "its threshold",
-        "said": f"its threshold: {share(told.detected)} of contended runs, {share(told.false_alarms)} false alarms",
+        "said": f"its threshold: {share(detector.detected)} of contended runs, {share(detector.false_alarms)} false alarms",
     }
-    interval = "" if told.interval is None else f" ({told.interval.low:.3f} to {told.interval.high:.3f})"
-    area = {"x": 0.97, "y": 0.06, "text": f"area {told.area:.3f}{interval}"}
+    interval = "" if detector.interval is None else f" ({detector.interval.low:.3f} to {detector.interval.high:.3f})"
+    area = {"x": 0.97, "y": 0.06, "text": f"area {detector.area:.3f}{interval}"}
     axis = {"values": [0, 0.25, 0.5, 0.75, 1], "format": "%", "titlePadding": 6}
     x = {"field": "x", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {**axis, "title": "false alarms"}}
     y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": {**axis, "title": "contended runs found"}}
@@ -68,17 +68,17 @@ def roc(told: Told) -> Spec:
     return panels([{"width": WIDE, "height": SQUARE, "layer": layers}])
 
 
-def scores(told: Told, tested: Sequence[int], many: str) -> Spec:
+def scores(detector: DetectorResult, tested: Sequence[int], many: str) -> Spec:
     """Each test run's score over N, by its kind; the detector alarms above the line."""
-    runs = [run for run in told.runs if run.tested]
+    runs = [run for run in detector.runs if run.tested]
     replicates = sorted({run.replicate for run in runs})
     middle = (len(replicates) - 1) / 2
     rows = [
         {
             "n": run.n * (1 + APART) ** ((replicates.index(run.replicate) - middle) / max(middle, 1)),
-            "value": run.score - told.threshold,
+            "value": run.score - detector.threshold,
             "kind": NAMES[run.kind],
-            "said": f"N = {run.n}, replicate {run.replicate}: {run.score - told.threshold:+.3g}, {NAMES[run.kind]}",
+            "said": f"N = {run.n}, replicate {run.replicate}: {run.score - detector.threshold:+.3g}, {NAMES[run.kind]}",
         }
         for run in runs
     ]
@@ -126,9 +126,9 @@ def _around(values: Sequence[float]) -> list[float]:
     return [min(*values, -1.0) * 1.15, max(*values, 1.0) * 1.15]
 
 
-def early(found: Contention, told: Told) -> Spec:
+def early(contention: Contention, detector: DetectorResult) -> Spec:
     """The share of test runs that alarm, with intervals, and the rate that is left, over N; shaded: fallen by what matters."""
-    x = of_n([step.n for step in told.steps], f"{found.one}s")
+    x = of_n([step.n for step in detector.steps], f"{contention.one}s")
     right = x["scale"]["domain"][1]
     y = {
         "field": "value",
@@ -136,7 +136,7 @@ def early(found: Contention, told: Told) -> Spec:
         "scale": {"domain": [0, 1.02], "nice": False},
         "axis": {"title": "share", "format": "%", "values": [0, 0.25, 0.5, 0.75, 1], "titlePadding": 8},
     }
-    alarm, left = "runs that alarm", f"rate left, of that at {min(step.n for step in told.steps)} {found.one}"
+    alarm, left = "runs that alarm", f"rate left, of that at {min(step.n for step in detector.steps)} {contention.one}"
     colour = {
         "field": "series",
         "type": "nominal",
@@ -145,29 +145,29 @@ def early(found: Contention, told: Told) -> Spec:
         "legend": LEGEND,
     }
     dash = {**colour, "scale": {"domain": [alarm, left], "range": [[1, 0], [6, 3]]}}
-    rows = [row for step in told.steps for row in _early(step, alarm, left)]
+    rows = [row for step in detector.steps for row in _early(step, alarm, left)]
     layers: list[Spec] = []
-    if told.fallen_from is not None:
-        said = f"from {told.fallen_from} on the rate has fallen by {share(found.fallen)} or more"
+    if detector.fallen_from is not None:
+        label = f"from {detector.fallen_from} on the rate has fallen by {share(contention.fallen)} or more"
         layers.append(
             {
-                "data": {"values": [{"n": told.fallen_from, "to": right, "said": said}]},
+                "data": {"values": [{"n": detector.fallen_from, "to": right, "said": label}]},
                 "mark": {"type": "rect", "color": BAND},
                 "encoding": {"x": x, "x2": {"field": "to"}, "description": {"field": "said"}},
             }
         )
-    if told.alarms_from is not None:
-        said = f"from {told.alarms_from} on most runs alarm"
+    if detector.alarms_from is not None:
+        label = f"from {detector.alarms_from} on most runs alarm"
         layers.append(
             {
-                "data": {"values": [{"n": told.alarms_from, "said": said}]},
+                "data": {"values": [{"n": detector.alarms_from, "said": label}]},
                 "mark": {"type": "rule", "color": DIFFERENT, "strokeDash": [3, 3], "strokeWidth": 1.4},
                 "encoding": {"x": x, "description": {"field": "said"}},
             }
         )
     layers += [
         {
-            "data": {"values": [{"value": 1 - found.fallen}]},
+            "data": {"values": [{"value": 1 - contention.fallen}]},
             "mark": {"type": "rule", "color": RULE, "strokeWidth": 1.4, "aria": False},
             "encoding": {"y": y},
         },
@@ -197,8 +197,15 @@ def _early(step: Step, alarm: str, left: str) -> list[Spec]:
     ]
     if step.alarms is not None:
         interval = step.alarms.interval
-        said = f"N = {step.n}: {step.alarms.count} of {step.alarms.of} runs alarm"
+        label = f"N = {step.n}: {step.alarms.count} of {step.alarms.of} runs alarm"
         rows.append(
-            {"series": alarm, "n": step.n, "value": step.alarms.share, "low": interval.low, "high": interval.high, "said": said}
+            {
+                "series": alarm,
+                "n": step.n,
+                "value": step.alarms.share,
+                "low": interval.low,
+                "high": interval.high,
+                "said": label,
+            }
         )
     return rows

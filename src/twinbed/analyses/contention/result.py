@@ -25,7 +25,7 @@ class Curve:
     curvature: Sequence[float | None]
     """Second difference, scaled to at most 1; None at both ends."""
     bent: float
-    """Of what a straight line over N leaves unexplained of the runs, the share that the curve explains: 0 is no bend."""
+    """The share that the curve explains of what a straight line over N leaves unexplained: 0 is no bend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Operating:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DetectorResult:
     """A detector, and what it did to runs that it was not trained on."""
 
     area: float
@@ -105,14 +105,14 @@ class Told:
     fallen_from: int | None
     """The least N at which the rate has fallen by what matters."""
     before: Alarms | None
-    """Of the test runs at N where the rate has begun to fall and has not yet by what matters; None where no tested N is."""
+    """The test runs at N where the rate has begun to fall, by less than what matters; None without such an N."""
     steps: Sequence[Step]
     curve: Sequence[Operating]
     runs: Sequence[Scored]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LevelContention:
     """One combination of levels other than N."""
 
     levels: Mapping[str, Level]
@@ -120,7 +120,7 @@ class Group:
     """The rate first; nothing where they were not asked for."""
     turns: Sequence[Turn]
     """In the order of N."""
-    told: Told | None
+    detector: DetectorResult | None
     reason: str
     """Why there is no detector; empty where there is one."""
 
@@ -136,7 +136,7 @@ class Contention:
     """Share of the rate lost from which on a run is contended."""
     fallen: float
     """Share lost that matters."""
-    groups: Sequence[Group]
+    groups: Sequence[LevelContention]
     cautions: Sequence[Caution] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs or rows that are not in it."""
@@ -147,20 +147,22 @@ class Contention:
         return self.over.rpartition(".")[2].removesuffix("s")
 
 
-def tables(found: Contention) -> dict[str, list[Row]]:
+def tables(contention: Contention) -> dict[str, list[Row]]:
     """One row a point, a run or a combination of levels; absence is None."""
     rows: dict[str, list[Row]] = {"curves": [], "inflections": [], "detectors": [], "alarms": [], "scores": [], "roc": []}
-    for group in found.groups:
-        told = group.told
+    for group in contention.groups:
+        detector = group.detector
         parts = {
             "curves": [row for curve in group.curves for row in _curve(curve)],
             "inflections": [
                 {"metric": turn.metric, "n": turn.n, "slope": "rises" if turn.rises else "falls"} for turn in group.turns
             ],
-            "detectors": [_detector(told, group.reason)],
-            "alarms": [] if told is None else [{"n": step.n, "lost": step.lost, **_alarms(step.alarms)} for step in told.steps],
-            "scores": [] if told is None else [_scored(run, told.threshold) for run in told.runs],
-            "roc": [] if told is None else [_operating(point) for point in told.curve],
+            "detectors": [_detector(detector, group.reason)],
+            "alarms": []
+            if detector is None
+            else [{"n": step.n, "lost": step.lost, **_alarms(step.alarms)} for step in detector.steps],
+            "scores": [] if detector is None else [_scored(run, detector.threshold) for run in detector.runs],
+            "roc": [] if detector is None else [_operating(point) for point in detector.curve],
         }
         for name, of in parts.items():
             rows[name] += [{**group.levels, **row} for row in of]
@@ -181,19 +183,19 @@ def _curve(curve: Curve) -> list[Row]:
     ]
 
 
-def _detector(told: Told | None, reason: str) -> Row:
-    interval = told.interval if told else None
-    before = _alarms(told.before if told else None)
+def _detector(detector: DetectorResult | None, reason: str) -> Row:
+    interval = detector.interval if detector else None
+    before = _alarms(detector.before if detector else None)
     return {
-        "area": told.area if told else None,
+        "area": detector.area if detector else None,
         "low": interval.low if interval else None,
         "high": interval.high if interval else None,
-        "threshold": told.threshold if told else None,
-        "false_alarms": told.false_alarms if told else None,
-        "detected": told.detected if told else None,
-        "unclear": told.unclear if told else None,
-        "alarms_from": told.alarms_from if told else None,
-        "fallen_from": told.fallen_from if told else None,
+        "threshold": detector.threshold if detector else None,
+        "false_alarms": detector.false_alarms if detector else None,
+        "detected": detector.detected if detector else None,
+        "unclear": detector.unclear if detector else None,
+        "alarms_from": detector.alarms_from if detector else None,
+        "fallen_from": detector.fallen_from if detector else None,
         **{f"before_{name}": value for name, value in before.items()},
         "reason": reason,
     }

@@ -1,6 +1,6 @@
 """The analysis ``regression``: by how much factors and numbers change a response, with intervals, and whether to believe them.
 
-In: one row an observation (model/frame.py).  Out: a ``Regression`` (model/regression.py): for each formula its coefficients
+In: one row an observation (observations/frame.py).  Out: a ``Regression`` (result.py): for each formula its coefficients
 with errors that hold for its residuals, robust and mixed fits where asked, effects as percentages, checks of what it assumes.
 Limits: effects are linear on the model's scale; one random intercept.  Sources: see twinbed.statistics.regression.
 """
@@ -37,7 +37,7 @@ BLOCK = "block"
 
 
 class RegressionParams(BaseModel):
-    """What ``regression`` can be told."""
+    """The settings of ``regression``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

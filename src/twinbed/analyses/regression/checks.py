@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from twinbed.analyses.regression.fits import LEVEL, Fitted, unequal_variances
-from twinbed.analyses.regression.result import Check, Column, Inflation
+from twinbed.analyses.regression.result import AssumptionCheck, Column, Inflation
 from twinbed.statistics.regression.collinearity import USUAL_LIMIT
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.heteroscedasticity import ChiSquare
@@ -28,7 +28,7 @@ MANY = 30
 
 def checks(
     of: Fitted, column: Column, found: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
-) -> Iterator[Check]:
+) -> Iterator[AssumptionCheck]:
     """All of them; ``block`` are groups that the model does not know of. Of a fit without residuals there is little to test."""
     if of.fit.exact:
         yield from _collinear(of, inflation)
@@ -44,7 +44,7 @@ def checks(
         yield from _dependent(of, *block)
 
 
-def _variances(of: Fitted, column: Column) -> Iterator[Check]:
+def _variances(of: Fitted, column: Column) -> Iterator[AssumptionCheck]:
     if column.errors == "HC3":
         instead = "HC3 errors and intervals are shown, which hold whatever the variances"
     elif column.errors.startswith("clustered"):
@@ -57,22 +57,26 @@ def _variances(of: Fitted, column: Column) -> Iterator[Check]:
         yield _chi_square(name, test, instead)
 
 
-def _chi_square(name: str, test: ChiSquare | None, instead: str) -> Check:
+def _chi_square(name: str, test: ChiSquare | None, instead: str) -> AssumptionCheck:
     if test is None:
-        return Check(
+        return AssumptionCheck(
             VARIANCES, name, None, None, None, None, "not tested: it needs more rows than squares and products of columns", ""
         )
     holds = test.p_value >= LEVEL
-    said = "nothing shows that they differ" if holds else "variances differ with the explaining variables"
-    return Check(VARIANCES, name, test.statistic, test.degrees_of_freedom, test.p_value, holds, said, "" if holds else instead)
+    statement = "nothing shows that they differ" if holds else "variances differ with the explaining variables"
+    return AssumptionCheck(
+        VARIANCES, name, test.statistic, test.degrees_of_freedom, test.p_value, holds, statement, "" if holds else instead
+    )
 
 
-def _normal(of: Fitted) -> Check:
+def _normal(of: Fitted) -> AssumptionCheck:
     found = normality(of.fit.residuals)
     if found is None:
-        return Check(NORMAL, "Shapiro-Wilk", None, None, None, None, "not tested: fewer than 8 rows, or no residuals", "")
+        return AssumptionCheck(
+            NORMAL, "Shapiro-Wilk", None, None, None, None, "not tested: fewer than 8 rows, or no residuals", ""
+        )
     holds = found.p_value >= LEVEL
-    said = f"skewness {found.skewness:.2g}, excess kurtosis {found.excess_kurtosis:.2g}"
+    statement = f"skewness {found.skewness:.2g}, excess kurtosis {found.excess_kurtosis:.2g}"
     advice = ""
     if not holds and of.fit.n >= MANY * of.fit.p:
         advice = f"with {of.fit.n} rows coefficients' intervals hold nearly all the same; predictions of single runs do not"
@@ -80,72 +84,78 @@ def _normal(of: Fitted) -> Check:
         advice = "look at the Q-Q plot; try another transformation, or --robust huber"
     name = {"shapiro-wilk": "Shapiro-Wilk", "jarque-bera": "Jarque-Bera"}[found.test]
     freedom = 2.0 if found.test == "jarque-bera" else None
-    return Check(NORMAL, name, found.statistic, freedom, found.p_value, holds, said, advice)
+    return AssumptionCheck(NORMAL, name, found.statistic, freedom, found.p_value, holds, statement, advice)
 
 
-def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[Check]:
+def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[AssumptionCheck]:
     what, test = "independent terms", "GVIF^(1/(2 df))"
     if inflation:
         worst = max(inflation, key=lambda each: each.scaled)
         holds = worst.scaled < USUAL_LIMIT**0.5
-        said = f"largest {worst.scaled:.3g}, of {worst.term}, before interactions"
+        statement = f"largest {worst.scaled:.3g}, of {worst.term}, before interactions"
         advice = "" if holds else "terms explain each other: leave one out, or read them together"
-        yield Check(what, test, worst.scaled, None, None, holds, said, advice)
+        yield AssumptionCheck(what, test, worst.scaled, None, None, holds, statement, advice)
     condition = of.fit.condition
     holds = condition < CONDITION
-    said = f"condition number {condition:.3g} of the whole model's scaled columns"
+    statement = f"condition number {condition:.3g} of the whole model's scaled columns"
     advice = "" if holds else "main effects and interactions are tied: centre numeric variables, such as centre(x)"
-    yield Check(what, "condition number", condition, None, None, holds, said, advice)
+    yield AssumptionCheck(what, "condition number", condition, None, None, holds, statement, advice)
 
 
-def _outlier(found: Influence) -> Check:
+def _outlier(found: Influence) -> AssumptionCheck:
     what, test = "no outliers", "largest studentised residual (Bonferroni)"
     if found.outlier is None or found.outlier_p is None:
-        return Check(what, test, None, None, None, None, "not tested: too few rows", "")
+        return AssumptionCheck(what, test, None, None, None, None, "not tested: too few rows", "")
     value = float(found.studentised[found.outlier])
     holds = found.outlier_p >= LEVEL
     if not np.isfinite(value):
-        return Check(
+        return AssumptionCheck(
             what, test, None, None, found.outlier_p, False, f"row {found.outlier + 1} alone has a residual", "look at it"
         )
-    said = f"{value:.3g} in row {found.outlier + 1}"
+    statement = f"{value:.3g} in row {found.outlier + 1}"
     advice = "" if holds else "look at that run; --robust tukey shows the model without what does not fit"
-    return Check(what, test, value, None, found.outlier_p, holds, said, advice)
+    return AssumptionCheck(what, test, value, None, found.outlier_p, holds, statement, advice)
 
 
-def _influential(of: Fitted, found: Influence) -> Check:
+def _influential(of: Fitted, found: Influence) -> AssumptionCheck:
     n, p = of.fit.n, of.fit.p
     distances = np.where(np.isfinite(found.cooks_distance), found.cooks_distance, -1.0)
     row = int(np.argmax(distances))
     largest = float(distances[row])
     holds = largest <= float(fdtri(p, n - p, 0.5)) and not found.alone.any()
-    said = f"largest {largest:.3g} in row {row + 1}; {int(found.influential.sum())} of {n} rows stand out by leverage or DFFITS"
+    statement = (
+        f"largest {largest:.3g} in row {row + 1}; {int(found.influential.sum())} of {n} rows stand out by leverage or DFFITS"
+    )
     advice = "" if holds else "the fit hangs on that row: say what it becomes without it"
     if found.alone.any():
-        said += f"; rows that alone tell a coefficient: {int(found.alone.sum())}"
+        statement += f"; rows that alone tell a coefficient: {int(found.alone.sum())}"
         advice = "give every combination of levels at least two rows"
-    return Check("no row decides", "Cook's distance", largest if largest >= 0 else None, None, None, holds, said, advice)
+    return AssumptionCheck(
+        "no row decides", "Cook's distance", largest if largest >= 0 else None, None, None, holds, statement, advice
+    )
 
 
-def _robust(of: Fitted, column: Column) -> Check:
+def _robust(of: Fitted, column: Column) -> AssumptionCheck:
     what, test = "a robust fit agrees", "Huber's M-estimate"
     try:
         found = robust(of.fit, of.response)
     except RegressionError as error:
-        return Check(what, test, None, None, None, None, f"not tested: {error.message}", "")
+        return AssumptionCheck(what, test, None, None, None, None, f"not tested: {error.message}", "")
     errors = np.array([each.standard_error for each in column.coefficients])
     moves = np.abs(found.coefficients - of.fit.coefficients) / np.where(errors > 0, errors, np.inf)
     at = int(np.argmax(moves))
     holds = bool(moves[at] <= 1)
-    said = f"it moves {of.design.labels[at]} most, by {moves[at]:.2g} of its standard error"
-    return Check(what, test, float(moves[at]), None, None, holds, said, "" if holds else "--robust huber shows it beside")
+    statement = f"it moves {of.design.labels[at]} most, by {moves[at]:.2g} of its standard error"
+    return AssumptionCheck(
+        what, test, float(moves[at]), None, None, holds, statement, "" if holds else "--robust huber shows it beside"
+    )
 
 
-def _power(of: Fitted) -> Iterator[Check]:
+def _power(of: Fitted) -> Iterator[AssumptionCheck]:
     what, test = "the response's scale", "Box-Cox"
     if of.positive is None:
-        said = "not tested: the response is not above 0 in every row"
-        yield Check(what, test, None, None, None, None, said, "")
+        statement = "not tested: the response is not above 0 in every row"
+        yield AssumptionCheck(what, test, None, None, None, None, statement, "")
     elif of.box_cox is not None and of.power is not None:
         low, high = (
             (-np.inf if of.box_cox.low is None else of.box_cox.low),
@@ -154,13 +164,13 @@ def _power(of: Fitted) -> Iterator[Check]:
         # Of very many rows the interval is so short that no simple power is in it: the nearest will do.
         holds = bool(low <= of.power <= high) or of.power == of.box_cox.simple
         beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
-        said = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
+        statement = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
         near = "" if of.box_cox.simple_inside else " (the simple power nearest to the interval)"
         advice = "" if holds else f"explain {of.box_cox.meaning}{near}, y being the response before transformation"
-        yield Check(what, test, of.box_cox.best, None, None, holds, said, advice)
+        yield AssumptionCheck(what, test, of.box_cox.best, None, None, holds, statement, advice)
 
 
-def _dependent(of: Fitted, name: str, groups: NDArray[np.intp]) -> Iterator[Check]:
+def _dependent(of: Fitted, name: str, groups: NDArray[np.intp]) -> Iterator[AssumptionCheck]:
     try:
         found = mixed(of.fit, of.matrix, groups)
     except RegressionError:
@@ -168,4 +178,6 @@ def _dependent(of: Fitted, name: str, groups: NDArray[np.intp]) -> Iterator[Chec
     holds = found.p_value >= LEVEL
     share = f"{found.intraclass_correlation:.2g} of the variance that is left lies between levels of {name}"
     advice = "" if holds else f"rows of one {name} resemble each other: --random {name} or --cluster {name}"
-    yield Check("independent rows", f"variance between levels of {name}", None, 1.0, found.p_value, holds, share, advice)
+    yield AssumptionCheck(
+        "independent rows", f"variance between levels of {name}", None, 1.0, found.p_value, holds, share, advice
+    )

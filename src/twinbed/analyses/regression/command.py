@@ -114,7 +114,7 @@ def _effects(given: Sequence[str]) -> Iterator[tuple[str, str | None, str | None
         yield name.strip(), to.strip() or None, base.strip() or None
 
 
-def _shown(found: Regression, style: str, stars: bool) -> str:
+def _shown(regression: Regression, style: str, stars: bool) -> str:
     from twinbed.analyses.regression import tables as report
     from twinbed.analyses.regression.result import tables
 
@@ -122,35 +122,35 @@ def _shown(found: Regression, style: str, stars: bool) -> str:
         import json
 
         about = {
-            "source": found.source,
-            "response": found.response,
-            "unit": found.unit or None,
-            "confidence": found.confidence,
-            "left_out": dict(found.left_out),
-            "cautions": [caution.to_json() for caution in found.cautions],
+            "source": regression.source,
+            "response": regression.response,
+            "unit": regression.unit or None,
+            "confidence": regression.confidence,
+            "left_out": dict(regression.left_out),
+            "cautions": [caution.to_json() for caution in regression.cautions],
         }
-        return json.dumps({**about, **tables(found)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps({**about, **tables(regression)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if style == "csv":
         from twinbed.render.rows import as_csv
 
-        return as_csv(tables(found)["coefficients"])
+        return as_csv(tables(regression)["coefficients"])
     if style == "latex":
-        return report.latex(found, stars)
+        return report.latex(regression, stars)
     if style == "html":
         from twinbed.analyses.regression.page import page
 
-        return page(found, stars)
-    return "".join(f"{line}\n" for line in _text(found, stars))
+        return page(regression, stars)
+    return "".join(f"{line}\n" for line in _text(regression, stars))
 
 
-def _text(found: Regression, stars: bool) -> Iterator[str]:
+def _text(regression: Regression, stars: bool) -> Iterator[str]:
     from twinbed.analyses.regression import tables as report
     from twinbed.render.words import caution_sentences
 
-    yield f"{found.source}: {found.response}{f' in {found.unit}' if found.unit else ''}\n"
-    yield report.text(found, stars)
-    for number, model in enumerate(found.models, 1):
-        of = f" of model {number}: {model.formula}" if len(found.models) > 1 else ""
+    yield f"{regression.source}: {regression.response}{f' in {regression.unit}' if regression.unit else ''}\n"
+    yield report.text(regression, stars)
+    for number, model in enumerate(regression.models, 1):
+        of = f" of model {number}: {model.formula}" if len(regression.models) > 1 else ""
         if effects := list(report.effect_lines(model)):
             yield f"Effects{of}, all else held"
             yield from (f"  {line}" for line in effects)
@@ -161,7 +161,7 @@ def _text(found: Regression, stars: bool) -> Iterator[str]:
             each = ", ".join(f"{term.term} {term.scaled:.3f} ({term.gvif:.3f}, {term.columns} df)" for term in model.inflation)
             yield f"\nGVIF^(1/(2 df)) (and GVIF) before interactions and powers: {each}"
         yield from (f"! {note}" for note in model.notes)
-    yield from (f"! {caution}" for caution in caution_sentences(found.cautions))
+    yield from (f"! {caution}" for caution in caution_sentences(regression.cautions))
 
 
 def _write(text: str, output: Path | None) -> None:

@@ -26,12 +26,12 @@ from twinbed.statistics.regression.percent_effect import Value, difference
 from twinbed.statistics.regression.robust import Weighting, robust
 
 LEVEL = 0.05
-"""Of the tests of assumptions."""
+"""The level of the tests of assumptions."""
 LOGARITHMS = {"log": 1.0, "log2": float(np.log(2)), "log10": float(np.log(10))}
 """What makes a difference of this logarithm one of natural logarithms."""
 FEW_CLUSTERS = 20
 MOST_EXPONENT = 200.0
-"""Of e, beyond which a ratio is no number to print."""
+"""The exponent of e beyond which a ratio is no number to print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Fitted:
     natural: float | None
     positive: Doubles | None
     power: float | None
-    """Of the response in Box and Cox's family: 1 as it is, 0 its logarithm."""
+    """The power of the response in Box and Cox's family: 1 as it is, 0 its logarithm."""
     box_cox: BoxCox | None
     label: str
     pagan: ChiSquare | None
@@ -104,11 +104,11 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
     return Fitted(design, data, matrix, response, found, natural, positive, power, preferred, label, *tests)
 
 
-def _power(call: Call, response: Doubles, found: Fit, confidence: float) -> float:
+def _power(call: Call, response: Doubles, fit: Fit, confidence: float) -> float:
     """The one given, else the simple one in the interval, else the best."""
     if call.at is not None:
         return call.at
-    at = box_cox(response, found.q, confidence)
+    at = box_cox(response, fit.q, confidence)
     return at.simple if at.simple_inside else round(at.best, 4)
 
 

@@ -61,7 +61,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class AssumptionCheck:
     """A test of an assumption; ``holds`` None where it could not be tested, or is no yes or no."""
 
     assumption: str
@@ -70,7 +70,7 @@ class Check:
     freedom: float | None
     p: float | None
     holds: bool | None
-    said: str
+    statement: str
     """What was found, in words."""
     advice: str
     """What to use instead; empty where it holds."""
@@ -131,13 +131,13 @@ class Model:
     bases: Mapping[str, str]
     centres: Mapping[str, float]
     columns: tuple[Column, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[AssumptionCheck, ...]
     first_order: str
     """The model that the inflations are of."""
     inflation: tuple[Inflation, ...]
     box_cox: BoxCox | None
     points: tuple[Point, ...]
-    """Of at most some thousand rows: the most remarkable, and others at even steps."""
+    """At most some thousand rows: the most remarkable, and others at even steps."""
     notes: tuple[str, ...]
 
 
@@ -158,9 +158,9 @@ class Regression:
 Row = dict[str, Any]
 
 
-def tables(found: Regression) -> dict[str, list[Row]]:
-    """The analysis as flat rows by the name of their table: for JSON, CSV and ``Result.tables``. ``model`` counts from 1."""
-    numbered = list(enumerate(found.models, 1))
+def tables(regression: Regression) -> dict[str, list[Row]]:
+    """The analysis as flat rows by the name of their table: for JSON, CSV and Python. ``model`` counts from 1."""
+    numbered = list(enumerate(regression.models, 1))
     columns = [(number, model, column) for number, model in numbered for column in model.columns]
     return {
         "models": [

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape as html_escape
 
-from twinbed.analyses.regression.result import Check, Coefficient, Column, Model, Regression
+from markupsafe import Markup
+
+from twinbed.analyses.regression.result import AssumptionCheck, Coefficient, Column, Model, Regression
+from twinbed.render.html import html
 from twinbed.render.latex_text import LONG, needs, over_pages
 from twinbed.render.latex_text import escape as latex_escape
 from twinbed.render.quantities import share
@@ -43,9 +45,9 @@ class Table:
     notes: tuple[str, ...]
 
 
-def table(found: Regression, stars: bool = False) -> Table:
+def table(regression: Regression, stars: bool = False) -> Table:
     """What all three forms print."""
-    columns = [(model, column) for model in found.models for column in model.columns]
+    columns = [(model, column) for model in regression.models for column in model.columns]
     terms = dict.fromkeys(each.term for _, column in columns for each in column.coefficients)
     ordered = sorted((term for term in terms if term != CONSTANT), key=lambda term: term.count(" * "))
     ordered += [CONSTANT] if CONSTANT in terms else []
@@ -53,7 +55,7 @@ def table(found: Regression, stars: bool = False) -> Table:
     for term in ordered:
         cells = [next((each for each in column.coefficients if each.term == term), None) for _, column in columns]
         lines.append((term, *(_cell(each, stars) for each in cells)))
-    return Table(tuple(_head(columns)), tuple(lines), tuple(_facts(columns)), tuple(_notes(found, columns, stars)))
+    return Table(tuple(_head(columns)), tuple(lines), tuple(_facts(columns)), tuple(_notes(regression, columns, stars)))
 
 
 def _head(columns: Sequence[tuple[Model, Column]]) -> Iterator[tuple[str, ...]]:
@@ -114,12 +116,12 @@ def _fact(name: str, column: Column) -> str:
     return f"{value:.3f}" if name.endswith("r_squared") else f"{value:.4g}"
 
 
-def _notes(found: Regression, columns: Sequence[tuple[Model, Column]], stars: bool) -> Iterator[str]:
-    yield "Standard errors are in brackets." if stars else f"Intervals of {share(found.confidence)} are in brackets."
-    bases = {name: base for model in found.models for name, base in model.bases.items()}
+def _notes(regression: Regression, columns: Sequence[tuple[Model, Column]], stars: bool) -> Iterator[str]:
+    yield "Standard errors are in brackets." if stars else f"Intervals of {share(regression.confidence)} are in brackets."
+    bases = {name: base for model in regression.models for name, base in model.bases.items()}
     if bases:
         yield f"Base levels: {', '.join(f'{name} {base}' for name, base in bases.items())}."
-    for text, at in {text: at for model in found.models for text, at in model.centres.items()}.items():
+    for text, at in {text: at for model in regression.models for text, at in model.centres.items()}.items():
         yield f"{text} is centred at {at:.6g}."
     for text in dict.fromkeys(f"{column.errors} errors: {column.why}." for _, column in columns if column.why):
         yield text[0].upper() + text[1:]
@@ -127,9 +129,9 @@ def _notes(found: Regression, columns: Sequence[tuple[Model, Column]], stars: bo
         yield f"{STARS_NOTE}."
 
 
-def text(found: Regression, stars: bool = False) -> str:
+def text(regression: Regression, stars: bool = False) -> str:
     """Aligned columns."""
-    made = table(found, stars)
+    made = table(regression, stars)
     lines = [*made.head, *made.terms, *made.facts]
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
@@ -140,20 +142,20 @@ def text(found: Regression, stars: bool = False) -> str:
     return "\n".join([*aligned(made.head), rule, *aligned(made.terms), rule, *aligned(made.facts), "", *made.notes]) + "\n"
 
 
-def latex(found: Regression, stars: bool = False) -> str:
+def latex(regression: Regression, stars: bool = False) -> str:
     """A table for ``\\input``."""
-    made = table(found, stars)
+    made = table(regression, stars)
 
     def rows(part: Sequence[tuple[str, ...]]) -> list[str]:
         return [f"    {' & '.join(_in_latex(cell) for cell in line)} \\\\" for line in part]
 
     columns = "l" * len(made.head[0])
-    caption, label = latex_escape(f"Regression of {found.response}."), "tab-regression"
+    caption, label = latex_escape(f"Regression of {regression.response}."), "tab-regression"
     body = [*rows(made.terms), r"    \midrule", *rows(made.facts)]
     notes = rf"\parbox{{0.95\linewidth}}{{\footnotesize {_in_latex(' '.join(made.notes))}}}"
     if len(body) >= LONG:
         whole = over_pages(caption, label, columns, "\n".join(rows(made.head)), body)
-        return f"% {latex_escape(found.source)}: needs {needs([whole])}\n{whole}\\noindent{notes}\n"
+        return f"% {latex_escape(regression.source)}: needs {needs([whole])}\n{whole}\\noindent{notes}\n"
     lines = [
         r"\begin{table}[htb]",
         r"  \centering",
@@ -169,7 +171,7 @@ def latex(found: Regression, stars: bool = False) -> str:
         rf"  \par\smallskip{notes}",
         r"\end{table}",
     ]
-    return "\n".join([f"% {latex_escape(found.source)}: needs {needs(lines)}", *lines]) + "\n"
+    return "\n".join([f"% {latex_escape(regression.source)}: needs {needs(lines)}", *lines]) + "\n"
 
 
 def _in_latex(cell: str) -> str:
@@ -177,25 +179,32 @@ def _in_latex(cell: str) -> str:
     return marked.replace(r"--\textasciitilde{}", "$-$").replace(r"\textasciitilde{}2\textasciitilde{}", "$^2$")
 
 
-def html(found: Regression, stars: bool = False) -> str:
+def table_html(regression: Regression, stars: bool = False) -> Markup:
     """A table element that a narrow screen scrolls."""
-    made = table(found, stars)
+    made = table(regression, stars)
 
-    def rows(part: Sequence[tuple[str, ...]], kind: str) -> str:
+    def rows(part: Sequence[tuple[str, ...]], kind: str) -> Markup:
         made_rows = []
         for label, *cells in part:
-            rest = "".join(f'<{kind} class="number">{html_escape(cell)}</{kind}>' for cell in cells)
-            made_rows.append(f'<tr><th scope="row">{html_escape(label)}</th>{rest}</tr>')
-        return "\n".join(made_rows)
+            rest = Markup().join(html('<{} class="number">{}</{}>', kind, cell, kind) for cell in cells)
+            made_rows.append(html('<tr><th scope="row">{}</th>{}</tr>', label, rest))
+        return Markup("\n").join(made_rows)
 
-    parts = (
-        f"<thead>{rows(made.head, 'th')}</thead><tbody>{rows(made.terms, 'td')}</tbody><tbody>{rows(made.facts, 'td')}</tbody>"
+    parts = html(
+        "<thead>{}</thead><tbody>{}</tbody><tbody>{}</tbody>",
+        rows(made.head, "th"),
+        rows(made.terms, "td"),
+        rows(made.facts, "td"),
     )
-    notes = "".join(f"<li>{html_escape(note)}</li>" for note in made.notes)
-    return f'<div class="scroll" tabindex="0"><table>{parts}</table></div>\n<ul class="notes">{notes}</ul>\n'
+    notes = Markup().join(html("<li>{}</li>", note) for note in made.notes)
+    return html(
+        '<div class="scroll" tabindex="0"><table>{}</table></div>\n<ul class="notes">{}</ul>\n',
+        parts,
+        notes,
+    )
 
 
-def sorted_checks(model: Model) -> list[Check]:
+def sorted_checks(model: Model) -> list[AssumptionCheck]:
     """Those that fail first."""
     order = {False: 0, None: 1, True: 2}
     return sorted(model.checks, key=lambda each: order[each.holds])
@@ -206,13 +215,13 @@ def check_lines(model: Model) -> Iterator[str]:
     marks = {True: "holds", False: "FAILS", None: "-"}
     before = ""
     for each in sorted_checks(model):
-        yield f"{marks[each.holds]:5}  {each.assumption}: {each.said} ({tested(each)})"
+        yield f"{marks[each.holds]:5}  {each.assumption}: {each.statement} ({tested(each)})"
         if each.advice and each.advice != before:
             yield f"         -> {each.advice}"
         before = each.advice
 
 
-def tested(each: Check) -> str:
+def tested(each: AssumptionCheck) -> str:
     """The test's name, statistic and p-value."""
     parts = [each.test]
     if each.statistic is not None and each.freedom is not None:
@@ -231,11 +240,11 @@ def effect_lines(model: Model) -> Iterator[str]:
             method = f" ({_METHODS[column.method]})" if several else ""
             one = each.difference
             estimate, low, high = numbers(one.standard_error, one.estimate, one.interval.low, one.interval.high)
-            said = f"{each.variable} {each.to} against {each.base}{where}{method}: {estimate} [{low}, {high}]"
+            line = f"{each.variable} {each.to} against {each.base}{where}{method}: {estimate} [{low}, {high}]"
             if each.change is not None and each.change_interval is not None:
                 interval = each.change_interval
                 change = ", ".join(f"{100 * value:+.1f}" for value in (interval.low, interval.high))
-                said = f"{said}, that is {100 * each.change:+.1f} % [{change}] %"
+                line = f"{line}, that is {100 * each.change:+.1f} % [{change}] %"
             elif model.logarithm:
-                said += ", a ratio too large to say"
-            yield said
+                line += ", a ratio too large to say"
+            yield line

@@ -20,11 +20,11 @@ from twinbed.observations.frame import Frame, of_tables
 from twinbed.observations.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
 from twinbed.render.quantities import unit_scale
 from twinbed.render.words import metric_name
-from twinbed.report.scaling.result import AtN, Group, Scaling, Statement
+from twinbed.report.scaling.result import AtN, LevelScaling, Scaling, Statement
 from twinbed.results.extract.rows import described
 
 LEAST_RATE = 0.9
-"""Of the single pair's."""
+"""The share of the single pair's rate."""
 MOST_LOSS = 0.01
 LEAST_FAIRNESS = 0.95
 """Jain's index; the objective where no single pair was run to hold rates against."""
@@ -60,14 +60,16 @@ def scaling(tables: Tables) -> Scaling | None:
         elif shares is not None and len(of_group := _of_group(shares, group)):
             statements.append(_fairness_kept(of_group, group, over, confidence))
         failed = _failed(tables, group, over)
-        groups.append(Group(group.levels, statements, _points(group, known, stages, skews), failed))
+        groups.append(LevelScaling(group.levels, statements, _points(group, known, stages, skews), failed))
     curves = _curves(tables, workload.rate, over, groups)
-    told = contention.run(tables, ContentionParams(response=workload.rate, over=over, bends=False))
-    return Scaling(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS, told)
+    contended = contention.run(tables, ContentionParams(response=workload.rate, over=over, bends=False))
+    return Scaling(
+        over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS, contended
+    )
 
 
 def _frame(tables: Tables, metric: str) -> Frame | None:
-    """Of the whole run; None where no run has it."""
+    """A metric of the whole run; None where no run has it."""
     try:
         found = of_tables(tables, metric)
     except TwinbedError:
@@ -86,7 +88,7 @@ def _of_group(frame: Frame, group: Numbered) -> Frame:
 
 
 def _failed(tables: Tables, group: Numbered, over: str) -> Mapping[int, tuple[int, int]]:
-    """Of the runs that differ from the group's in N alone."""
+    """The failed runs among those that differ from the group's in N alone."""
 
     def cell(record: Record) -> tuple[object, ...]:
         rest = sorted((name, level_text(level)) for name, level in record.levels.items() if name != over)
@@ -112,17 +114,19 @@ def _rate_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> S
     one = over.rpartition(".")[2].removesuffix("s")
     objective = f"{metric_name(frame.response)} per {one} at least {100 * LEAST_RATE:g} % of that at 1 {one}"
     shown = replace(frame, y=frame.y / scale.factor, unit=scale.unit)
-    told = {"bound": LEAST_RATE, "at_most": False, "relative": True, "per_pair": True}
-    return _kept(shown, group, over, confidence, objective, **told)
+    objective_params = {"bound": LEAST_RATE, "at_most": False, "relative": True, "per_pair": True}
+    return _kept(shown, group, over, confidence, objective, **objective_params)
 
 
 def _fairness_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
     return _kept(frame, group, over, confidence, f"fairness at least {LEAST_FAIRNESS:g}", bound=LEAST_FAIRNESS, at_most=False)
 
 
-def _kept(frame: Frame, group: Numbered, over: str, confidence: float, objective: str, **told: float | bool) -> Statement:
+def _kept(
+    frame: Frame, group: Numbered, over: str, confidence: float, objective: str, **objective_params: float | bool
+) -> Statement:
     try:
-        found = capacity.run(frame, CapacityParams(over=over, confidence=confidence, **told))
+        found = capacity.run(frame, CapacityParams(over=over, confidence=confidence, **objective_params))
     except TwinbedError as error:
         return Statement(objective, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
     [of_n] = found.groups
@@ -158,7 +162,7 @@ def _stages(tables: Tables) -> Mapping[str, ByRun]:
     return found
 
 
-def _curves(tables: Tables, rate: str, over: str, groups: Sequence[Group]) -> Sequence[Mapping[str, object]]:
+def _curves(tables: Tables, rate: str, over: str, groups: Sequence[LevelScaling]) -> Sequence[Mapping[str, object]]:
     """Nothing where the machine was not measured, or there are too few N for a bend."""
     known = measured(tables, "machine")
     there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)

@@ -1,4 +1,4 @@
-"""How many fit, as a report shows it: what is said of N at once, and the measurements that it is said of."""
+"""How many fit, as a report shows it: statements about N at once, and the measurements behind them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinbed.analyses.contention.result import Contention
 from twinbed.model.run import Level
 
 Levels = Mapping[str, Level]
-"""Of the factors that vary, N itself left out."""
+"""The levels of the factors that vary, N itself left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Statement:
 
     objective: str
     """In words: ``goodput per pair at least 90 % of that at 1 pair``."""
-    said: str
+    text: str
     """The statement; or why nothing can be said."""
     decided: bool
     """Whether something can be said."""
@@ -35,7 +35,7 @@ class AtN:
 
     n: int
     rates: Sequence[float]
-    """Of a pair, in the mean of the run, in base units."""
+    """The rate of a pair, in the mean of the run, in base units."""
     losses: Sequence[float] = ()
     """Shares of what was sent; nothing where none is measured."""
     fairness: Sequence[float] = ()
@@ -51,7 +51,7 @@ class AtN:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LevelScaling:
     """One combination of levels."""
 
     levels: Levels
@@ -88,7 +88,7 @@ class Scaling:
     """The metric."""
     unit: str
     confidence: float
-    groups: Sequence[Group]
+    groups: Sequence[LevelScaling]
     curves: Sequence[Mapping[str, Any]] = ()
     """Rows of the analysis ``contention``: levels, metric, mirrored, n, curvature."""
     most_loss: float | None = None

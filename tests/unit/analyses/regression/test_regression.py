@@ -13,7 +13,7 @@ import pytest
 from twinbed.analyses.regression.analysis import RegressionParams
 from twinbed.analyses.regression.analysis import analysis as regression
 from twinbed.analyses.regression.result import tables
-from twinbed.analyses.regression.tables import check_lines, effect_lines, html, latex, text
+from twinbed.analyses.regression.tables import check_lines, effect_lines, latex, table_html, text
 from twinbed.model.error import TwinbedError
 from twinbed.observations.frame import Frame, encoded
 
@@ -74,7 +74,7 @@ def test_finite_or_refused(part: int) -> None:
         made += 1
         json.dumps(tables(found), allow_nan=False)
         (model,) = found.models
-        for shown in (text(found), latex(found, True), html(found), *check_lines(model), *effect_lines(model)):
+        for shown in (text(found), latex(found, True), table_html(found), *check_lines(model), *effect_lines(model)):
             assert "nan" not in shown
             assert " inf" not in shown
     assert made > 20
