@@ -69,7 +69,8 @@ The largest goodput and rate of transactions follow from rate, MTU and headers. 
 | as HTB and TBF count: no preamble, gap, checksum or tag | 1448 / 1514 = 956.4 |
 
 Goodput above the first line gets the caution *goodput above what the link can carry*, in your studies and in the printed
-tables. A shaped link carries more than a wire of the same rate, up to the last line; goodput above that is a burst, or an error.
+tables. A shaped link carries more than a wire of the same rate, up to the last line; goodput above that is a burst, or an
+error.
 """
 
 
