@@ -1,10 +1,10 @@
-"""Are several at once faster, each, than one alone: where, and which counters move with it?
+"""Is each of several pairs at once faster than one pair alone: at which N, and which counters move with the rate?
 
-The question of the LDRD report's Table 3.1: at some N > 1 the rate of a pair is above that of a single pair.  Each N is held
-against N = 1 by Welch's t (1947) of logarithms, one-sided, with Holm's correction over all N asked about, so that a mark is
-wrong in at most alpha of studies.  The counters of its Table 3.2, up to 188, are each held against the rate of a pair over the
-same runs by rank correlations; Benjamini and Hochberg's correction keeps the expected share of false ones among those named.
-A correlation is no cause.
+The question of the LDRD report's Table 3.1: at some N > 1 the rate of a pair is above that of a single pair.  Each N is
+compared with N = 1 by Welch's one-sided t (1947) of logarithms, with Holm's correction over all tested N, so that a mark is
+wrong in at most alpha of studies. Each counter of its Table 3.2, up to 188, is compared with the rate of a pair over the same
+runs by rank correlations. Benjamini and Hochberg's correction limits the expected share of false ones among the named counters.
+A correlation is not a cause.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST = 2
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """One N against N = 1."""
+    """One N compared with N = 1."""
 
     n: int
     ratio: float

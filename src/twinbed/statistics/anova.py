@@ -1,10 +1,10 @@
 """Sums of squares of a linear model of categorical factors: sequential (I), marginal (II) and with the rest (III).
 
 Observations are first reduced to cells (combinations of levels): every model of factors has the same sums of squares on the
-cells' means, weighted by their counts, plus the squares within cells.  So the work depends on the number of cells, not of
-rows.  Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of squares is
+cells' means, weighted by their counts, plus the squares within cells.  The work therefore depends on the number of cells, not
+of rows. Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of squares is
 the squared length of the response's part along the term's own directions (Householder QR), never a difference of two large
-residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), which type III needs to mean anything.
+residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), without which type III has no meaning.
 
 Limits: factors only; cells that a term needs must not be empty, nor terms collinear (``Aliased``).
 Sources: Jain, The Art of Computer Systems Performance Analysis (1991), chapters 20 to 23; Fox, Applied Regression Analysis

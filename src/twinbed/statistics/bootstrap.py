@@ -3,7 +3,7 @@
 Bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of each sample, by
 scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  Deterministic: the seed is
 fixed and samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
-Limit: fewer than LEAST values a sample get none, since resampling cannot show tails that were not drawn.
+Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that were not drawn.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""How many fit: the largest N that keeps an objective, such as loss of at most 1 % or 90 % of the rate of a single pair.
+"""How many fit: the largest N that meets an objective, such as loss of at most 1 % or 90 % of the rate of a single pair.
 
-Each N has the mean of its runs held against the bound by a one-sided t test (against a share of the mean at N = 1 by Welch's,
-1947, Biometrika 34:28, of mean(N) - share mean(1)); its confidence is 1 less the p-value.  More guests are taken never to make
-an objective easier to keep, so tests go up from the least N and end at the first that does not show it, each at the full alpha:
-in such a fixed sequence the chance of naming an N beyond the capacity is at most alpha (Maurer, Hothorn and Lehmacher 1995).
-Down from the largest N the same sequence shows what fails.  The interval of the capacity is between the two, at alpha / 2 each.
-The knee itself is where a monotone regression of the means over N, straight between tested N, meets the bound.
+For each N a one-sided t test compares the mean of its runs with the bound. If the bound is a share of the mean at N = 1, the
+test is Welch's (1947, Biometrika 34:28) of mean(N) - share mean(1). The confidence is 1 less the p-value. The method assumes
+that more guests never make an objective easier to meet. Tests therefore go up from the smallest N and end at the first N that
+does not show it, each at the full alpha: in such a fixed sequence the chance of naming an N beyond the capacity is at most
+alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the largest N shows which N fail. The interval of the
+capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight between
+tested N, meets the bound.
 
-Limits: means are taken as normal, and runs of one N that are all equal at their word: then nothing is left to doubt.  N between
-tested ones, and above the largest, are never said to keep anything.
+Limits: means are assumed to be normal. If all runs of one N are equal, their value is taken as exact. Nothing is stated about N
+between tested ones or above the largest.
 """
 
 from __future__ import annotations

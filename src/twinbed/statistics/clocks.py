@@ -4,11 +4,11 @@ A packet that goes there and back is stamped when sent and when received, by the
 o(t) the second clock less the first, the stamps' differences are ``there = d_there + o`` and ``back = d_back - o``; so every
 packet bounds o from above by ``there`` and from below by ``-back``, whatever the delays were.
 
-Clocks that run straight have o(t) = a + b t.  Moon, Skelly and Towsley (1999, Proc. IEEE INFOCOM, 227-234) find b as the slope
-of the line that stays below the delays and as close to them as it can: a linear programme whose answer lies on the lower convex
-hull.  With both directions there are two such lines of one slope, and the programme is the same: the slope for which the sum of
-the least distances is largest.  The offset lies between the two lines; the middle is right where the least delays of both
-directions are alike, and wrong by at most half the least round trip.
+Clocks with constant rates have o(t) = a + b t.  Moon, Skelly and Towsley (1999, Proc. IEEE INFOCOM, 227-234) find b as the
+slope of the line that stays below the delays and as close to them as it can: a linear programme whose answer lies on the lower
+convex hull.  With both directions there are two such lines of one slope, and the programme is the same: the slope for which the
+sum of the least distances is largest.  The offset lies between the two lines. The middle is exact where the least delays of
+both directions are equal, and its error is at most half the least round trip.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A detector of one kind of runs, from what was measured beside them: a logistic regression and the score that it alarms above.
+"""A detector of one kind of runs, from other metrics of the runs: a logistic regression and the threshold of its score.
 
-Columns are divided by their spread among runs of one N, so that what stands out of that spread counts, whatever its unit.  The
-ridge, and whether metrics are taken as they are or as logarithms, are those under which runs left out, a replicate at a time,
-are told apart best: runs of the other kind from the hardest (those to be told first), by the area under the ROC curve.
+Columns are divided by their spread among runs of one N, so that values outside that spread count, whatever their unit. The
+ridge, and the choice between metrics and their logarithms, are those that best distinguish runs left out, one replicate at a
+time: runs of the other kind from the hardest (those to be detected first), by the area under the ROC curve.
 
 It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed: the conformal quantile of such runs'
 scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer
-than 1/false_alarms - 1 runs have no such quantile: then it is Student's prediction bound for one more, or the greatest if more.
-Models that score them have seen a replicate less, and the ridge is chosen on the same runs: benchmarks/contention.py has what
-that comes to.
+than 1/false_alarms - 1 runs have no such quantile: then the threshold is Student's prediction bound for one more run, or the
+greatest score if that is more. The models that score these runs have seen one replicate less, and the ridge is chosen on the
+same runs; benchmarks/contention.py measures the effect.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Logistic regression with a ridge: the chance that a run is of one kind, from what was measured beside it.
+"""Logistic regression with a ridge: the chance that a run is of one kind, from other metrics of the run.
 
-Columns are centred by the mean of the rows fitted and divided by their standard deviation, or by a spread that is given: what
-differs by much of it is then cheap to use.  A column that does not vary counts for nothing.  The penalty is half of ``ridge``
-times the sum of squared coefficients (not of the intercept), which keeps them finite where a column separates the kinds wholly
-(Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with halved steps; the penalised likelihood has
-one maximum.
+Columns are centred by the mean of the rows fitted and divided by their standard deviation, or by a given spread: a difference
+of many such spreads then needs only a small coefficient. A column that does not vary has no effect.  The penalty is half of
+``ridge`` times the sum of squared coefficients (not of the intercept), which keeps them finite where a column separates the
+kinds wholly (Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with halved steps; the penalised
+likelihood has one maximum.
 """
 
 from __future__ import annotations

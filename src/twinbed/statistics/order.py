@@ -1,12 +1,13 @@
 """Do runs depend on their block, and on the run before them?
 
 Blocks: a row is one cell on one testbed, with its value in each block; each row is brought to mean 0 and variance 1, since
-testbeds differ in both.  The sum of squares between blocks is held against the orders of each row (Pitman 1938, Biometrika
-29:322): Friedman's test with the values themselves for scores, which sees one bad block where ranks do not.  Up to PERMUTED
-values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the one found counted too; beyond, that of the F of
-the two-way analysis. A row with a value missing, or that does not vary, is left out. Neighbours: the rank version of von
-Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for at least LEAST
-values; below 2 means that neighbours are alike.  Assumes that what is expected of each value has been taken off.
+testbeds differ in both.  The sum of squares between blocks is compared with those of other orders of each row (Pitman 1938,
+Biometrika 29:322). This is Friedman's test with the values themselves for scores, which detects one bad block where ranks do
+not. Up to PERMUTED values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the observed one counted too;
+beyond, that of the F of the two-way analysis. A row with a missing value, or that does not vary, is left out. Neighbours: the
+rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for
+at least LEAST values; a value below 2 means that neighbours are alike. The test assumes that the expectation of each value has
+been subtracted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How well a score tells two kinds of runs apart: the ROC curve, and the area under it with its interval.
+"""How well a score distinguishes two kinds of runs: the ROC curve, and the area under it with its interval.
 
 The area is the chance that a positive scores above a negative, ties counting half.  Its variance is DeLong's (DeLong, DeLong
 and Clarke-Pearson 1988, Biometrics 44:837); the interval is made on the logit of the area, so that it stays inside 0 to 1.

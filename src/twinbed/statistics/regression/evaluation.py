@@ -1,6 +1,6 @@
 """Columns of data, and the values of a formula's expressions in their rows.
 
-Nothing is taken for finite that is not: the logarithm of what is not above 0, a division by 0 or an overflow is an error that
+No value that is not finite is accepted: the logarithm of a value not above 0, a division by 0 or an overflow is an error that
 names the first such row.
 """
 

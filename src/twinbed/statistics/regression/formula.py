@@ -2,9 +2,9 @@
 
 ``response ~ terms``. Between terms ``+`` adds, ``-`` takes away, ``a:b`` is the interaction of a and b, ``a*b`` is a + b + a:b,
 ``(a + b)^2`` all interactions up to two; ``0 +`` or ``- 1`` leaves the constant out.  ``:`` binds closer than ``*``, and that
-closer than ``+``.  Within a function's brackets the signs are arithmetic: ``I(x^2)``, ``log(bytes / seconds)``,
-``centre(x)`` (at its mean), ``centre(x, 1)`` (at 1), ``C(host, base=physical)`` (categorical).  A name that is not of letters,
-digits, _ and . stands in backquotes.  Nothing of a formula is evaluated as a program.
+closer than ``+``.  Within a function's brackets the signs are arithmetic: ``I(x^2)``, ``log(bytes / seconds)``, ``centre(x)``
+(at its mean), ``centre(x, 1)`` (at 1), ``C(host, base=physical)`` (categorical).  A name with characters other than letters,
+digits, _ and . is written in backquotes. No part of a formula is evaluated as a program.
 
 Limits: no nesting ``/``, no ``%in%``, no offsets.  Terms are ordered by their number of factors, as in R.
 """

@@ -2,7 +2,7 @@
 
 Breusch-Pagan in Koenker's studentised form (1981), which does not need normal residuals: n R^2 of the squared residuals on the
 model's columns, chi-square of p - 1 degrees of freedom.  White (1980): the same on the columns, their squares and their
-products, so that it also sees what they do together.
+products, so that it also detects their joint effects.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ intercept V^-1 = I - theta/(1 + n_i theta) J in each group, so that X'V^-1X need
 Pinheiro and Bates 2000, chapter 2).  Columns are taken on the orthonormal basis of the least squares fit.
 
 Degrees of freedom are Pinheiro and Bates's (section 2.4.2): columns that vary within groups have those within, the others those
-between.  That v_u is 0 lies on the edge of what it can be: p is half that of chi-square(1) (Self and Liang 1987).
+between.  The hypothesis v_u = 0 lies on the boundary of the parameter space: p is half that of chi-square(1) (Self and Liang
+1987).
 """
 
 from __future__ import annotations
