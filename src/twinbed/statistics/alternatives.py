@@ -54,8 +54,8 @@ def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
 
     if len(groups) < 2 or np.ptp(np.concatenate(groups)) <= 0:
         return None
-    found = kruskal(*groups)
-    return Tested("Kruskal-Wallis", float(found.statistic), (len(groups) - 1,), float(found.pvalue))
+    test = kruskal(*groups)
+    return Tested("Kruskal-Wallis", float(test.statistic), (len(groups) - 1,), float(test.pvalue))
 
 
 def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int) -> Tested | None:

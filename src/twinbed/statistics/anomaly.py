@@ -70,9 +70,9 @@ def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Fa
         if min(values) <= 0:
             raise ValueError(f"a rate of {min(values):g} at N = {n}, expected above 0")
     tested = sorted(n for n in rates if n != 1)
-    found = [_ratio(rates[n], rates[1], alpha) for n in tested]
-    adjusted = holm([p_value for _ratio, _interval, p_value in found])
-    return [Faster(n, *rest, p, p <= alpha) for n, rest, p in zip(tested, found, adjusted, strict=True)]
+    ratios = [_ratio(rates[n], rates[1], alpha) for n in tested]
+    adjusted = holm([p_value for _ratio, _interval, p_value in ratios])
+    return [Faster(n, *rest, p, p <= alpha) for n, rest, p in zip(tested, ratios, adjusted, strict=True)]
 
 
 def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tuple[float, Bounds, float]:
@@ -89,14 +89,14 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
 
 def moving(rates: Sequence[float], counters: Mapping[str, Sequence[float | None]], alpha: float = 0.05) -> list[Moving]:
     """Counters against the rate of a pair, run by run; None is a counter that a run does not have. Largest |rho| first."""
-    found = {name: _correlations(rates, values) for name, values in counters.items()}
-    varying = [name for name, (_runs, rho, _tau) in found.items() if rho is not None]
-    p_values = [rho.p_value for _runs, rho, _tau in found.values() if rho is not None]
+    correlations = {name: _correlations(rates, values) for name, values in counters.items()}
+    varying = [name for name, (_runs, rho, _tau) in correlations.items() if rho is not None]
+    p_values = [rho.p_value for _runs, rho, _tau in correlations.values() if rho is not None]
     shares = dict(zip(varying, benjamini_hochberg(p_values), strict=True))
     strict = dict(zip(varying, holm(p_values), strict=True))
     rows = [
         Moving(name, runs, rho, tau, shares.get(name), strict.get(name), name in shares and shares[name] <= alpha)
-        for name, (runs, rho, tau) in found.items()
+        for name, (runs, rho, tau) in correlations.items()
     ]
     return sorted(rows, key=lambda row: (-abs(row.spearman.value) if row.spearman else 1.0, row.counter))
 

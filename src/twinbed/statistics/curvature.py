@@ -46,11 +46,11 @@ def inflections(x: Sequence[float], curvature: Sequence[float], noise: float = N
     """Changes of sign between curvatures of more than ``noise`` of the greatest."""
     floor = noise * max(map(abs, curvature), default=0.0)
     large = [(at, value) for at, value in zip(x, curvature, strict=True) if abs(value) > floor]
-    found = []
+    points = []
     for (left, before), (right, after) in pairwise(large):
         if (before > 0) != (after > 0):
-            found.append(Inflection(_zero(x, curvature, left, right), after > 0))
-    return found
+            points.append(Inflection(_zero(x, curvature, left, right), after > 0))
+    return points
 
 
 def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: float) -> float:

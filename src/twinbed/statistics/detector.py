@@ -45,8 +45,8 @@ class Detector:
         return self.model.scores(_taken(machine, self.floor))
 
     def alarms(self, machine: Floats) -> Bools:
-        found: Bools = self.scores(machine) > self.threshold
-        return found
+        alarms: Bools = self.scores(machine) > self.threshold
+        return alarms
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ def train(runs: Training, false_alarms: float) -> Detector:
         rows = _taken(runs.machine, floor)
         spread = _spread(rows, runs.n)
         scores = _left_out(runs, rows, ridge, spread)
-        told = ~np.isnan(scores)
-        if not (told & runs.hardest).any() or (told & runs.no).sum() < 2:
+        scored = ~np.isnan(scores)
+        if not (scored & runs.hardest).any() or (scored & runs.no).sum() < 2:
             continue
-        found = area(scores[told & runs.hardest].tolist(), scores[told & runs.no].tolist()).value
-        if found > best:
-            best, chosen = found, (floor, rows, ridge, spread, np.sort(scores[told & runs.no]))
+        separation = area(scores[scored & runs.hardest].tolist(), scores[scored & runs.no].tolist()).value
+        if separation > best:
+            best, chosen = separation, (floor, rows, ridge, spread, np.sort(scores[scored & runs.no]))
     if chosen is None:
         raise ValueError("too few training runs of one kind, or all of one replicate: none can be set aside for the threshold")
     floor, rows, ridge, spread, kept = chosen
@@ -88,9 +88,9 @@ def train(runs: Training, false_alarms: float) -> Detector:
 
 def _taken(machine: Floats, floor: Floats) -> Floats:
     logged = ~np.isnan(floor)
-    found = machine.astype(np.float64, copy=True)
-    found[:, logged] = np.log(np.maximum(machine[:, logged], floor[logged]))
-    return found
+    metrics = machine.astype(np.float64, copy=True)
+    metrics[:, logged] = np.log(np.maximum(machine[:, logged], floor[logged]))
+    return metrics
 
 
 def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
@@ -99,8 +99,8 @@ def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
     for each in np.unique(n):
         of = rows[n == each]
         squares, freedom = squares + ((of - of.mean(axis=0)) ** 2).sum(axis=0), freedom + len(of) - 1
-    found: Floats = np.maximum(np.sqrt(squares / max(freedom, 1)), LEAST_SPREAD * rows.std(axis=0, ddof=1))
-    return found
+    spread: Floats = np.maximum(np.sqrt(squares / max(freedom, 1)), LEAST_SPREAD * rows.std(axis=0, ddof=1))
+    return spread
 
 
 def _left_out(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Floats:

@@ -61,7 +61,7 @@ def nominal_test(values: Sequence[float], reference: Sequence[float], margin: fl
         sets = list(_sets(len(names)))
         each = [
             _score_p(int(table[0, chosen].sum()), len(values), int(table[1, chosen].sum()), len(reference), margin)
-            for chosen in (list(found) for found in sets)
+            for chosen in (list(members) for members in sets)
         ]
         p_equivalent = max(inside for inside, _ in each)
         p_different = min(1.0, max(p_same, len(sets) * min(outside for _, outside in each)))

@@ -61,7 +61,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
     tightest = float(np.finfo(float).eps)
     with np.errstate(all="ignore"):
         try:
-            found = least_squares(
+            solution = least_squares(
                 residuals,
                 start,
                 slopes,
@@ -74,7 +74,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
             )
         except ValueError as error:
             raise NoFitError(f"the curve is not finite on the way from this start ({error}): start nearer") from error
-        parameters = _polished(residuals, slopes, found.x)
+        parameters = _polished(residuals, slopes, solution.x)
         jacobian = slopes(parameters)
     lengths = np.sqrt(np.einsum("ij,ij->j", jacobian, jacobian))
     # One that may be twice as large without moving a value by its last digit tells nothing either.

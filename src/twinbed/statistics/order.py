@@ -78,16 +78,16 @@ def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
 def mid_ranks(values: Sequence[float]) -> list[float]:
     """Ranks from 1; equal values share the mean of theirs."""
     order = sorted(range(len(values)), key=lambda index: values[index])
-    found = [0.0] * len(values)
+    ranks = [0.0] * len(values)
     start = 0
     while start < len(order):
         end = start
         while end < len(order) and values[order[end]] == values[order[start]]:
             end += 1
         for index in order[start:end]:
-            found[index] = (start + end + 1) / 2
+            ranks[index] = (start + end + 1) / 2
         start = end
-    return found
+    return ranks
 
 
 def neighbours(values: Sequence[float]) -> Neighbours | None:
@@ -95,9 +95,9 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None
-    found, centre = mid_ranks(values), (n + 1) / 2
-    squares = sum((rank - centre) ** 2 for rank in found)
-    ratio = sum((after - before) ** 2 for before, after in pairwise(found)) / squares
+    ranks, centre = mid_ranks(values), (n + 1) / 2
+    squares = sum((rank - centre) ** 2 for rank in ranks)
+    ratio = sum((after - before) ** 2 for before, after in pairwise(ranks)) / squares
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
     mean = fmean(values)
     total = math.fsum((value - mean) ** 2 for value in values)

@@ -33,9 +33,9 @@ class Correlation:
 
 def midranks(values: Sequence[float]) -> Floats:
     """From 1; ties share the mean of their ranks."""
-    found = np.asarray(values, dtype=np.float64)
-    ordered = np.sort(found)
-    ranks: Floats = (np.searchsorted(ordered, found, "left") + np.searchsorted(ordered, found, "right") + 1) / 2
+    sample = np.asarray(values, dtype=np.float64)
+    ordered = np.sort(sample)
+    ranks: Floats = (np.searchsorted(ordered, sample, "left") + np.searchsorted(ordered, sample, "right") + 1) / 2
     return ranks
 
 

@@ -73,5 +73,5 @@ def _placements(values: Floats, others: Floats) -> Floats:
     """Share of others below each value, ties counting half."""
     ordered = np.sort(others)
     below, up_to = np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
-    found: Floats = (below + up_to) / (2 * len(ordered))
-    return found
+    shares: Floats = (below + up_to) / (2 * len(ordered))
+    return shares

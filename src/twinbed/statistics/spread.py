@@ -49,9 +49,9 @@ def equal_deviations(values: Sequence[float], reference: Sequence[float]) -> flo
     n, m = len(values), len(reference)
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None
-    z, found = float(ndtri(0.975)), math.sqrt(variance(values)) / math.sqrt(variance(reference))
-    centre = 2 * math.log(found) + math.log((n / (n - z)) * ((m - z) / m))
-    error = _error(_Sample.of(values), _Sample.of(reference), 1 / found)
+    z, quotient = float(ndtri(0.975)), math.sqrt(variance(values)) / math.sqrt(variance(reference))
+    centre = 2 * math.log(quotient) + math.log((n / (n - z)) * ((m - z) / m))
+    error = _error(_Sample.of(values), _Sample.of(reference), 1 / quotient)
     return 2 * float(ndtr(-abs(centre) / error)) if error else float(centre == 0)
 
 
@@ -61,10 +61,10 @@ def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float]
     if min(n, m) < LEAST or not varies(values) or not varies(reference):
         return None
     z = float(ndtri((1 + level) / 2))
-    found = math.sqrt(variance(values)) / math.sqrt(variance(reference))
+    quotient = math.sqrt(variance(values)) / math.sqrt(variance(reference))
     centre = math.log((n / (n - z)) * ((m - z) / m))
     one, two = _Sample.of(values), _Sample.of(reference)
-    low, high = (found * _limit(one, two, centre, sign * z) for sign in (-1, 1))
+    low, high = (quotient * _limit(one, two, centre, sign * z) for sign in (-1, 1))
     return Bounds(low, high, level)
 
 

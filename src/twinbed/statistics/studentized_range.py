@@ -43,8 +43,8 @@ def distribution(q: float, k: int, freedom: float) -> float:
     s = (high + low) / 2 + (high - low) / 2 * _AT
     half = freedom / 2
     logarithm = math.log(2) + half * math.log(half) - special.gammaln(half) + (freedom - 1) * np.log(s) - half * s * s
-    found = (high - low) / 2 * np.sum(_WEIGHTS * np.exp(logarithm) * _range_of_normals(q * s, k))
-    return float(min(1.0, max(0.0, found)))
+    integral = (high - low) / 2 * np.sum(_WEIGHTS * np.exp(logarithm) * _range_of_normals(q * s, k))
+    return float(min(1.0, max(0.0, integral)))
 
 
 @lru_cache(maxsize=1024)

@@ -54,5 +54,5 @@ def ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) ->
         return (one.mean - theta * reference.mean) / math.sqrt(a + theta**2 * b)
 
     p_equivalent, p_different = p_values(t(low_edge), t(high_edge), df)
-    found = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
-    return SummaryTest(ratio, found and found.low, found and found.high, p_equivalent, p_different)
+    interval = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
+    return SummaryTest(ratio, interval and interval.low, interval and interval.high, p_equivalent, p_different)

@@ -73,16 +73,16 @@ def evaluate(
     left, right = (evaluate(side, data, rows, centres, kind) for side in (expression.left, expression.right))
     with np.errstate(all="ignore"):
         if expression.operator == "+":
-            found = left + right
+            result = left + right
         elif expression.operator == "-":
-            found = left - right
+            result = left - right
         elif expression.operator == "*":
-            found = left * right
+            result = left * right
         elif expression.operator == "/":
-            found = left / right
+            result = left / right
         else:
-            found = _power(left, right)
-    return _finite(found, expression, rows)
+            result = _power(left, right)
+    return _finite(result, expression, rows)
 
 
 def _power(left: Array, right: Array) -> Array:
