@@ -8,7 +8,7 @@ test:
 	@./setup.sh test
 	@code=0; \
 	cargo test --quiet --workspace --locked --no-fail-fast || code=$$?; \
-	.venv/bin/python -m pytest -n 2 --dist loadscope || code=$$?; \
+	.venv/bin/python -m pytest -n 3 --dist loadscope || code=$$?; \
 	exit $$code
 
 bench: setup

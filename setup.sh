@@ -142,7 +142,7 @@ if [[ -n $packages ]]; then
 fi
 
 building_probe=
-if [[ ! -x $probe ]] || stale probe crates/probe Cargo.toml Cargo.lock; then
+if [[ ! -x $probe ]] || stale probe crates/probe crates/core/src/syscall/probe_files.rs Cargo.toml Cargo.lock; then
   step probe build_probe &
   building_probe=$!
 fi

@@ -21,12 +21,12 @@ from pathlib import Path
 
 from benchmarks import Figure
 from twinbed import design
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.image import build, find, probe_path
 from twinbed.lab.execution import Outcome, execute
-from twinbed.model.run import Run
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 PAIRS = 20
 CONFIDENCE = 0.95

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from benchmarks import Figure
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.image import build, probe_path
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.qemu import qemu

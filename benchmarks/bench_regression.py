@@ -17,9 +17,10 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import Figure
-from twinbed.analyses.regression import RegressionParams, regression
+from twinbed.analyses.regression.analysis import RegressionParams
+from twinbed.analyses.regression.analysis import analysis as regression
 from twinbed.analyses.regression.data import data_of
-from twinbed.model.frame import Column, Frame
+from twinbed.observations.frame import Column, Frame
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.formula import read
 
@@ -34,7 +35,7 @@ def run() -> list[Figure]:
     frame = _frame()
     params = RegressionParams(formulas=(FORMULA,), effects=(("nic", "nic2", None),), at={"pairs": "40"})
     # Once before the clock runs, as every other benchmark's modules are loaded.
-    found = regression.analyse(frame, params)
+    found = regression.run(frame, params)
     assert len(found.models[0].columns[0].coefficients) == 19
     design = bind(read(FORMULA), data_of(frame, read(FORMULA), "rps"))
 
@@ -43,7 +44,7 @@ def run() -> list[Figure]:
             warnings.simplefilter("ignore")
             _statsmodels(design.matrix, design.response)
 
-    own = [_timed(lambda: regression.analyse(frame, params)) for _ in range(TRIES)]
+    own = [_timed(lambda: regression.run(frame, params)) for _ in range(TRIES)]
     middle = statistics.median(own)
     figures = [Figure(f"regression, {ROWS:,} rows, 19 terms, all diagnostics", middle, (min(own), max(own)), "s", 2.0)]
     if importlib.util.find_spec("statsmodels") is None:

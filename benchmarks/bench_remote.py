@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.remote.machines import Machines, machines
 
 from benchmarks import Figure, twinbed
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.image import build, probe_path
 from twinbed.model.topology import Topology
 from twinbed.testbeds.remote import remote

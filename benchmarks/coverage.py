@@ -19,7 +19,7 @@ from benchmarks.simulated.corpus import CORPORA, count
 from benchmarks.simulated.looks import ends
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
 from benchmarks.simulated.populations import POPULATIONS, Population
-from twinbed.analyses.compare import FEW
+from twinbed.analyses.compare.analysis import FEW
 from twinbed.analyses.compare.decision import doubtful_shape
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.order import neighbours

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import registry
+from twinbed.metrics.derived import FAIRNESS, unit_of_work
 from twinbed.metrics.metric import Metric
-from twinbed.results.extract.derived import FAIRNESS, unit_of_work
 
 HEAD = """# Metrics
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.lab import PREFIX, labs_folder
-from twinbed.hosts.site import Site
 from twinbed.image import Image, build, find, probe_path
 
 # By default an example may take 200 ms, which on a busy machine says nothing.
@@ -29,22 +29,62 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LABS = {"e2e": "labs", "contract": "labs", "remote": "machines", "minimega": "machines"}
-"""Folders of tests that make labs, and what they are made in turn with."""
-SWEEPING = "tests/minimega/test_sweep.py"
-"""What it leaves for a sweep is on this machine: a sweep of the others' would remove it first."""
+GROUPS = ("endings", "networks", "machines")
+"""Tests that make labs, in three workers at most: what is killed, breaks, is swept or runs alone; hosts and networks of every
+kind; and machines of their own. They begin first, as they take longest, and each group in turn, as what a lab leaves behind can
+hardly be told while others of the same worker come and go."""
+FOLDERS = {"contract": "endings", "e2e": "endings", "remote": "machines", "minimega": "machines"}
+FILES = {
+    # What it leaves for a sweep is on this machine: another's sweep would remove it first.
+    "tests/minimega/test_sweep.py": "endings",
+    **dict.fromkeys(
+        (
+            f"tests/e2e/test_{name}.py"
+            for name in (
+                "background",
+                "container_limits",
+                "guests",
+                "latency",
+                "link_check",
+                "nics",
+                "parameters",
+                "read_back",
+                "report_browser",
+                "several_machines",
+                "switches",
+                "switches_of_a_guest",
+                "syscalls",
+                "tcp_kinds",
+                "traffic",
+            )
+        ),
+        "networks",
+    ),
+}
+"""Those of a folder that are in another group than the rest of it."""
+
+
+def group(nodeid: str) -> str:
+    """The name of a test's group; its file, where it makes no lab."""
+    file = nodeid.partition("::")[0]
+    return FILES.get(file) or FOLDERS.get(file.split("/")[1], file)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: place for place, name in enumerate(GROUPS)}
+    items.sort(key=lambda item: order.get(group(item.nodeid), len(order)))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """What a lab leaves behind can hardly be told while others come and go: tests that make them on this machine run one after
-    another in one worker, those that keep machines of their own in another, and then all others beside them."""
-    return _InTurn(config, log)
+    """A group is one worker's, from its first test to its last."""
+    config.option.loadscopereorder = False
+    return _InGroups(config, log)
 
 
-class _InTurn(LoadScopeScheduling):
+class _InGroups(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return "labs" if nodeid.startswith(SWEEPING) else LABS.get(nodeid.split("/")[1], nodeid)
+        return group(nodeid)
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +101,11 @@ def probe() -> Path:
 def site(tmp_path: Path, image: Image, probe: Path) -> Callable[..., Site]:
     """A place for a run, with its artifacts in the test's own folder."""
 
-    def make(run: str = "test") -> Site:
-        return Site(run, probe, image, tmp_path / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
+    return lambda run="test": site_in(tmp_path, run, image, probe)
 
-    return make
+
+def site_in(folder: Path, run: str, image: Image, probe: Path) -> Site:
+    return Site(run, probe, image, folder / "artifacts", tuple(sorted(os.sched_getaffinity(0))))
 
 
 STAYS_S = 20.0

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from twinbed import design
-from twinbed.contracts.plugin import Bed
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.site import Installed
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Installed
 from twinbed.image import Image
 from twinbed.lab import clock, stage
 from twinbed.lab.event import Event, PhaseBegan, RunEnded
@@ -23,7 +23,7 @@ from twinbed.lab.study import Ending, carry_out
 from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, Plugins, catalogue
 from twinbed.results.folder import Folder
-from twinbed.study.study import load
+from twinbed.study.loading import load
 from twinbed.workloads.http import plan as http_plan
 
 Harm = Callable[[Bed], None]

@@ -1,11 +1,13 @@
 """The cases of formats: ``tests/golden/formats/<format>/<case>/`` holds ``input*`` (one file), ``expected.json``, ``how.md``,
 which says how the expected values were got (from where the text is, and by what other means the numbers were read).
 
-``expected.json``: a list, an object a measurement, each with any of ``values`` (metric, or metric@host, or metric>direction
--> number or null), ``tables`` (name -> number of rows), ``cautions`` (kinds, in order), ``flaws`` (lines, null where there are
-none), ``facts``, ``started_s``, ``of`` (testbed, levels, replicate; null where it is of no run); what it does not name is not
-looked at, but a value that is named must be there.  ``{"error": "text"}`` instead of the list: it is refused, and the reason
-has the text in it.  ``options.json``: the manifest's options.
+``expected.json``: a list, an object a measurement.  ``values`` (metric, or metric@host, or metric>direction -> number or null)
+is exact: a value that it does not name must be null or not there at all.  ``others`` names further values that must be numbers:
+those numbers are not held here, since nothing but this code has worked them out from this input; how.md may say where else
+they are held.  Of ``tables`` (name -> number of rows), ``cautions`` (kinds, in order), ``flaws`` (lines, null where there are
+none), ``facts``, ``started_s`` and ``of`` (testbed, levels, replicate; null where it is of no run), what is not named is not
+looked at.  ``{"error": "text"}`` instead of the list: it is refused, and the reason has the text in it.  ``options.json``: the
+manifest's options.
 """
 
 from __future__ import annotations

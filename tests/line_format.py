@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.metrics.metric import Layer, Metric, Value
 
 RATE = Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests a second", headline=True)
@@ -23,20 +23,20 @@ class Line:
     def recognises(self, head: bytes) -> bool:
         return head.startswith(self.word.encode())
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines = source.text().splitlines()
         if lines[:1] == [f"{self.word} broken"]:
             raise FormatError("is broken", 1)
         return [self._reading(number, line.split()) for number, line in enumerate(lines, start=1)]
 
-    def _reading(self, number: int, words: list[str]) -> Reading:
+    def _reading(self, number: int, words: list[str]) -> Measurement:
         (metric,) = self.metrics
         facts = dict(word.split("=", 1) for word in words[2:])
         started = float(facts.pop("at")) if "at" in facts else None
         try:
-            return Reading([Value(metric.name, float(words[1]), metric.unit)], facts=facts, started_s=started)
+            return Measurement([Value(metric.name, float(words[1]), metric.unit)], facts=facts, started_s=started)
         except (ValueError, IndexError):
-            return Reading([Value(metric.name, None, metric.unit)], flaws=[Flaw("is no rate", number)])
+            return Measurement([Value(metric.name, None, metric.unit)], diagnostics=[Diagnostic("is no rate", number)])
 
 
 class Load(Line):

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed import design
-from twinbed.analyses.compare import compare
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.result import Comparison
 from twinbed.cli.extraction import extracted
 from twinbed.cli.interim import Deciding
-from twinbed.hosts.site import Installed
+from twinbed.contracts.site import Installed
 from twinbed.image import Image
 from twinbed.lab.study import carry_out
-from twinbed.model.result import Comparison, Verdict
+from twinbed.model.result import Verdict
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
-from twinbed.study.study import load
+from twinbed.study.loading import load
 
 
 @dataclass(frozen=True)

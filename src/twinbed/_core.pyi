@@ -113,6 +113,15 @@ def udp_streams(
     kernel's. Datagrams that a full socket buffer dropped are lost for iperf3 and not here.
     """
 
+def frames(capture: bytes) -> pa.Table:
+    """The packets of a capture (pcap or pcapng) that is held in memory, one row each, in its order; a last record that is cut
+    off is none.
+
+    Columns: time_ns (since the epoch, null where the file has none), bytes (the frame's original length), captured_bytes,
+    and null for what is not TCP or UDP over IP: link_header_bytes, ip_header_bytes (options, extension headers too),
+    transport_header_bytes.
+    """
+
 class PairedCapture(TypedDict):
     packets: int
     first_ns: int | None

@@ -121,13 +121,12 @@ class Results:
         import pyarrow as pa
 
         from twinbed import registry
-        from twinbed.render.table import rows
 
         store = with_reference(self._store, reference)
         analysis = registry.analysis("compare")
         result = analysis.run(store, analysis.params(margin=margin, confidence=confidence))
-        shown = [each for each in result.comparisons if each.headline or not headlines]
-        return pa.Table.from_pylist(rows(shown))
+        rows = analysis.tables(result)["comparisons"]
+        return pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
 
     def _with_levels(self, table: pa.Table) -> pa.Table:
         if "run" not in table.column_names:

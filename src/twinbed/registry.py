@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from twinbed.analyses import ANALYSES
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
+from twinbed.contracts.analysis import Analysis
 from twinbed.contracts.format import Format
+from twinbed.contracts.plugins import AnyWorkload, Plugins
+from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
 from twinbed.instruments.packets import packets
 from twinbed.instruments.syscalls import syscalls
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.published.printed import table_names
-from twinbed.results.extract.derived import FAIRNESS, declared
-from twinbed.study.study import Catalogue
+from twinbed.study.catalogue import Catalogue
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
@@ -24,19 +28,12 @@ from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
 from twinbed.workloads.http import http
-from twinbed.workloads.imported import Imported
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """Name -> plugin."""
-
-    drivers: Mapping[str, Any]
-    workloads: Mapping[str, Any]
-    instruments: Mapping[str, Any]
-    backgrounds: Mapping[str, Any]
+class Registry(Plugins):
+    """The plugins, with what reads the artifacts of runs that were imported."""
 
     @property
     def formats(self) -> Mapping[str, Format]:
@@ -44,18 +41,13 @@ class Plugins:
         return formats()
 
     @property
-    def read(self) -> Mapping[str, Any]:
+    def read(self) -> Mapping[str, AnyWorkload]:
         """All that a run's artifacts may be of: workloads, and what was imported."""
         imported = Imported(formats)
         return {**self.workloads, imported.name: imported}
 
-    @property
-    def beside(self) -> Mapping[str, Any]:
-        """All that leaves metrics beside the workload's."""
-        return {**self.instruments, **self.backgrounds}
 
-
-PLUGINS = Plugins(
+PLUGINS = Registry(
     drivers={
         driver.name: driver
         for driver in (
@@ -112,7 +104,7 @@ def formats() -> Mapping[str, Format]:
     from twinbed.imports.formats.zeek_conn_json import zeek_conn_json
     from twinbed.imports.formats.zeek_conn_tsv import zeek_conn_tsv
 
-    found: Sequence[Format] = (
+    every: Sequence[Format] = (
         iperf3_json,
         iperf3_text,
         ab_text,
@@ -153,19 +145,22 @@ def formats() -> Mapping[str, Format]:
         dmesg,
         twinbed_metrics,
     )
-    return {each.name: each for each in found}
+    return {each.name: each for each in every}
 
 
-def analysis(name: str) -> Any:
+def analysis(name: str) -> Analysis[Any, Any]:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
-    from twinbed.analyses import anomaly, capacity, contention, passport
-    from twinbed.analyses.anova import anova
-    from twinbed.analyses.chain import chain
-    from twinbed.analyses.compare import compare
-    from twinbed.analyses.regression import regression
+    if name not in ANALYSES:
+        raise KeyError(name)
+    module: Any = importlib.import_module(f"twinbed.analyses.{name}.analysis")
+    if not isinstance(module.analysis, Analysis):
+        raise TypeError(f"{module.__name__}.analysis is no Analysis")
+    return module.analysis
 
-    of_n = (capacity.analysis, contention.analysis, anomaly.analysis)
-    return {each.name: each for each in (compare, chain, anova, regression, *of_n, passport.analysis)}[name]
+
+def analyses() -> Iterator[Analysis[Any, Any]]:
+    """Every analysis, in the order of their list."""
+    return map(analysis, ANALYSES)
 
 
 def catalogue() -> Catalogue:
@@ -180,9 +175,9 @@ def catalogue() -> Catalogue:
     )
 
 
-def metrics(workload: str, beside: Sequence[str]) -> Mapping[str, str]:
+def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
     """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
     work = PLUGINS.workloads[workload].work
-    plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in beside))
-    found = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
-    return {**found, FAIRNESS.name: FAIRNESS.unit}
+    plugins = (PLUGINS.workloads[workload], *(PLUGINS.beside[name] for name in others))
+    units = {name: each.unit for plugin in plugins for name, each in declared(plugin.metrics, work).items()}
+    return {**units, FAIRNESS.name: FAIRNESS.unit}

@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed import design
-from twinbed.contracts.plugin import MACHINE, Target
-from twinbed.hosts.site import Site
+from twinbed.contracts.place import MACHINE, Target
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.extract.rows import UNREADABLE
-from twinbed.study.study import load
+from twinbed.study.loading import load
 
 INSTRUMENTS = list(PLUGINS.instruments.values())
 TARGETS = [

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import lab_remains, site_in, stays
 from tests.remote.machines import Machines, machines
 
-from twinbed.contracts.plugin import MACHINE, Bed
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
-from twinbed.hosts.site import Site
+from twinbed.image import Image
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 
@@ -31,7 +35,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def settings(request: pytest.FixtureRequest) -> Callable[[str], dict[str, Any]]:
     """What a driver cannot do without."""
     return lambda driver: request.getfixturevalue("two").settings() if driver == "remote" else {}
@@ -46,16 +50,28 @@ def bed_of(driver: str, site: Site, topology: Topology = TOPOLOGY, **settings: o
         yield bed
 
 
-@pytest.fixture(params=ALONE)
-def bed(request: pytest.FixtureRequest, site: Callable[..., Site], settings: Callable[[str], dict[str, Any]]) -> Iterator[Bed]:
-    needed = settings(request.param)
-    request.getfixturevalue("leaves_nothing")
-    with bed_of(request.param, site(), **needed) as bed:
+@pytest.fixture(scope="module", params=ALONE)
+def driver_of_bed(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def site_of_bed(driver_of_bed: str, image: Image, probe: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return site_in(tmp_path_factory.mktemp(driver_of_bed), "test", image, probe)
+
+
+@pytest.fixture(scope="module")
+def bed(driver_of_bed: str, site_of_bed: Site, settings: Callable[[str], dict[str, Any]]) -> Iterator[Bed]:
+    """One for all tests that leave its hosts as they were, as a guest takes seconds to boot."""
+    needed = settings(driver_of_bed)
+    before = lab_remains()
+    with bed_of(driver_of_bed, site_of_bed, **needed) as bed:
         yield bed
+    assert stays(before) == set()
 
 
 def test_a_bed_is_all_that_the_contract_says(bed: Bed) -> None:
-    """One test, as a guest takes seconds to boot: each block is one promise."""
+    """Each block is one promise."""
     client, server = bed.hosts["client"], bed.hosts["server"]
 
     assert client.run(["echo", "hello", "there"]).stdout == b"hello there\n"
@@ -88,27 +104,26 @@ def test_a_bed_is_all_that_the_contract_says(bed: Bed) -> None:
     assert all(bed.passport.values())
 
 
-def test_artifacts_come_out(bed: Bed, tmp_path: pytest.TempPathFactory) -> None:
+def test_artifacts_come_out(bed: Bed, site_of_bed: Site) -> None:
     server = bed.hosts["server"]
     server.write(f"{server.artifacts}/kept.bin", b"kept" * 100_000)
-    place = tmp_path / "artifacts" / "server"
+    place = site_of_bed.place("server")
     server.collect(place)
     assert (place / "kept.bin").read_bytes() == b"kept" * 100_000
 
 
-@pytest.mark.parametrize("driver", BUILT)
-def test_hosts_reach_each_other_through_the_switch_only(driver: str, site: Callable[..., Site], leaves_nothing: None) -> None:
-    with bed_of(driver, site()) as bed:
-        client, server = bed.hosts["client"], bed.hosts["server"]
-        listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
-        server.listening(5000, 30.0)
-        # What buffers hold in the end is not waited for, so they are kept small.
-        ask = ["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", "1M", "-w", "128K", "-J"]
-        sent = json.loads(client.run(ask).stdout)
-        assert sent["end"]["sum_received"]["bytes"] >= 100_000
-        assert listener.wait(30.0).code == 0
-        routes = client.run(["ip", "route"]).text.splitlines()
-        assert [line.split()[0] for line in routes] == ["10.77.0.0/24"], "a host has no way out of the lab"
+@pytest.mark.parametrize("driver_of_bed", BUILT, indirect=True)
+def test_hosts_reach_each_other_through_the_switch_only(bed: Bed) -> None:
+    client, server = bed.hosts["client"], bed.hosts["server"]
+    listener = server.start(["iperf3", "-s", "-1", "-p", "5000"])
+    server.listening(5000, 30.0)
+    # What buffers hold in the end is not waited for, so they are kept small.
+    ask = ["iperf3", "-c", bed.addresses["server"], "-p", "5000", "-n", "1M", "-w", "128K", "-J"]
+    sent = json.loads(client.run(ask).stdout)
+    assert sent["end"]["sum_received"]["bytes"] >= 100_000
+    assert listener.wait(30.0).code == 0
+    routes = client.run(["ip", "route"]).text.splitlines()
+    assert [line.split()[0] for line in routes] == ["10.77.0.0/24"], "a host has no way out of the lab"
 
 
 @pytest.mark.parametrize("driver", REAL)

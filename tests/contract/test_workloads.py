@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed import design
-from twinbed.contracts.plugin import Command
-from twinbed.hosts.site import Site
+from twinbed.contracts.command import Command
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.extract.rows import UNREADABLE
-from twinbed.study.study import load
+from twinbed.study.loading import load
 
 WORKLOADS = list(PLUGINS.workloads.values())
 PAIRS = [("client1", "server1", "10.77.0.2"), ("client2", "server2", "10.77.1.2")]

@@ -15,13 +15,15 @@ from twinbed import design
 from twinbed.backgrounds.stress import ARTIFACT, Stress
 from twinbed.cli.extraction import extracted
 from twinbed.cli.run import command as run_command
-from twinbed.contracts.plugin import MACHINE, BackgroundPlan, Places
-from twinbed.hosts.site import Site
+from twinbed.contracts.background import BackgroundPlan
+from twinbed.contracts.place import MACHINE, Places
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.caution import Kind
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 CPUS = os.cpu_count()
 

@@ -10,17 +10,19 @@ from typing import Any
 import pytest
 
 from twinbed import design
-from twinbed.contracts.plugin import Command, WorkloadPlan
+from twinbed.contracts.command import Command
+from twinbed.contracts.site import Site
+from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import cpus_allowed
 from twinbed.hosts.cgroups import PERIOD_US, Hierarchy
 from twinbed.hosts.lab import PREFIX
-from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 from twinbed.testbeds.container import ContainerSettings, container
 
 QUOTA = 0.2

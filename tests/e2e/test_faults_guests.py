@@ -18,7 +18,7 @@ import pytest
 from qemu.qmp import QMPClient
 from tests.faults import Carried, Harm, carry, processes
 
-from twinbed.contracts.plugin import Bed
+from twinbed.contracts.bed import Bed
 from twinbed.hosts.lab import PREFIX, labs_folder
 from twinbed.image import Image
 from twinbed.testbeds.qemu import guest

@@ -12,17 +12,17 @@ import pytest
 from tests.faults import processes
 
 from twinbed import design
-from twinbed.contracts.plugin import Bed
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.lab import PREFIX
-from twinbed.hosts.site import Site
 from twinbed.image import build as build_image
 from twinbed.image import find, with_kernel
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.run import Phase
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
 from twinbed.testbeds.qemu import driver, guest, pinning, qemu, read_back
 from twinbed.testbeds.qemu.settings import QemuSettings
 

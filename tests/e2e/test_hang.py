@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faults import Harm, carry, processes
 
-from twinbed.contracts.plugin import Bed
+from twinbed.contracts.bed import Bed
 from twinbed.hosts.lab import PREFIX
 from twinbed.image import Image
 from twinbed.lab import clock

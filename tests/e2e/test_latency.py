@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 from twinbed import design
-from twinbed.contracts.plugin import Command, Extracted, WorkloadPlan
-from twinbed.hosts.site import Site
+from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.site import Site
+from twinbed.contracts.workload import WorkloadPlan
 from twinbed.instruments.latency import latency
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.caution import Kind
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
 from twinbed.workloads.http import http
 
 pytestmark = [pytest.mark.privileged, pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces")]

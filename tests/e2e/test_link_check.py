@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from twinbed import design, linkcheck
-from twinbed.hosts.site import Installed, Site
+from twinbed.contracts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab.event import Event, PhaseBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
@@ -19,11 +19,12 @@ from twinbed.lab.study import Ending, carry_out
 from twinbed.links import network, shaping
 from twinbed.model.caution import Kind
 from twinbed.model.linkcheck import LinkCheck, Verdict
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
 from twinbed.model.topology import Link
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 STUDY = """
 study: links
@@ -135,8 +136,8 @@ def test_a_link_that_is_too_slow_to_be_measured_is_no_failure(site: Callable[...
     check, failure = check_of(a_run("{rate: 10kbit}"), site())
     assert failure is None, failure
     assert {(figure.quantity, figure.measured, figure.verdict) for figure in check.figures} == {
-        ("rate", None, Verdict.UNTOLD),
-        ("burst", None, Verdict.UNTOLD),
+        ("rate", None, Verdict.INCONCLUSIVE),
+        ("burst", None, Verdict.INCONCLUSIVE),
     }
     assert [caution.kind for caution in check.cautions] == [Kind.LINK_NOT_MEASURED] * 2
     assert check.measured_pairs == []

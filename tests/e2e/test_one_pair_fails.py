@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.faults import carry
 
-from twinbed.contracts.plugin import Bed
+from twinbed.contracts.bed import Bed
 from twinbed.image import Image
 
 STUDY = """

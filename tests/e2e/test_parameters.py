@@ -14,19 +14,20 @@ from typing import Any
 import pytest
 
 from twinbed import design
+from twinbed.contracts.bed import Bed
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.contracts.plugin import MACHINE, Bed
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.links import network
 from twinbed.model.caution import Kind
-from twinbed.model.run import Run
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 PORT = 5201
 Make = Callable[..., Site]

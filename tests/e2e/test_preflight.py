@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tests.conftest import lab_remains, stays
 
 from twinbed.cli.check import command
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
 from twinbed.hosts.error import HostError
 from twinbed.image import Image
 from twinbed.image.failure import ImageFailed
@@ -181,7 +181,7 @@ def test_room(free: int, needed: int, works: bool, rates_known: bool, monkeypatc
     usage = collections.namedtuple("usage", "free")
     asked = []
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda path: asked.append(path) or usage(free))
-    check = preflight.room(tmp_path / "not" / "yet", needed, rates_known)
+    check = preflight.disk_space(tmp_path / "not" / "yet", needed, rates_known)
     assert (check.works, check.required) == (works, rates_known)
     assert asked == [tmp_path], "of the file system that it will be on"
     assert "--output" in check.mend

@@ -10,10 +10,9 @@ import pytest
 
 from browser import Page, browser
 from synthetic_results import planted_response, write_study
-from twinbed.analyses.compare import compare
-from twinbed.cli.extraction import explained
+from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.model.caution import Caution, Kind
-from twinbed.render import write_html
+from twinbed.report.styles import rendered
 from twinbed.results.extract import extract
 from twinbed.workloads.planted import planted
 
@@ -35,7 +34,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         applied=[{"subject": "s1", "setting": "rate_bit_s", "asked": 10**9, "found": 10**9, "source": "tc -j qdisc show"}],
     )
     tables = extract(folder, {"planted": planted}, {})
-    write_html(tables, compare.run(tables), folder / "report.html", None, explained(tables))
+    (folder / "report.html").write_text(rendered("html", tables, compare.run(tables)), encoding="utf-8")
     return folder / "report.html"
 
 

@@ -12,16 +12,18 @@ import pytest
 
 from twinbed import design
 from twinbed.backgrounds.stress import ARTIFACT
-from twinbed.contracts.plugin import MACHINE, MACHINE2, Bed
-from twinbed.hosts.site import Site
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.place import MACHINE, MACHINE2
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.links import openvswitch, trunk
 from twinbed.links.layout import layout
 from twinbed.model.caution import Kind
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 NETDEV = "openvswitch-netdev"
 CLIENT_MACHINES = (MACHINE, "machine3", "machine4")

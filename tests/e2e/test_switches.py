@@ -16,16 +16,18 @@ from click.testing import CliRunner
 from twinbed import design
 from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.run import command
-from twinbed.contracts.plugin import MACHINE, MACHINE2, Bed
-from twinbed.hosts.site import Site
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.place import MACHINE, MACHINE2
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.links import bridge, network, openvswitch, trunk
 from twinbed.links.abilities import abilities, every
 from twinbed.model.caution import Kind
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 RATE = 20_000_000
 GOODPUT = RATE * 1448 / 1514

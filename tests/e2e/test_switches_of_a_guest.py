@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost, Running
-from twinbed.hosts.site import Site
 from twinbed.links import network, switches, trunk
 from twinbed.links.fabric import Fabric
 from twinbed.links.layout import SWITCH, layout

@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 
 from twinbed import design
-from twinbed.contracts.plugin import Extracted
-from twinbed.hosts.site import Site
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.site import Site
 from twinbed.image import Image
 from twinbed.instruments.syscalls import SyscallsParams, syscalls
 from twinbed.lab.execution import Outcome, execute
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
 from twinbed.workloads.http import http
 
 pytestmark = [pytest.mark.privileged, pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces")]

@@ -12,21 +12,21 @@ from twinbed import design
 from twinbed.cli.extraction import extracted
 from twinbed.cli.plan import command as plan_command
 from twinbed.cli.run import command as run_command
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
-from twinbed.model.run import Run
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 Values = dict[tuple[str, str], float | None]
 """(metric, host) -> value, of what has no direction."""
 
 
-def one_run(more: str) -> Run:
+def one_run(more: str, duration: str = "3s") -> Run:
     text = f"""
 study: busy
 testbeds: {{bed: {{driver: container}}}}
-workload: {{kind: iperf3, duration: 3s}}
+workload: {{kind: iperf3, duration: {duration}}}
 replicates: 1
 {more}
 """
@@ -105,7 +105,7 @@ instruments: [packets, counters]
 
 def test_bystanders_are_shaped_and_read_back_as_pairs_are(site: Callable[..., Site], leaves_nothing: None) -> None:
     outcome = Outcome()
-    run = one_run("topology: {bystanders: 1, link: {rate: 40mbit, mtu: 1400}}\n")
+    run = one_run("topology: {bystanders: 1, link: {rate: 40mbit, mtu: 1400}}\n", duration="1s")
     execute(run, PLUGINS, site(), outcome, lambda _: None)
     settings: dict[str, set[tuple[str, str]]] = {}
     for item in outcome.applied:

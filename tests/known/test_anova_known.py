@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 import scipy
 
-from twinbed.analyses.anova import AnovaParams, anova
-from twinbed.cli.analyse.frame import read_frame
-from twinbed.model.variance import Anova, term_text
+from twinbed.analyses.anova.analysis import AnovaParams
+from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.analyses.anova.result import Anova, term_text
+from twinbed.observations.source import frame_of_file
 from twinbed.statistics import alternatives, assumptions, studentized_range
 from twinbed.statistics import anova as statistics
 from twinbed.statistics.alternatives import Group
@@ -40,7 +41,7 @@ R = expected()
 
 def analysed(name: str, response: str, formula: str, **params: object) -> Anova:
     asked = AnovaParams(formula=formula, **params)
-    return anova.analyse(read_frame(GOLDEN / f"{name}.csv", response, anova.columns(asked)), asked)
+    return anova.run(frame_of_file(GOLDEN / f"{name}.csv", response, anova.columns(asked)), asked)
 
 
 def close(value: float | None, known: float, relative: float = 1e-9) -> bool:
@@ -135,7 +136,7 @@ def test_where_variances_differ_games_howell_welch_and_ranks_are_as_r_says():
 
 @pytest.mark.parametrize(("data", "response", "factor"), ONE_WAY)
 def test_kruskal_wallis_is_as_r_says(data, response, factor):
-    frame = read_frame(GOLDEN / f"{data}.csv", response, [factor])
+    frame = frame_of_file(GOLDEN / f"{data}.csv", response, [factor])
     column = frame.column(factor)
     found = alternatives.kruskal_wallis([frame.y[column.codes == code] for code in range(len(column.levels))])
     assert found is not None
@@ -190,7 +191,7 @@ def test_types_of_sums_of_squares_are_as_r_says(known, data, formula, kind):
 def test_f_with_hc3_is_as_r_says(known, data, formula, kind):
     found = analysed(data, "rate", formula, type=kind)
     values = R[known, f"robust {kind}"]
-    frame = read_frame(GOLDEN / f"{data}.csv", "rate", list(found.factors))
+    frame = frame_of_file(GOLDEN / f"{data}.csv", "rate", list(found.factors))
     columns = [frame.column(name) for name in found.factors]
     of = statistics.cells(frame.y, [column.codes for column in columns], [len(column.levels) for column in columns])
     positions = [tuple(list(found.factors).index(name) for name in term) for term in found.terms]

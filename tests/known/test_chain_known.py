@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from twinbed import _core
 from twinbed._core import Transitions
-from twinbed.analyses.chain import compare_chains
+from twinbed.analyses.chain.analysis import compare_chains
 from twinbed.analyses.chain.long_run import DENSE_STATES, balance, closed_classes, gap, spectrum, total_variation
 from twinbed.analyses.chain.sameness import same_chain
 from twinbed.analyses.chain.walks import Rules, exponent, log10_of_mean, walk_all

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
-from twinbed.model.result import Estimate, Interval
+from twinbed.analyses.compare.result import Estimate
+from twinbed.model.result import Interval
 from twinbed.statistics.moments import holds_outlier, variance, welch_df
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import fieller_interval, ratio_test, replicates_needed

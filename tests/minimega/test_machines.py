@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minimega.standin import StandIn
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 

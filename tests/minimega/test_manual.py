@@ -9,7 +9,7 @@ import pytest
 
 from minimega import recording
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
 from twinbed.testbeds.minimega import launch
 from twinbed.testbeds.minimega.socket import CommandSocket
 

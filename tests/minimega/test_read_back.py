@@ -10,11 +10,11 @@ import pytest
 from minimega.standin import StandIn
 from minimega.state import Vm
 from twinbed import design
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
 
 
 def data(**changed: Any) -> Callable[[Vm], None]:

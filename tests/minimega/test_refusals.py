@@ -10,8 +10,8 @@ import pytest
 
 from minimega import recording
 from minimega.standin import Fault, StandIn
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 from twinbed.testbeds.minimega import launch, shaping

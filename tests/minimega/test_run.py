@@ -10,14 +10,14 @@ import pytest
 
 from minimega.standin import StandIn
 from twinbed import design
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
-from twinbed.hosts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
 
 DRIVER = PLUGINS.drivers["minimega"]
 

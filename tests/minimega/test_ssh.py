@@ -12,9 +12,9 @@ import pytest
 from tests.remote.machines import BARE_LOGIN
 
 from minimega.standin import StandIn
+from twinbed.contracts.site import Site
 from twinbed.hosts import ssh_forward
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 from twinbed.testbeds.minimega.head import open_head

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twinbed.analyses.anova import AnovaParams, anova
-from twinbed.model.frame import Frame, encoded
+from twinbed.analyses.anova.analysis import AnovaParams
+from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.observations.frame import Frame, encoded
 from twinbed.statistics import anova as statistics
 
 
@@ -70,7 +71,7 @@ def test_types_agree_and_shares_sum_to_one_where_cells_are_balanced(frame):
 @settings(max_examples=5, deadline=None)
 @given(designs())
 def test_sequential_sums_of_squares_sum_to_the_total_and_effects_to_zero(frame):
-    found = anova.analyse(frame, AnovaParams(formula="a * b", type="I"))
+    found = anova.run(frame, AnovaParams(formula="a * b", type="I"))
     assert sum(line.sum_of_squares for line in found.lines) + found.errors.sum_of_squares == pytest.approx(found.total)
     assert found.squares - found.mean_squares == pytest.approx(found.total)
     for factor in ("a", "b"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.machines import Machines, machines, state
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,16 @@ from typing import Any
 
 from tests.remote.machines import Machines, until
 
+ANSWER_LIMIT_S = 5
+
+PROGRAM = f"""
+from twinbed.cli.main import main
+from twinbed.workloads.http import plan
+plan.ANSWER_LIMIT_S = {ANSWER_LIMIT_S}
+main()
+"""
+"""twinbed, but that it waits less long for an answer that never comes."""
+
 
 def study(
     folder: Path,
@@ -26,7 +36,7 @@ def study(
     testbeds = {"physical": {"driver": "remote", **two.settings(**more)}}
     text = {"study": "faults", "testbeds": testbeds, "workload": {"kind": "http", **workload}, "replicates": replicates}
     file.write_text(json.dumps({**text, "instruments": list(instruments)}))
-    return [sys.executable, "-m", "twinbed.cli.main", "run", str(file), "-o", str(folder / "results"), "--no-report"]
+    return [sys.executable, "-c", PROGRAM, "run", str(file), "-o", str(folder / "results"), "--no-report"]
 
 
 def records(folder: Path) -> list[dict[str, Any]]:

@@ -18,13 +18,13 @@ import pytest
 from tests.remote.conftest import differences
 from tests.remote.machines import MANAGEMENT, Machines, processes_of, state, until
 from tests.remote.studies import at_work, study
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostLost
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 
 TOPOLOGY = Topology(link=Link(rate=10**9, mtu=1300))
-CUT_S = 10.0
+CUT_S = 4.0
 
 
 def settings(two: Machines, lease: float) -> Any:
@@ -73,7 +73,7 @@ def test_the_management_link_is_cut_for_good(host: str, two: Machines, place: Si
 
 
 def test_the_management_link_is_cut_for_a_while(two: Machines, place: Site) -> None:
-    with remote.up(settings(two, 30), TOPOLOGY, place) as bed:
+    with remote.up(settings(two, 20), TOPOLOGY, place) as bed:
         running = bed.hosts["client"].start(["sh", "-c", f"sleep {CUT_S + 2}; echo still here"])
         running.started()
         two.silence(MANAGEMENT, "client")

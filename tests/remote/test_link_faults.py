@@ -9,16 +9,16 @@ import pytest
 
 from tests.remote.machines import EXPERIMENT, Machines
 from tests.remote.studies import at_work, records, study
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 
-CUT_S = 10.0
+CUT_S = 2.0
 
 
 def test_the_experiment_link_is_cut_for_a_while(two: Machines, tmp_path: Path) -> None:
-    argv = study(tmp_path, two, {"duration": "12s", "threads": 1}, instruments=["counters"])
+    argv = study(tmp_path, two, {"duration": "4s", "threads": 1}, instruments=["counters"])
     with at_work(argv, tmp_path) as process:
         two.cut(EXPERIMENT, "client")
         time.sleep(CUT_S)

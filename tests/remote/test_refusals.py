@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.remote.machines import Machines, Space, _key
+from twinbed.contracts.site import Site
 from twinbed.hosts import session
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
 

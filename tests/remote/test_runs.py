@@ -12,7 +12,7 @@ import pytest
 
 from tests.remote.machines import Machines
 from twinbed.cli.extraction import extracted
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.links import network
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.remote import remote
@@ -42,10 +42,11 @@ def studied(folder: Path, made: Machines, link: dict[str, Any], **settings: Any)
 def test_a_whole_study(image: str, two: Machines, tmp_path: Path) -> None:
     link = {"rate": "200mbit", "shaper": "tbf", "mtu": 1400}
     study = studied(tmp_path, two, link, image=image, offload="off", congestion_control="reno")
-    checked = twinbed("check", str(study))
-    assert "host server: NIC" in checked.stdout, checked.stdout + checked.stderr
+    if image == "none":
+        checked = twinbed("check", str(study))
+        assert "host server: NIC" in checked.stdout, checked.stdout + checked.stderr
 
-    done = twinbed("run", str(study), "-o", str(tmp_path / "results"))
+    done = twinbed("run", str(study), "-o", str(tmp_path / "results"), "--no-report")
     assert done.returncode == 0, done.stderr
     (run,) = (tmp_path / "results" / "runs").glob("[0-9a-f]*")
 

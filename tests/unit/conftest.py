@@ -5,36 +5,34 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from twinbed.contracts.params import DriverParams, InstrumentParams, WorkloadParams
+from twinbed.instruments.packets import PacketsParams
 from twinbed.model.units import Duration, Rate, Size
-from twinbed.study.study import Catalogue
+from twinbed.study.catalogue import Catalogue
 
 
-class _Params(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Container(_Params):
+class Container(DriverParams):
     offload: Literal["on", "off"] | None = None
 
     def estimate_seconds(self) -> float:
         return 0.5
 
 
-class Qemu(_Params):
+class Qemu(DriverParams):
     nic: Literal["e1000", "rtl8139", "virtio-net-pci"] = "e1000"
     vcpus: int = Field(1, ge=1, le=16)
     memory: Size = Field(256 * 2**20, ge=64 * 2**20)
     offload: Literal["on", "off"] | None = None
 
 
-class Remote(_Params):
+class Remote(DriverParams):
     hosts: dict[str, str] = Field(description="role -> user@address")
     offload: Literal["on", "off"] | None = None
 
 
-class Http(_Params):
+class Http(WorkloadParams):
     tool: Literal["ab", "wrk"] = "ab"
     threads: int = Field(1, ge=1)
     payload: Size = 500
@@ -48,17 +46,26 @@ class Http(_Params):
             raise ValueError("wrk always keeps connections alive")
         return self
 
+    def estimate_seconds(self) -> float:
+        return self.duration
 
-class Stream(_Params):
+
+class Stream(WorkloadParams):
     rate: Rate = Field(description="bit/s to send")
     duration: Duration = 10.0
 
+    def estimate_seconds(self) -> float:
+        return self.duration
 
-class Packets(_Params):
+
+class Packets(InstrumentParams):
     snaplen: int = Field(128, ge=64, le=65535)
 
+    def estimate_bytes(self, link_rate: int) -> float:
+        return PacketsParams(snaplen=self.snaplen).estimate_bytes(link_rate)
 
-class Counters(_Params):
+
+class Counters(InstrumentParams):
     interval: Duration = Field(1.0, gt=0)
 
 

@@ -29,15 +29,15 @@ fn naive(sequences: &[Vec<&str>], order: usize) -> Counted {
 
 fn counted(counts: &Transitions, order: usize) -> Counted {
     let chain = Chain::new(counts, order, 0.0);
-    let mut found = Counted::new();
+    let mut by_edge = Counted::new();
     for edge in graph::edges(&chain) {
         let state: Vec<String> = chain.calls(edge.from).map(str::to_owned).collect();
         let next: Vec<&str> = chain.calls(edge.to).collect();
         assert_eq!(next.last(), Some(&edge.call.as_ref()));
         assert_eq!(next[..order - 1], state[1..]);
-        found.insert((state, edge.call.to_string()), edge.count);
+        by_edge.insert((state, edge.call.to_string()), edge.count);
     }
-    found
+    by_edge
 }
 
 fn of(sequences: &[Vec<&str>]) -> Transitions {
@@ -89,10 +89,10 @@ proptest! {
     #[test]
     fn own_chain_has_every_transition(sequences in vec(sequence(), 1..4), order in 1_usize..4) {
         let counts = of(&sequences);
-        let found = walk(&Chain::new(&counts, order, 0.0), &counts, None);
-        prop_assert_eq!(found.invalid, 0);
-        prop_assert_eq!(found.log10_probability(), found.log10_valid);
-        prop_assert!(found.log10_valid <= 0.0);
+        let walked = walk(&Chain::new(&counts, order, 0.0), &counts, None);
+        prop_assert_eq!(walked.invalid, 0);
+        prop_assert_eq!(walked.log10_probability(), walked.log10_valid);
+        prop_assert!(walked.log10_valid <= 0.0);
         let own = compare(&counts, &counts, order, 0.0);
         prop_assert_eq!(own.only, [0, 0]);
         prop_assert!(own.distance().is_none_or(|distance| distance < 1e-7));

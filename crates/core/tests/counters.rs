@@ -136,7 +136,7 @@ fn schedstat_of_a_version_that_is_known() {
     let cpus = "cpu0 1 0 3 4 5 6 2067797287 427125525 733\ndomain0 3 7 7 7\ncpu1 1 0 3 4 5 6 8 9 10\n";
     let text = |version: &str| format!("version {version}\ntimestamp 4294893229\n{cpus}");
     let counters = Counters::parse(&file(&[&[("/proc/schedstat", Some(&text("17")))]])).expect("counters");
-    let found: Vec<(&str, Option<&Value>)> =
+    let actual: Vec<(&str, Option<&Value>)> =
         counters.differences().map(|row| (row.key.expect("a key"), row.last)).collect();
     let expected: Vec<(&str, Value)> = [
         ("schedstat:cpu0.run_time_ns", 2_067_797_287),
@@ -148,7 +148,7 @@ fn schedstat_of_a_version_that_is_known() {
     ]
     .map(|(key, value)| (key, Value::Integer(value)))
     .into();
-    assert_eq!(found, expected.iter().map(|(key, value)| (*key, Some(value))).collect::<Vec<_>>());
+    assert_eq!(actual, expected.iter().map(|(key, value)| (*key, Some(value))).collect::<Vec<_>>());
     let other = Counters::parse(&file(&[&[("/proc/schedstat", Some(&text("99")))]])).expect("counters");
     assert_eq!(other.differences().count(), 0);
     let wrong = Counters::parse(&file(&[&[("/proc/schedstat", Some("version 15\ncpu0 1 2 3\n"))]]));

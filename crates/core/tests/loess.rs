@@ -38,13 +38,13 @@ fn small_cases_are_as_r_has_them() {
             surface: if case["surface"] == "direct" { Surface::Direct } else { Surface::Interpolate },
         };
         let weights = (case["weighted"] == "1").then(|| column("w"));
-        let found = fit(&column("x"), &column("y"), weights.as_deref(), params).unwrap();
-        close(found.residual_scale.unwrap(), number(&case, "scale"), 1.0);
-        close(found.degrees_of_freedom().unwrap(), number(&case, "df"), 1.0);
+        let curve = fit(&column("x"), &column("y"), weights.as_deref(), params).unwrap();
+        close(curve.residual_scale.unwrap(), number(&case, "scale"), 1.0);
+        close(curve.degrees_of_freedom().unwrap(), number(&case, "df"), 1.0);
         let asked: Vec<&Row> = expected.iter().filter(|row| row["case"] == case["case"]).take(13).collect();
         let at: Vec<f64> = asked.iter().map(|row| number(row, "at")).collect();
         let size = column("y").into_iter().map(f64::abs).fold(0.0, f64::max);
-        for (row, point) in asked.iter().zip(found.predict(&at, 0.95).unwrap()) {
+        for (row, point) in asked.iter().zip(curve.predict(&at, 0.95).unwrap()) {
             let Some(point) = point else {
                 assert_eq!(row["fit"], "", "{case:?} {row:?}");
                 continue;
@@ -58,8 +58,8 @@ fn small_cases_are_as_r_has_them() {
     }
 }
 
-fn close(found: f64, expected: f64, size: f64) {
-    assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1e-3 * size), "{found} {expected}");
+fn close(actual: f64, expected: f64, size: f64) {
+    assert!((actual - expected).abs() <= 1e-9 * expected.abs().max(1e-3 * size), "{actual} {expected}");
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn deltas_of_a_large_direct_surface_are_the_interpolating_ones() {
 
 #[test]
 fn what_leaves_no_residuals_has_no_interval() {
-    let found = fit(&[1.0, 2.0, 3.0], &[5.0, 1.0, 7.0], None, Params { span: 1.5, ..DIRECT }).unwrap();
-    assert_eq!(found.residual_scale, None);
-    let points = found.predict(&[2.0, f64::NAN], 0.95).unwrap();
+    let curve = fit(&[1.0, 2.0, 3.0], &[5.0, 1.0, 7.0], None, Params { span: 1.5, ..DIRECT }).unwrap();
+    assert_eq!(curve.residual_scale, None);
+    let points = curve.predict(&[2.0, f64::NAN], 0.95).unwrap();
     assert!((points[0].unwrap().fit - 1.0).abs() < 1e-12 && points[0].unwrap().interval.is_none());
     assert_eq!(points[1], None);
 }
@@ -111,14 +111,14 @@ proptest! {
             family: Family::Gaussian,
             surface: if direct { Surface::Direct } else { Surface::Interpolate },
         };
-        if let Ok(found) = fit(&x, &y, Some(&weights), params) {
+        if let Ok(curve) = fit(&x, &y, Some(&weights), params) {
             let mut different = x.clone();
             different.sort_by(f64::total_cmp);
             different.dedup();
             // With neighbourhoods of fewer x than coefficients the shortest solution need not be the line.
             prop_assume!(different.len() > rows.len() / 2);
-            for (found, y) in found.fitted.iter().zip(&y) {
-                prop_assert!((found - y).abs() < 1e-6, "{found} {y}");
+            for (actual, y) in curve.fitted.iter().zip(&y) {
+                prop_assert!((actual - y).abs() < 1e-6, "{actual} {y}");
             }
         }
     }
@@ -133,8 +133,8 @@ proptest! {
         let surface = if direct { Surface::Direct } else { Surface::Interpolate };
         let length = x.len().min(y.len());
         let params = Params { span, degree, family: Family::Symmetric, surface };
-        if let Ok(found) = fit(&x[..length], &y[..length], None, params) {
-            let _ = found.predict(&x, 0.95);
+        if let Ok(curve) = fit(&x[..length], &y[..length], None, params) {
+            let _ = curve.predict(&x, 0.95);
         }
     }
 }

@@ -28,9 +28,12 @@ fn generic_numbers_are_those_of_the_generic_header() {
     let calls: Vec<_> = defined(&text).into_iter().filter(|(_, name)| !others.contains(name)).collect();
     assert!(calls.len() > 250);
     for (number, name) in calls {
-        let found = Architecture::Aarch64.call(number);
+        let name_here = Architecture::Aarch64.call(number);
         // Those of 32-bit machines alone, such as clock_gettime64, begin at 403.
-        assert!(found == Some(name) || found.is_none() && (400..424).contains(&number), "{number} {name} {found:?}");
+        assert!(
+            name_here == Some(name) || name_here.is_none() && (400..424).contains(&number),
+            "{number} {name} {name_here:?}"
+        );
     }
 }
 

@@ -1,6 +1,7 @@
-//! Preloaded into tcpdump (`LD_PRELOAD`), it shortens the time after which the kernel hands over a block of captured packets
-//! that is not full: tcpdump asks for 1 s and has no option for less, and what is in a block that has not been handed over is
-//! lost when tcpdump ends.  Without this library a capture is the same, but the end of a run waits up to a second for it.
+//! A library that is preloaded into tcpdump (`LD_PRELOAD`). It shortens the time after which the kernel hands over a block of
+//! captured packets that is not full. tcpdump asks for 1 s and has no option for less, and the packets in a block that has not
+//! been handed over are lost when tcpdump ends. Without this library a capture is the same, but the end of a run waits up to a
+//! second for it.
 
 use std::ffi::{c_int, c_void};
 use std::mem;

@@ -1,7 +1,8 @@
 //! `clock`: which kernel's clock a host has, and whether that kernel says it is synchronised.
 //!
-//! One JSON object a line: one when it starts, one when it is told to end. The boot id is the kernel's: hosts that
-//! have the same share their clocks. The rest is what adjtimex(2) reads, changing nothing; it needs no privilege.
+//! It writes one JSON object a line: one when it starts, and one when it is told to end. The boot id is the kernel's: hosts
+//! with the same boot id share their clocks. The rest is what adjtimex(2) reads, which changes nothing and needs no
+//! privilege.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +15,6 @@ use crate::failure::{Outcome, Tried};
 use crate::stop::Stop;
 use crate::sys;
 
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const US_PER_S: f64 = 1e6;
 /// adjtimex(2): "ppm with a 16-bit fractional part".
 const FREQUENCY_STEPS: f64 = 65536.0;
@@ -59,7 +59,7 @@ fn read() -> io::Result<Reading> {
         clock.assume_init()
     };
     Ok(Reading {
-        boot_id: std::fs::read_to_string(BOOT_ID).ok().map(|text| text.trim().to_owned()),
+        boot_id: sys::boot_id().ok(),
         monotonic_s: sys::monotonic_s(),
         realtime_s: sys::realtime_s(),
         synchronised: clock.status & libc::STA_UNSYNC == 0,

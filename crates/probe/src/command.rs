@@ -14,8 +14,8 @@ use crate::sys;
 const DEFAULT_ENVIRONMENT: [(&str, &str); 3] =
     [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C"), ("HOME", "/root")];
 
-/// What the child does between fork and exec. std brings only an error number back from there,
-/// so the step goes in its upper half; the exec itself is step 0.
+/// What the child does between fork and exec. std brings only an error number back from there, so the step is put into its
+/// upper half. The exec itself is step 0.
 #[derive(Clone, Copy)]
 #[repr(i32)]
 enum Step {
@@ -87,7 +87,7 @@ fn prepare(
     cpus: Option<&libc::cpu_set_t>,
     cwd: Option<&CString>,
 ) -> io::Result<()> {
-    // What our own parent had set to be ignored (nohup does) is not for the program to inherit.
+    // The program is not to inherit the signals that our own parent had set to be ignored (as nohup does).
     for signal in 1..=libc::SIGRTMAX() {
         sys::set_signal(signal, libc::SIG_DFL);
     }

@@ -1,4 +1,4 @@
-//! `container`: namespaces of its own inside the lab, on an overlay over a shared root folder.
+//! `container`: an agent in namespaces of its own inside the lab, on an overlay over a shared root folder.
 //!
 //! The outer process enters the network namespace itself before it forks, so that `/proc/PID/ns/net`
 //! of the process that the lab's agent started is the container's.
@@ -7,10 +7,11 @@ use std::convert::Infallible;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::arguments::Arguments;
 use crate::failure::{complain, Outcome, Tried};
 use crate::root::{Bind, Root, DEVICES};
+use crate::session::Ending;
 use crate::sys::{self, Forked};
 
 struct Container {

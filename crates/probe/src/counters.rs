@@ -1,8 +1,7 @@
 //! `counters`: snapshots of the host's counters on a fixed grid, raw and in one file.
 //!
-//! A snapshot is a line `@ index monotonic_s realtime_s`, then for every source a line
-//! `# source bytes`, that many bytes as the kernel gave them, and a newline. What could not be read
-//! is a line `# source -`.
+//! A snapshot begins with a line `@ index monotonic_s realtime_s`. Each source follows as a line `# source bytes`, that many
+//! bytes as the kernel gave them, and a newline. A source that could not be read is a line `# source -`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,7 +11,7 @@ use std::process::{Command, Stdio};
 use crate::arguments::{number, Arguments};
 use crate::failure::{Failure, Outcome, Tried};
 use crate::stop::Stop;
-use crate::sys;
+use crate::sys::{self, NS_PER_S};
 
 const ALWAYS: [&str; 9] = [
     "/proc/stat",
@@ -27,10 +26,10 @@ const ALWAYS: [&str; 9] = [
 ];
 const NET: [&str; 3] = ["/proc/net/dev", "/proc/net/snmp", "/proc/net/netstat"];
 const SOFTNET: &str = "/proc/net/softnet_stat";
-/// Of a kernel's scheduler, and of the guests that it carries: long on machines with many CPUs, so read once a kernel.
+/// Counters of a kernel's scheduler and of its guests. They are long on machines with many CPUs, so they are read once a
+/// kernel.
 const OF_A_KERNEL: [&str; 2] = ["/proc/schedstat", "/sys/kernel/debug/kvm/exits"];
 const KMSG: &str = "/dev/kmsg";
-const NS_PER_S: i64 = 1_000_000_000;
 
 pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let out = arguments.required("--out")?;
@@ -46,7 +45,7 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     }
     let interval_ns = (interval_s * NS_PER_S as f64) as i64;
 
-    // Blocked before anything else, so that a signal at any time is an orderly end.
+    // Signals are blocked before anything else, so that one at any time is an orderly end.
     let stop = Stop::block().tried(|| "block signals")?;
     let mut sources: Vec<&'static str> = ALWAYS.to_vec();
     sources.extend(NET.iter().filter(|_| with_net));
@@ -66,22 +65,15 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     recorder.add_programs(&devices, with_net);
     recorder.write()?;
     let mut stdout = io::stdout();
-    let told = stdout
-        .write_all(
-            b"ready
-",
-        )
-        .and_then(|()| stdout.flush());
-    told.tried(|| "write to standard output")?;
+    let written = stdout.write_all(b"ready\n").and_then(|()| stdout.flush());
+    written.tried(|| "write to standard output")?;
 
-    let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-    let mut next = s * NS_PER_S + ns + interval_ns;
+    let mut next = sys::monotonic_ns() + interval_ns;
     while !stop.wait_until(next) {
         recorder.begin();
         recorder.write()?;
         // A grid point that was missed is left out, not made up for.
-        let (s, ns) = sys::clock_parts(libc::CLOCK_MONOTONIC);
-        let late = s * NS_PER_S + ns - next;
+        let late = sys::monotonic_ns() - next;
         next += interval_ns * (1 + late.max(0) / interval_ns);
     }
     recorder.begin();
@@ -132,7 +124,7 @@ impl Recorder {
         append(&mut self.snapshot, name, content);
     }
 
-    /// What the kernel tells by netlink alone, in the words of the programs that ask it.
+    /// Adds what the kernel gives by netlink alone, as the programs that ask for it print it.
     fn add_programs(&mut self, devices: &[String], with_net: bool) {
         for device in devices {
             for option in ["-S", "-k"] {
@@ -189,8 +181,8 @@ struct Kmsg {
 }
 
 impl Kmsg {
-    /// Reads past what is there; just seeking to the end would leave its number unknown, and so how
-    /// many records are lost later.
+    /// Reads past the records that are there. Seeking to the end would leave the number of the last one unknown, and so
+    /// how many records are lost later.
     fn open() -> io::Result<Self> {
         const RECORD_BYTES: usize = 8192; // the kernel refuses readers with less room for a record
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(KMSG)?;
@@ -211,14 +203,14 @@ impl Kmsg {
                     return Some((length, lost));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Says once that records are gone, and moves to the oldest that is left.
+                // The kernel says once that records are gone, and moves to the oldest that is left.
                 Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
                 Err(_) => return None,
             }
         }
     }
 
-    /// The records since, and a line `lost N` if the kernel overwrote some before they were read.
+    /// The records since the last call, and a line `lost N` if the kernel overwrote some before they were read.
     fn drain(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         let mut lost = 0;

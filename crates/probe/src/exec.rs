@@ -4,71 +4,26 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
-use crate::agent::{in_thread, Session};
 use crate::command;
 use crate::failure::{Failure, Outcome, Tried};
 use crate::frame::{Buffer, Kind};
-use crate::inbox::Inbox;
-use crate::reap::{Children, Ended};
-use crate::request::{Exec, Exit, Signal, Started};
+use crate::program::Program;
+use crate::reap::Ended;
+use crate::request::{Exec, Exit, Started};
+use crate::session::{in_thread, Session};
 use crate::sys;
 
-const STDIN_INBOX_BYTES: usize = 32 << 20;
 const CHUNK_BYTES: usize = 256 * 1024;
-/// How long, after a program's end, to wait for silent streams that its descendants hold open.
+/// How long to wait, after a program's end, for silent streams that its descendants hold open.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What the controller may send to: exists from the EXEC on, before the child does.
-pub struct Program {
-    pub stdin: Inbox,
-    state: Mutex<State>,
-}
-
-enum State {
-    Starting(Vec<Signal>),
-    Running(pid_t),
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Program { stdin: Inbox::new(STDIN_INBOX_BYTES), state: Mutex::new(State::Starting(Vec::new())) }
-    }
-}
-
-impl Program {
-    /// Signals the child, or keeps the signal until there is one.
-    pub fn signal(&self, children: &Children, signal: Signal) -> Outcome<()> {
-        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Starting(waiting) => {
-                waiting.push(signal);
-                Ok(())
-            }
-            State::Running(pid) => send_signal(children, *pid, &signal),
-        }
-    }
-
-    fn running(&self, children: &Children, pid: pid_t) -> Outcome<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, State::Running(pid)) {
-            State::Starting(waiting) => waiting.iter().try_for_each(|signal| send_signal(children, pid, signal)),
-            State::Running(_) => Ok(()),
-        }
-    }
-}
-
-fn send_signal(children: &Children, pid: pid_t, signal: &Signal) -> Outcome<()> {
-    children
-        .signal(pid, signal.signal, signal.group)
-        .tried(|| format!("send signal {} to process {pid}", signal.signal))
-}
-
 /// Answers one EXEC, from start to EXIT.
-pub fn run(session: &Arc<Session>, channel: u32, request: &Exec, program: &Arc<Program>) {
+pub fn run(session: &Session, channel: u32, request: &Exec, program: &Arc<Program>) {
     match start(session, channel, request, program) {
         Ok((streams, ended)) => pump(session, channel, program, streams, &ended),
         Err(failure) => session.finish(channel, Err::<(Kind, Exit), _>(failure)),
@@ -76,7 +31,7 @@ pub fn run(session: &Arc<Session>, channel: u32, request: &Exec, program: &Arc<P
 }
 
 fn start(
-    session: &Arc<Session>,
+    session: &Session,
     channel: u32,
     request: &Exec,
     program: &Arc<Program>,
@@ -128,13 +83,13 @@ fn files(request: &Exec) -> Outcome<(Option<File>, Option<File>)> {
 struct Stream {
     pipe: Option<File>,
     kind: Kind,
-    /// Bytes that were in the pipe when the program ended: they may be its own, so are waited for.
+    /// Bytes that were in the pipe when the program ended. They may be its own, so they are waited for.
     owed: usize,
 }
 
 impl Stream {
     fn new((pipe, kind): (OwnedFd, Kind)) -> Self {
-        // A wider pipe lets a capture run on while the control stream is busy. Not vital.
+        // A wider pipe lets a capture run on while the control stream is busy. It is not vital.
         // SAFETY: no memory is involved.
         unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, CHUNK_BYTES) };
         Stream { pipe: Some(File::from(pipe)), kind, owed: 0 }
@@ -214,7 +169,7 @@ fn pump(session: &Session, channel: u32, program: &Program, mut streams: Vec<Str
     discard(streams, &mut buffer);
 }
 
-/// Goes on emptying what descendants still write: closing the pipes would kill them with SIGPIPE.
+/// Goes on reading what descendants still write: closing the pipes would kill them with SIGPIPE.
 fn discard(mut streams: Vec<Stream>, buffer: &mut Buffer) {
     while streams.iter().any(|s| s.pipe.is_some()) {
         let mut entries: Vec<_> = streams.iter().map(|s| sys::poll_entry(s.fd(), libc::POLLIN)).collect();

@@ -30,8 +30,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Says on standard error why this program gives up. Unlike eprintln! it does not panic when the
-/// other end of that has gone, as a dead controller's has.
+/// Says on standard error why this program gives up. Unlike eprintln! it does not panic when the other end of standard error
+/// has gone, as a dead controller's has.
 pub fn complain(failure: &Failure) {
     let _ = writeln!(io::stderr(), "twinbed-probe: {failure}");
 }

@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::agent::Session;
 use crate::failure::{Outcome, Tried};
 use crate::frame::{Buffer, Kind};
 use crate::inbox::Inbox;
 use crate::request::{self, Bytes, Entry, Listing};
+use crate::session::Session;
 
 const CHUNK_BYTES: usize = 256 * 1024;
 const DEFAULT_MODE: u32 = 0o644;
@@ -29,7 +29,7 @@ pub fn read(session: &Session, channel: u32, path: &str) -> Outcome<Bytes> {
     }
 }
 
-/// Writes what comes through `inbox`, over what was there.
+/// Writes what comes through `inbox` over what was there.
 pub fn write(request: &request::Write, inbox: &Inbox) -> Outcome<Bytes> {
     let path = &request.path;
     if let (true, Some(parent)) = (request.parents, Path::new(path).parent()) {
@@ -43,8 +43,8 @@ pub fn write(request: &request::Write, inbox: &Inbox) -> Outcome<Bytes> {
         .mode(mode)
         .open(path)
         .tried(|| format!("create {path}"))?;
-    // Neither the umask nor the mode of a file that was there before counts.
-    // Without a given mode it is left alone: a setting in /proc refuses to have one.
+    // Neither the umask nor the mode of a file that was there before counts. Without a given mode the mode is left alone: a
+    // setting in /proc refuses to have one set.
     if request.mode.is_some() {
         file.set_permissions(fs::Permissions::from_mode(mode)).tried(|| format!("set mode {mode:o} of {path}"))?;
     }

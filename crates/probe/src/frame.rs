@@ -104,8 +104,8 @@ fn header(channel: u32, kind: Kind, length: usize) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// The sending side, shared by all channels. Writers take turns in the order in which they came:
-/// with a plain mutex one big READ keeps retaking it and starves the others.
+/// The sending side, shared by all channels. Writers take turns in the order in which they came: with a plain mutex one big
+/// READ would retake it again and again and starve the others.
 pub struct Output {
     stream: File,
     turns: Mutex<Turns>,

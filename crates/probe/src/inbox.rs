@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A queue bounded in bytes. When it is full the control stream is not read any further, which is
-/// the only way to slow the controller down; so the bound is wide enough that it takes a child
-/// that has truly stopped reading to hold up the other channels.
+/// A queue bounded in bytes. When it is full the control stream is not read any further, which is the only way to slow the
+/// controller down. The bound is so wide that only a child that has truly stopped reading holds up the other channels.
 pub struct Inbox {
     limit_bytes: usize,
     state: Mutex<State>,

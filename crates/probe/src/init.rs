@@ -1,5 +1,5 @@
-//! `init`: the first program of a guest, from its initramfs: loads modules, puts an overlay over the
-//! disk, makes that the root, and serves the agent on a virtio port, as PID 1 all along.
+//! `init`: the first program of a guest, from its initramfs. It loads modules, puts an overlay over the disk, makes that the
+//! root, and serves the agent on a virtio port. It is PID 1 all along.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -9,9 +9,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::failure::{Failure, Outcome, Tried};
-use crate::{mounts, port, sys};
+use crate::session::Ending;
+use crate::{mounts, port, sys, system_folders};
 
 const DISK: &str = "/dev/vda";
 const DISK_LIMIT: Duration = Duration::from_secs(10);
@@ -20,7 +21,7 @@ const DISK_POLL: Duration = Duration::from_millis(1);
 /// Never returns: what ends PID 1 ends the guest.
 pub fn main() -> ! {
     let Err(failure) = boot();
-    // The console is what the kernel was told; without one there is nobody to tell.
+    // The console is the one of the kernel's command line. Without one there is nobody to tell.
     if let Ok(mut console) = File::options().write(true).open("/dev/console") {
         let _ = io::Write::write_all(&mut console, format!("twinbed-probe init: {failure}\n").as_bytes());
     }
@@ -43,7 +44,7 @@ fn boot() -> Outcome<std::convert::Infallible> {
     agent::serve_both(port::open(port_name)?, Ending::PowerOff)
 }
 
-/// The value of `name=value` on the kernel command line; the last one counts, as for the kernel.
+/// The value of `name=value` on the kernel's command line. The last one counts, as it does for the kernel.
 fn parameter<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split_ascii_whitespace()
         .filter_map(|word| word.split_once('='))
@@ -57,7 +58,7 @@ struct Module<'a> {
     optional: bool,
 }
 
-/// Lines of `path [optional]`, in the order of loading; a module comes after those it needs.
+/// Lines of `path [optional]`, in the order of loading. A module comes after those that it needs.
 fn parse_modules(list: &str) -> Outcome<Vec<Module<'_>>> {
     list.lines()
         .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
@@ -81,7 +82,7 @@ fn load_modules() -> Outcome<()> {
             }
             _ => {}
         }
-        // A file that is not there has been told of above, unless it was optional.
+        // A missing file has been an error above, unless it was optional.
         let _ = fs::remove_file(path);
     }
     Ok(())
@@ -125,8 +126,8 @@ fn enter_root() -> Outcome<()> {
     mounts::move_mount(".", "/")?;
     std::os::unix::fs::chroot(".").tried(|| "make /newroot the root")?;
     std::env::set_current_dir("/").tried(|| "change to /")?;
-    mounts::complete_dev()?;
-    mounts::scratch_folders()?;
+    system_folders::complete_dev()?;
+    system_folders::scratch_folders()?;
     // For instruments; a kernel may be built without it.
     let _ = mounts::mount("tracefs", "tracefs", "/sys/kernel/tracing", mounts::NO_DEVICES, "");
     Ok(())

@@ -1,8 +1,8 @@
 //! `lab`: a set of namespaces whose PID 1 is an agent, and a keeper outside that cleans up after it.
 //!
-//! The controller holds the other end of the control socket. When it dies, by whatever signal, the
-//! agent reads the end of the stream and exits; the kernel then kills everything in the PID
-//! namespace, and the keeper removes what namespaces do not hold.
+//! The controller holds the other end of the control socket. When it dies, by whatever signal, the agent reads the end of the
+//! stream and exits. The kernel then kills everything in the PID namespace, and the keeper removes what namespaces do not
+//! hold.
 
 use std::convert::Infallible;
 use std::fs;
@@ -11,10 +11,13 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{self, Ending};
+use crate::agent;
 use crate::arguments::Arguments;
 use crate::failure::{complain, Outcome, Tried};
+use crate::mount_points::remove_tree;
+use crate::session::Ending;
 use crate::sys::Forked;
+use crate::system_folders::fresh_sys;
 use crate::{mounts, sys};
 
 const CLEANING_LIMIT: Duration = Duration::from_secs(5);
@@ -27,8 +30,8 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
     let cgroups = arguments.values("--cgroup")?;
     arguments.finish()?;
     let control = agent::adopt(&fd)?;
-    // The keeper has to be there when all else is interrupted. A group leader cannot have a
-    // session of its own, and does not need one: it ignores the signals.
+    // The keeper has to be there when all else is interrupted. A group leader cannot begin a session, and needs none: it
+    // ignores the signals.
     // SAFETY: no memory is involved.
     unsafe { libc::setsid() };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -92,14 +95,13 @@ fn inside(control: fs::File, id: &str, lifeline: &OwnedFd) -> Outcome<Infallible
         .tried(|| "make mount, network, IPC and UTS namespaces")?;
     mounts::make_private()?;
     mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
-    mounts::fresh_sys()?;
+    fresh_sys()?;
     sys::bring_up_loopback().tried(|| "bring up lo")?;
     sys::set_hostname(&format!("lab-{id}")).tried(|| "set the hostname")?;
     agent::serve_both(control, Ending::Exit)
 }
 
-/// Removes what the lab leaves outside of its namespaces; all of it is tried before the first
-/// failure is told.
+/// Removes what the lab leaves outside of its namespaces. All of it is tried before the first failure is reported.
 fn clean(scratch: Option<&str>, cgroups: &[String]) -> Outcome<()> {
     let deadline = Instant::now() + CLEANING_LIMIT;
     let mut outcome = Ok(());
@@ -108,7 +110,7 @@ fn clean(scratch: Option<&str>, cgroups: &[String]) -> Outcome<()> {
         outcome = outcome.and(removed.tried(|| format!("remove cgroup {dir}")));
     }
     if let Some(dir) = scratch {
-        let removed = mounts::remove_tree(Path::new(dir));
+        let removed = remove_tree(Path::new(dir));
         outcome = outcome.and(removed.tried(|| format!("remove scratch folder {dir}")));
     }
     outcome
@@ -119,7 +121,7 @@ fn remove_cgroup(root: &Path, deadline: Instant) -> std::io::Result<()> {
     if !root.exists() {
         return Ok(());
     }
-    // Only cgroup v2 has it; whatever stays alive then shows as a failure below.
+    // Only cgroup v2 has this file. A process that stays alive without it shows as a failure below.
     let kill = root.join("cgroup.kill");
     if kill.exists() {
         let _ = fs::write(kill, "1");

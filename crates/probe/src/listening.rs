@@ -19,11 +19,11 @@ pub fn wait(request: &Listening) -> Outcome<Waited> {
     };
     loop {
         // A kernel without IPv6 lacks the second table.
-        let found = tables
+        let bound = tables
             .iter()
             .any(|path| fs::read_to_string(path).is_ok_and(|t| is_bound(&t, request.protocol, request.port)));
         let waited = start.elapsed();
-        if found {
+        if bound {
             return Ok(Waited { waited_s: waited.as_secs_f64() });
         }
         if waited >= limit {

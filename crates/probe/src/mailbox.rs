@@ -1,9 +1,9 @@
 //! `mailbox`: a control stream in instalments, for a host whose only way in is to run short programs on it.
 //!
-//! `mailbox serve SOCKET` is an agent whose stream is kept here; each `mailbox exchange SOCKET SEQUENCE WAIT_MS [BASE64]`
-//! hands the next bytes to it and prints, in base64, what it has said since: at once where there is something, else
-//! what comes within WAIT_MS. An exchange that is repeated under the same number changes nothing and is answered alike:
-//! who carries the commands may deliver one twice.
+//! `mailbox serve SOCKET` is an agent whose stream is kept here. Each `mailbox exchange SOCKET SEQUENCE WAIT_MS [BASE64]`
+//! hands the next bytes to it and prints, in base64, what the agent has sent since: at once where there is something, else
+//! what comes within WAIT_MS. An exchange that is repeated under the same number changes nothing and has the same answer,
+//! since the carrier of the commands may deliver one twice.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,13 +13,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::agent::{in_thread, serve_both, Ending};
+use crate::agent::serve_both;
 use crate::arguments::{number, Arguments};
 use crate::failure::{complain, Failure, Outcome, Tried};
+use crate::session::{in_thread, Ending};
 
-/// What an answer holds at most.
+/// The most that an answer holds.
 const ANSWER_BYTES: usize = 512 * 1024;
-/// Said but not yet fetched: beyond this the agent waits.
+/// The most that is kept until it is fetched: beyond this the agent waits.
 const KEPT_BYTES: usize = 4 << 20;
 const REQUEST_BYTES: usize = 1 << 20;
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -50,29 +51,29 @@ pub fn main(mut arguments: Arguments) -> Outcome<()> {
 }
 
 #[derive(Default)]
-struct Said {
+struct Unfetched {
     bytes: VecDeque<u8>,
     ended: bool,
 }
 
-/// What the agent has said and nobody has fetched.
+/// What the agent has sent and nobody has fetched.
 #[derive(Default)]
 struct Outbox {
-    said: Mutex<Said>,
+    unfetched: Mutex<Unfetched>,
     changed: Condvar,
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Unfetched> {
+        self.unfetched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fill(&self, mut stream: UnixStream) {
         let mut chunk = vec![0; CHUNK_BYTES];
         while let Ok(length @ 1..) = stream.read(&mut chunk) {
-            let full = |said: &mut Said| said.bytes.len() >= KEPT_BYTES;
-            let mut said = self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
-            said.bytes.extend(&chunk[..length]);
+            let full = |unfetched: &mut Unfetched| unfetched.bytes.len() >= KEPT_BYTES;
+            let mut unfetched = self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+            unfetched.bytes.extend(&chunk[..length]);
             self.changed.notify_all();
         }
         self.lock().ended = true;
@@ -80,11 +81,11 @@ impl Outbox {
     }
 
     fn take(&self, wait: Duration) -> Vec<u8> {
-        let nothing = |said: &mut Said| said.bytes.is_empty() && !said.ended;
+        let nothing = |unfetched: &mut Unfetched| unfetched.bytes.is_empty() && !unfetched.ended;
         let waited = self.changed.wait_timeout_while(self.lock(), wait, nothing);
-        let mut said = waited.unwrap_or_else(PoisonError::into_inner).0;
-        let length = said.bytes.len().min(ANSWER_BYTES);
-        let taken = said.bytes.drain(..length).collect();
+        let mut unfetched = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let length = unfetched.bytes.len().min(ANSWER_BYTES);
+        let taken = unfetched.bytes.drain(..length).collect();
         self.changed.notify_all();
         taken
     }
@@ -155,7 +156,7 @@ fn exchange(socket: &str, sequence: u64, wait_ms: u32, bytes: &[u8]) -> Outcome<
     answered().tried(|| format!("make exchange {sequence} over {socket}"))
 }
 
-/// Whoever serves may only just have been started.
+/// Connects to the serving side, which may only just have been started.
 fn reach(socket: &str) -> io::Result<UnixStream> {
     let start = Instant::now();
     loop {

@@ -1,12 +1,10 @@
-//! Mounting, and removing folders without touching what is mounted in them.
+//! Mounting, by the system calls that there are for it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr::null;
 
 use libc::{c_int, c_long, c_ulong};
@@ -50,7 +48,7 @@ fn raw_mount(
     .map(drop)
 }
 
-/// Nothing mounted from here on is seen outside of this mount namespace, nor the other way.
+/// Separates the mounts: what is mounted from here on is not seen outside of this mount namespace, nor the other way.
 pub fn make_private() -> Outcome<()> {
     raw_mount(None, Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE, None).tried(|| "make the mounts private")
 }
@@ -79,8 +77,8 @@ pub fn pivot_root(root: &str, old: &str) -> Outcome<()> {
     std::env::set_current_dir("/").tried(|| "change to /")
 }
 
-/// A copy of a mount (or of any folder or file, as a bind mount) that is not attached anywhere
-/// yet: it outlives the change of root that makes its source unreachable.
+/// A copy of a mount (or of any folder or file, as a bind mount) that is not attached anywhere yet. It outlives the change of
+/// root that makes its source unreachable.
 pub struct Detached(OwnedFd);
 
 impl Detached {
@@ -132,7 +130,7 @@ impl Detached {
         self.attach_existing(target).tried(tried)
     }
 
-    fn attach_existing(self, target: &str) -> io::Result<()> {
+    pub fn attach_existing(self, target: &str) -> io::Result<()> {
         const MOVE_MOUNT_F_EMPTY_PATH: c_int = 4;
         let target = c_string(target)?;
         // SAFETY: both paths outlive the call.
@@ -150,59 +148,6 @@ impl Detached {
     }
 }
 
-/// A /sys that shows this network namespace's devices, with what was mounted below the old one.
-pub fn fresh_sys() -> Outcome<()> {
-    let mut below: Vec<PathBuf> = mount_points()
-        .tried(|| "read /proc/self/mountinfo")?
-        .into_iter()
-        .filter(|path| path.starts_with("/sys") && path != Path::new("/sys"))
-        .collect();
-    below.sort();
-    // A recursive copy of the outer brings the inner ones along.
-    below.dedup_by(|inner, outer| inner.starts_with(outer));
-    let mut kept = Vec::new();
-    for path in below.iter().filter_map(|path| path.to_str()) {
-        // One that is hidden under another mount cannot be reached, nor could it before.
-        if let Ok(copy) = Detached::of(path) {
-            kept.push((copy, path));
-        }
-    }
-    mount("sysfs", "sysfs", "/sys", NO_DEVICES, "")?;
-    for (copy, path) in kept {
-        // What the new /sys has no folder for belongs to the namespace that was left.
-        let _ = copy.attach_existing(path);
-    }
-    Ok(())
-}
-
-/// /dev/pts, /dev/shm and the names that programs expect in /dev.
-pub fn complete_dev() -> Outcome<()> {
-    mount("devpts", "devpts", "/dev/pts", libc::MS_NOSUID | libc::MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")?;
-    let shm_flags = libc::MS_NOSUID | libc::MS_NODEV;
-    mount("tmpfs", "tmpfs", "/dev/shm", shm_flags, "mode=1777")?;
-    for (name, target) in [
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        match symlink(target, Path::new("/dev").join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(error).tried(|| format!("create /dev/{name}"));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// /tmp and /run, empty and writable.
-pub fn scratch_folders() -> Outcome<()> {
-    let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    mount("tmpfs", "tmpfs", "/tmp", flags, "mode=1777")?;
-    mount("tmpfs", "tmpfs", "/run", flags, "mode=755")
-}
-
 /// A path as a value among overlay's options, where colons and commas divide.
 pub fn escape_option(path: &str) -> String {
     let mut escaped = String::with_capacity(path.len());
@@ -215,88 +160,12 @@ pub fn escape_option(path: &str) -> String {
     escaped
 }
 
-fn mount_points() -> io::Result<Vec<PathBuf>> {
-    let table = fs::read("/proc/self/mountinfo")?;
-    Ok(parse_mount_points(&table))
-}
-
-/// The fifth field of each line, with \ooo for blanks and backslashes.
-fn parse_mount_points(table: &[u8]) -> Vec<PathBuf> {
-    table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-        .map(|field| PathBuf::from(OsString::from_vec(unescape(field))))
-        .collect()
-}
-
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, after @ ..] = rest {
-        let octal = after
-            .get(..3)
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        plain.push(octal.unwrap_or(*first));
-        rest = if octal.is_some() { &after[3..] } else { after };
-    }
-    plain
-}
-
-/// Removes a folder and what is in it, except where something is mounted.
-pub fn remove_tree(root: &Path) -> io::Result<()> {
-    // mountinfo shows real paths.
-    let real = match fs::canonicalize(root) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        path => path?,
-    };
-    remove_unless_mounted(&real, &mount_points()?)
-}
-
-fn remove_unless_mounted(path: &Path, mounted: &[PathBuf]) -> io::Result<()> {
-    if mounted.iter().any(|point| point == path) {
-        return Err(io::Error::from_raw_os_error(libc::EBUSY));
-    }
-    if !fs::symlink_metadata(path)?.is_dir() {
-        return fs::remove_file(path);
-    }
-    let mut worst = Ok(());
-    for entry in fs::read_dir(path)? {
-        worst = remove_unless_mounted(&entry?.path(), mounted).and(worst);
-    }
-    worst.and_then(|()| fs::remove_dir(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn reads_mountinfo() {
-        let table = b"22 28 0:20 / /sys rw - sysfs sysfs rw\n\
-            30 22 0:5 / /mnt/a\\040b\\134 rw - tmpfs t rw\n";
-        let points = parse_mount_points(table);
-        assert_eq!(points, [Path::new("/sys"), Path::new("/mnt/a b\\")]);
-    }
-
-    #[test]
     fn escapes_what_overlay_divides_at() {
         assert_eq!(escape_option("/a:b,c\\d"), "/a\\:b\\,c\\\\d");
-    }
-
-    #[test]
-    fn removes_folders_and_links_but_not_what_links_point_at() {
-        let base = std::env::temp_dir().join(format!("probe-remove-{}", std::process::id()));
-        let kept = base.join("kept");
-        let gone = base.join("gone");
-        fs::create_dir_all(&kept).unwrap();
-        fs::create_dir_all(gone.join("a/b")).unwrap();
-        fs::write(gone.join("a/f"), "x").unwrap();
-        symlink(&kept, gone.join("a/link")).unwrap();
-        remove_tree(&gone).unwrap();
-        assert!(!gone.exists() && kept.exists());
-        remove_tree(&gone).unwrap();
-        fs::remove_dir_all(&base).unwrap();
     }
 }

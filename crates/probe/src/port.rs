@@ -1,7 +1,7 @@
 //! A guest's virtio-serial port, found by its name.
 //!
-//! A port says POLLHUP, and reads as ended, both before the host side is first opened and after it
-//! has gone. So the start waits for the host side; from then on an end is an end.
+//! A port says POLLHUP, and reads as ended, both before the host side is first opened and after it has gone. So the start
+//! waits for the host side. From then on an end is an end.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -38,16 +38,16 @@ pub fn open(name: &str) -> Outcome<File> {
     }
 }
 
-/// The device node: udev links it by name, and without udev sysfs tells the name of each.
+/// The device node. udev links it by name; without udev each port's name is in sysfs.
 fn find(name: &str) -> Option<PathBuf> {
     let linked = PathBuf::from("/dev/virtio-ports").join(name);
     if linked.exists() {
         return Some(linked);
     }
     for port in fs::read_dir("/sys/class/virtio-ports").ok()?.flatten() {
-        let found = fs::read_to_string(port.path().join("name")).unwrap_or_default();
+        let port_name = fs::read_to_string(port.path().join("name")).unwrap_or_default();
         let node = PathBuf::from("/dev").join(port.file_name());
-        if found.trim_end() == name && node.exists() {
+        if port_name.trim_end() == name && node.exists() {
             return Some(node);
         }
     }

@@ -1,6 +1,5 @@
-//! The one place that waits for processes. As PID 1 the agent gets every orphan; a wait for
-//! anything else than everything would leave them as zombies, and several waits would steal
-//! each other's exit statuses.
+//! The one place that waits for processes. As PID 1 the agent gets every orphan. A wait for some processes only would leave
+//! the others as zombies, and several waits would steal each other's exit statuses.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -35,13 +34,13 @@ pub struct Children {
 #[derive(Default)]
 struct Table {
     living: HashMap<pid_t, (Arc<Ended>, f64)>,
-    /// How many were ever started: the reaper, when it has nothing to wait for, sleeps until this changes.
+    /// How many were ever started. The reaper sleeps until this changes when it has nothing to wait for.
     started: u64,
 }
 
 impl Children {
-    /// Starts a child. The table stays locked meanwhile, so the reaper cannot take a child that
-    /// ends before it is entered, nor one that std itself reaps because the exec failed.
+    /// Starts a child. The table stays locked meanwhile, so the reaper can take neither a child that ends before it is
+    /// entered nor one that std itself reaps because the exec failed.
     pub fn spawn(&self, command: &mut Command) -> io::Result<(Child, Arc<Ended>)> {
         let event = sys::event()?;
         let mut table = lock(&self.table);
@@ -55,8 +54,8 @@ impl Children {
         Ok((child, ended))
     }
 
-    /// Signals a child or its process group; one that has already ended is left alone, since its
-    /// number may belong to another process by now.
+    /// Signals a child or its process group. One that has already ended is left alone, since its number may belong to another
+    /// process by now.
     pub fn signal(&self, pid: pid_t, signal: i32, group: bool) -> io::Result<()> {
         let table = lock(&self.table);
         if !table.living.contains_key(&pid) {
@@ -123,8 +122,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills every descendant of this process. Only for an agent that is not PID 1 (for which the
-/// kernel does it); being a subreaper, it finds them all below itself in /proc.
+/// Kills every descendant of this process. This is for an agent that is not PID 1; for PID 1 the kernel does it. As a
+/// subreaper the agent finds all descendants below itself in /proc.
 pub fn kill_descendants() {
     // A process may fork between the look and the kill: look again until nothing is left.
     for _ in 0..100 {
@@ -156,14 +155,14 @@ fn descendants(root: pid_t) -> Vec<pid_t> {
             }
         }
     }
-    let mut found = Vec::new();
+    let mut descendants = Vec::new();
     let mut ahead = vec![root];
     while let Some(parent) = ahead.pop() {
         let below = children.remove(&parent).unwrap_or_default();
-        found.extend(&below);
+        descendants.extend(&below);
         ahead.extend(below);
     }
-    found
+    descendants
 }
 
 /// From /proc/PID/stat: `PID (any name) S PPID ...`.

@@ -17,7 +17,7 @@ pub struct Hello {
     pub hostname: String,
     pub kernel: String,
     pub uid: u32,
-    /// Inode number of the agent's network namespace: identifies it from any other namespace.
+    /// Inode number of the agent's network namespace, which identifies it in any other namespace.
     pub netns: Option<u64>,
     pub monotonic_s: f64,
     pub realtime_s: f64,
@@ -30,7 +30,7 @@ pub struct Exec {
     pub env: Option<BTreeMap<String, String>>,
     pub cwd: Option<String>,
     pub cpus: Option<Vec<usize>>,
-    /// The program is held, forked and ready, until then; one that is late starts at once.
+    /// The program is held, forked and ready, until this moment. One that is late starts at once.
     pub start_at_monotonic_s: Option<f64>,
     pub stdout: Option<String>,
     pub stderr: Option<String>,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::failure::{Failure, Outcome, Tried};
 use crate::mounts::{self, Detached};
+use crate::system_folders;
 
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const OLD_ROOT: &str = "/.outside";
@@ -31,7 +32,7 @@ impl Bind {
     }
 }
 
-/// The overlay: `lower` is only read, `scratch` a folder on which the writable layer is mounted.
+/// The overlay. `lower` is only read; `scratch` is a folder on which the writable layer is mounted.
 pub struct Root<'a> {
     pub lower: &'a str,
     pub scratch: &'a str,
@@ -55,16 +56,16 @@ impl Root<'_> {
         let old = format!("{root}{OLD_ROOT}");
         fs::create_dir_all(&old).tried(|| format!("create folder {old}"))?;
         mounts::pivot_root(&root, &old)?;
-        // The old root goes last: without root, a new /proc needs the sight of an old one.
+        // The old root goes last, since without root's rights a new /proc can only be mounted while an old one is visible.
         mounts::mount("proc", "proc", "/proc", mounts::NO_DEVICES, "")?;
         mounts::mount("sysfs", "sysfs", "/sys", mounts::NO_DEVICES, "")?;
         mounts::mount("tmpfs", "tmpfs", "/dev", libc::MS_NOSUID, "mode=755")?;
         for (device, name) in devices {
             device.attach(&format!("/dev/{name}"))?;
         }
-        mounts::complete_dev()?;
+        system_folders::complete_dev()?;
         symlink("pts/ptmx", "/dev/ptmx").tried(|| "create /dev/ptmx")?;
-        mounts::scratch_folders()?;
+        system_folders::scratch_folders()?;
         attach(binds)?;
         mounts::detach(OLD_ROOT)?;
         fs::remove_dir(OLD_ROOT).tried(|| format!("remove {OLD_ROOT}"))
@@ -84,7 +85,7 @@ impl Root<'_> {
     }
 }
 
-/// Keeps the host's own root, but has what is written to /run and /tmp go to a layer on `scratch`.
+/// Keeps the host's own root. What is written to /run and /tmp goes to a layer on `scratch`.
 pub fn keep_own(scratch: &str, binds: &[Bind]) -> Outcome<()> {
     mounts::make_private()?;
     let binds = detached(binds)?;

@@ -7,6 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use libc::c_int;
 
+pub const NS_PER_S: i64 = 1_000_000_000;
+pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 pub fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -33,11 +36,25 @@ pub fn clock_parts(clock: libc::clockid_t) -> (i64, i64) {
     (now.tv_sec, now.tv_nsec)
 }
 
+pub fn clock_ns(clock: libc::clockid_t) -> i64 {
+    let (seconds, nanoseconds) = clock_parts(clock);
+    seconds * NS_PER_S + nanoseconds
+}
+
+pub fn monotonic_ns() -> i64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
 pub fn monotonic_s() -> f64 {
     clock_s(libc::CLOCK_MONOTONIC)
 }
 
-/// A moment on the monotonic clock; one before its beginning is its beginning.
+/// The kernel's boot id: hosts that have the same share a kernel.
+pub fn boot_id() -> io::Result<String> {
+    Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
+}
+
+/// A moment on the monotonic clock. A moment before its beginning becomes its beginning.
 pub fn monotonic_time(seconds: f64) -> libc::timespec {
     let seconds = seconds.clamp(0.0, i32::MAX.into());
     libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (seconds.fract() * 1e9) as libc::c_long }
@@ -151,8 +168,8 @@ pub fn adopt(fd: RawFd) -> io::Result<File> {
     }
 }
 
-/// Takes the stream away from descriptor `fd` and leaves /dev/null there, so that nothing
-/// printed by mistake gets between the frames.
+/// Takes the stream from descriptor `fd` and leaves /dev/null there, so that nothing printed by mistake gets between the
+/// frames.
 pub fn take_standard(fd: RawFd) -> io::Result<File> {
     // SAFETY: plain descriptor calls; the duplicate is ours alone.
     let taken = unsafe { OwnedFd::from_raw_fd(check(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3))?) };
@@ -192,9 +209,9 @@ pub fn bring_up_loopback() -> io::Result<()> {
     }
 }
 
-/// Has the kernel kill this process when its parent dies. `lifeline` is the read end of a pipe
-/// whose write end only the parent has: it tells whether the parent died before the request.
-/// (Asking for the parent's id would not: from inside a new PID namespace it is always 0.)
+/// Has the kernel kill this process when its parent dies. `lifeline` is the read end of a pipe whose write end only the parent
+/// has: it shows whether the parent died before the request. (The parent's id does not show it: from inside a new PID namespace
+/// it is always 0.)
 pub fn die_with_parent(lifeline: &OwnedFd) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
@@ -206,7 +223,7 @@ pub fn die_with_parent(lifeline: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Orphans among our descendants become our children, as they would be PID 1's.
+/// Makes orphans among our descendants our children, as they would become PID 1's.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)

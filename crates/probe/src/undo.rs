@@ -1,7 +1,7 @@
-//! Undo entries: what a lease's controller wrote down before it changed anything, carried out backwards.
+//! Undo entries: what a lease's controller wrote down before it changed anything. They are carried out backwards.
 //!
-//! `NNN.json` is `{"argv": [...], "stdin": "FILE"}`, a program with, where given, a file of the same folder as its input;
-//! or `{"path": ..., "content": ...}`, a file to write. All of them are tried, whatever becomes of the others.
+//! `NNN.json` is `{"argv": [...], "stdin": "FILE"}`, a program whose input, if given, is a file of the same folder, or
+//! `{"path": ..., "content": ...}`, a file to write. All entries are tried, whatever becomes of the others.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -27,10 +27,10 @@ enum Entry {
     File { path: String, content: String },
 }
 
-/// Carries out the entries in `folder`, last first; programs are those of `root` where it is given.
+/// Carries out the entries in `folder`, last first. Programs are those of `root` where it is given.
 pub fn run(folder: &Path, root: Option<&str>) -> Vec<Failure> {
     let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).map(|found| found.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
+        fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
     entries.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     if entries.is_empty() {
         return Vec::new();
@@ -42,7 +42,7 @@ pub fn run(folder: &Path, root: Option<&str>) -> Vec<Failure> {
     }
     for path in entries.iter().rev() {
         let Some(entry) = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Entry>(&text).ok()) else {
-            // It was being written when the controller went, so what it stands for was never done.
+            // The entry was being written when the controller went, so what it undoes was never done.
             complain(&Failure::new(format!("{} is not whole, and left out", path.display())));
             continue;
         };
@@ -104,9 +104,9 @@ fn program(argv: &[String], stdin: Option<PathBuf>, root: Option<&str>) -> Outco
     if status.success() {
         return Ok(());
     }
-    let mut said = String::new();
+    let mut message = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        let _ = stderr.read_to_string(&mut said);
+        let _ = stderr.read_to_string(&mut message);
     }
-    Err(Failure::new(format!("{argv:?}: {status}: {}", said.trim())))
+    Err(Failure::new(format!("{argv:?}: {status}: {}", message.trim())))
 }

@@ -19,9 +19,9 @@ fn tells_whose_clock_it_is_at_both_ends() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("the probe starts");
-    let mut said = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "ready\n");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
     // SAFETY: a signal to a child of ours that was not waited for yet.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
     assert!(child.wait().unwrap().success());

@@ -61,10 +61,10 @@ impl Leased {
 
     /// The keeper's exit code and what it said.
     fn ended(mut self) -> (i32, String) {
-        let mut said = String::new();
+        let mut stderr = String::new();
         let status = self.child.wait().unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (status.code().unwrap_or(-1), said)
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (status.code().unwrap_or(-1), stderr)
     }
 
     fn agent(&self) -> i32 {
@@ -140,9 +140,9 @@ fn ends_when_nothing_is_heard_for_its_time_and_not_before() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(marks(&folder), "");
-    let (code, said) = lease.ended();
+    let (code, stderr) = lease.ended();
     assert_eq!(code, 0);
-    assert!(said.contains("nothing was heard of the controller for 2s"), "{said}");
+    assert!(stderr.contains("nothing was heard of the controller for 2s"), "{stderr}");
     assert_eq!((marks(&folder).as_str(), leases(&folder)), ("undone\n", 0));
 }
 
@@ -194,8 +194,8 @@ fn the_next_lease_undoes_what_a_killed_keeper_left() {
 
 fn sweep(folder: &Folder) -> (i32, String) {
     let output = Command::new(PROBE).args(["lease", "--sweep", "--folder", &folder.path("host")]).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code().unwrap(), String::from_utf8(said).unwrap())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(printed).unwrap())
 }
 
 #[test]
@@ -206,9 +206,9 @@ fn sweeping_undoes_the_dead_and_leaves_the_living() {
     assert_eq!(sweep(&folder), (0, format!("{}\n", folder.path("host/leases/dead"))));
     assert_eq!((marks(&folder).as_str(), leases(&folder)), ("undone\n", 0));
     let lease = leased(&folder, "alive", "30", &[]);
-    let (code, said) = sweep(&folder);
+    let (code, printed) = sweep(&folder);
     assert_eq!(code, 1);
-    assert!(said.contains("this host is leased by a controller at 192.0.2.1 1 192.0.2.2 22"), "{said}");
+    assert!(printed.contains("this host is leased by a controller at 192.0.2.1 1 192.0.2.2 22"), "{printed}");
     lease.controller.ask(PING, json!({})).unwrap();
     lease.controller.hang_up();
     assert_eq!(lease.ended().0, 0);
@@ -238,14 +238,14 @@ fn all_is_tried_and_what_fails_is_told_and_kept() {
     lease.write("/run/twinbed-undo/009.json", "{\"argv\": [\"to");
     lease.mark(&folder, "last");
     lease.controller.hang_up();
-    let (code, said) = lease.ended();
+    let (code, stderr) = lease.ended();
     assert_eq!(code, NOT_UNDONE);
     assert_eq!(marks(&folder), "last\nfirst\n");
     let log = fs::read_to_string(folder.path("host/not-undone.log")).unwrap();
     for what in ["exit status: 3: broken", "put /nowhere/at/all back", "no-such-program"] {
-        assert!(said.contains(what) && log.contains(what), "{what}: {said} {log}");
+        assert!(stderr.contains(what) && log.contains(what), "{what}: {stderr} {log}");
     }
-    assert!(said.contains("009.json is not whole"), "{said}");
+    assert!(stderr.contains("009.json is not whole"), "{stderr}");
     assert_eq!((log.lines().count(), leases(&folder)), (3, 0));
 }
 
@@ -314,7 +314,7 @@ fn reach_takes_a_refusal_for_an_answer() {
     };
     assert_eq!(reach("127.0.0.1", "5"), (0, String::new()));
     // Addresses of multicast groups are nobody's.
-    let (code, said) = reach("224.0.0.1", "0.2");
+    let (code, stderr) = reach("224.0.0.1", "0.2");
     assert_eq!(code, 1);
-    assert!(said.contains("cannot reach 224.0.0.1"), "{said}");
+    assert!(stderr.contains("cannot reach 224.0.0.1"), "{stderr}");
 }

@@ -127,24 +127,24 @@ impl Transitions {
         threshold: f64,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyAny>)> {
         check(order, threshold)?;
-        let found = py.detach(|| core::compare(&self.counts, &other.counts, order, threshold));
+        let comparison = py.detach(|| core::compare(&self.counts, &other.counts, order, threshold));
         let dict = PyDict::new(py);
-        dict.set_item("shared_edges", found.shared_edges)?;
-        dict.set_item("only_first", found.only[0])?;
-        dict.set_item("only_second", found.only[1])?;
-        dict.set_item("different_edges", found.different_edges())?;
-        dict.set_item("only_first_share", found.only_share[0])?;
-        dict.set_item("only_second_share", found.only_share[1])?;
-        dict.set_item("greatest_difference", found.greatest_difference)?;
-        dict.set_item("mean_difference", found.mean_difference)?;
-        dict.set_item("divergence_bits", found.divergence_bits)?;
-        dict.set_item("distance", found.distance())?;
+        dict.set_item("shared_edges", comparison.shared_edges)?;
+        dict.set_item("only_first", comparison.only[0])?;
+        dict.set_item("only_second", comparison.only[1])?;
+        dict.set_item("different_edges", comparison.different_edges())?;
+        dict.set_item("only_first_share", comparison.only_share[0])?;
+        dict.set_item("only_second_share", comparison.only_share[1])?;
+        dict.set_item("greatest_difference", comparison.greatest_difference)?;
+        dict.set_item("mean_difference", comparison.mean_difference)?;
+        dict.set_item("divergence_bits", comparison.divergence_bits)?;
+        dict.set_item("distance", comparison.distance())?;
         let mut columns = Columns::default();
-        let states: Vec<String> = found.edges.iter().map(|edge| joined(&edge.state)).collect();
+        let states: Vec<String> = comparison.edges.iter().map(|edge| joined(&edge.state)).collect();
         columns.text("state", states.iter().map(String::as_str));
-        columns.text("call", found.edges.iter().map(|edge| edge.call.as_ref()));
+        columns.text("call", comparison.edges.iter().map(|edge| edge.call.as_ref()));
         for (side, name) in ["first", "second"].into_iter().enumerate() {
-            let weights = || found.edges.iter().map(move |edge| edge.weights[side]);
+            let weights = || comparison.edges.iter().map(move |edge| edge.weights[side]);
             columns.optional_integer(format!("count_{name}"), weights().map(|one| Some(one?.count as i64)));
             columns.optional_real(&format!("probability_{name}"), weights().map(|one| Some(one?.probability)));
             columns.optional_real(&format!("share_{name}"), weights().map(|one| Some(one?.share)));

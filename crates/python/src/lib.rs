@@ -7,6 +7,7 @@ mod captures;
 mod chain;
 mod datagrams;
 mod flows;
+mod frames;
 mod http;
 mod loess;
 mod log;
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(datagrams::udp_streams, module)?)?;
     module.add_function(wrap_pyfunction!(pair::match_captures, module)?)?;
     module.add_function(wrap_pyfunction!(log::connection_log, module)?)?;
+    module.add_function(wrap_pyfunction!(frames::frames, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows_to_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(http::ab, module)?)?;

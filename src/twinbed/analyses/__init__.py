@@ -1,0 +1,27 @@
+"""The analyses, a folder each.  A new one is its folder and a line here; this file imports none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The line of help of an analysis' command, ``<name>/command.py``."""
+
+    help: str
+    own_command: bool = False
+    """``twinbed NAME`` rather than ``twinbed analyse NAME``."""
+
+
+ANALYSES: Mapping[str, Entry] = {
+    "compare": Entry("The verdict on each testbed against the reference.", own_command=True),
+    "chain": Entry("System calls as Markov chains, from traces or results.", own_command=True),
+    "passport": Entry("What differs between two testbeds or results.", own_command=True),
+    "anova": Entry("Which factors matter: analysis of variance."),
+    "regression": Entry("By how much: a linear model of factors and numbers."),
+    "capacity": Entry("How many fit: the largest N that keeps an objective."),
+    "contention": Entry("Where rates bend, and whether the machine shows it."),
+    "anomaly": Entry("Are several faster than one, and what moves with it."),
+}

@@ -17,13 +17,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.contracts.plugin import BackgroundPlan, Command, Extracted, Places, Ready
+from twinbed.contracts.background import Background, BackgroundPlan
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import BackgroundParams
+from twinbed.contracts.place import Places
 from twinbed.contracts.resources import PROGRAM_BYTES, ProgramNeed
-from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.metrics.metric import Value
+from twinbed.metrics.stress import METRICS
 from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"
@@ -36,20 +41,14 @@ STOP_LIMIT_S = 30.0
 
 STRESSORS = {"cpu": "cpu", "io": "io", "memory": "vm"}
 """Setting -> stress-ng's name."""
-METRICS = tuple(
-    Metric(f"background_{setting}_rate", "1/s", Layer.HOST, f"operations a second of the background load's {setting} workers")
-    for setting in STRESSORS
-)
 
 _DISPATCHED = re.compile(r"dispatching hogs: (.*)")
 _WORKERS = re.compile(r"(\d+) ([\w-]+)")
 _MEASURED = r"^stress-ng: \w+: +\[\d+\] {stressor} +(\d+) +(\d+\.\d+) "
 
 
-class StressParams(BaseModel):
+class StressParams(BackgroundParams):
     """How many workers of each kind, and where."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cpu: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that compute, at each place")
     io: int = Field(0, ge=0, le=MOST_WORKERS, description="workers that have caches written to disk, at each place")
@@ -80,19 +79,19 @@ class StressParams(BaseModel):
         return ProgramNeed(self.memory * self.memory_size + processes * PROGRAM_BYTES, processes + 1)
 
 
-class Stress:
+class Stress(Background[StressParams]):
     """The background load."""
 
     name = "stress"
     params = StressParams
     summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
-    metrics = METRICS
+    metrics = tuple(METRICS.values())
     # Without ``io``: sync(2) would have the whole machine write its caches.
     trials: Mapping[str, StressParams] = MappingProxyType(
         {f"where: {where}": StressParams(cpu=1, memory=1, memory_size=2**20, where=where) for where in ("machine", "hosts")}
     )
 
-    def plan(self, params: Any, places: Places) -> BackgroundPlan:
+    def plan(self, params: StressParams, places: Places) -> BackgroundPlan:
         workers = params.workers()
         if not workers:
             return BackgroundPlan()
@@ -110,7 +109,7 @@ class Stress:
             ]
         )
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: StressParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
         if not files and params.workers():
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
@@ -131,9 +130,10 @@ def _values(params: StressParams, file: Path) -> Iterator[Value]:
     asked = {stressor: str(number) for stressor, number in params.workers().items()}
     if found != asked:
         raise ValueError(f"{place}: asked for {asked}, but stress-ng says {dispatched[0] if dispatched else text[:200]!r}")
-    for metric, (setting, stressor) in zip(METRICS, STRESSORS.items(), strict=True):
+    for setting, stressor in STRESSORS.items():
         if not getattr(params, setting):
             continue
+        metric = METRICS[setting]
         measured = re.search(_MEASURED.format(stressor=stressor), text, re.MULTILINE)
         if measured is None:
             raise ValueError(f"{place}: says nothing of what the {stressor} workers did: {text[-200:]!r}")

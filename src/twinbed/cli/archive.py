@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 
 @click.command(name="archive")
@@ -36,8 +36,8 @@ def command(
     import twinbed
     from twinbed import registry
     from twinbed.cli.extraction import extracted
-    from twinbed.cli.report import rendered
     from twinbed.model.error import TwinbedError
+    from twinbed.report.styles import rendered
     from twinbed.results.archive.crate import About
     from twinbed.results.archive.pack import pack
 

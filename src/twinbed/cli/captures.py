@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,16 +12,14 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.render.output import opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-STANDARD = "-"
-"""Standard input or output, by its usual name."""
 
 
 class Host(click.ParamType[str]):
@@ -97,33 +94,6 @@ def chosen_style(style: str | None, output: Path | None, styles: list[str]) -> s
     if style == "parquet" and output is None and sys.stdout.isatty():
         raise TwinbedError("Parquet is not for a terminal", advice="give a file with -o")
     return style
-
-
-@contextmanager
-def opened(output: Path | None) -> Iterator[IO[bytes]]:
-    """The output, for bytes."""
-    if output is None or str(output) == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with output.open("wb") as file:
-            yield file
-    except OSError as error:
-        raise TwinbedError(f"{output} cannot be written: {error.strerror}") from error
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """What cannot be read, as one line and exit code 2."""
-    from twinbed import _core
-
-    try:
-        yield
-    except _core.ArtifactError as error:
-        raise TwinbedError(str(error)) from error
-    except OSError as error:
-        raise TwinbedError(f"{error.filename}: {error.strerror}") from error
 
 
 def write(table: pa.Table, style: str, output: Path | None) -> None:

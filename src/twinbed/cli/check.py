@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 if TYPE_CHECKING:
-    from twinbed.contracts.plugin import Check
+    from twinbed.contracts.check import Check
 
 _HEADINGS = {
     "machine": "This machine",
@@ -60,10 +60,10 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
     Exit code 0: all that is required works; 3: something does not.
     """
     from twinbed import registry
-    from twinbed.cli.output import print_table
     from twinbed.cli.studyfile import read_study
-    from twinbed.hosts.resources import room
+    from twinbed.hosts.resources import available
     from twinbed.lab import matrix, own_programs, preflight, resources
+    from twinbed.render.rows import print_table
 
     if study_file:
         study = read_study(study_file, (), profile)
@@ -73,9 +73,9 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             for choice in choices
         ]
         beds = [(cell.topology, registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params) for cell in study.cells]
-        beside = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.beside())
+        plugins = dict.fromkeys((each.kind, each.params) for cell in study.cells for each in cell.beside())
         loads = [
-            (registry.PLUGINS.drivers[cell.testbed.kind], cell.testbed.params, choice.params)
+            (registry.PLUGINS.drivers[cell.testbed.kind], choice.params)
             for cell in study.cells
             for choice in cell.backgrounds.values()
         ]
@@ -84,9 +84,9 @@ def command(study_file: Path | None, profile: str | None, boot: bool, style: str
             *preflight.machine(),
             *preflight.study(testbeds),
             *preflight.network(beds),
-            *preflight.programs(list(beside)),
+            *preflight.programs(list(plugins)),
             *preflight.backgrounds(loads),
-            *resources.checks(runs, registry.PLUGINS, room()),
+            *resources.checks(runs, registry.PLUGINS, available()),
             *own_programs.checks(runs, registry.PLUGINS),
         ]
     elif profile is not None:
@@ -120,9 +120,9 @@ def _width() -> int:
 def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
     """A block a group, a line a check, folded to the width; the mend below what it mends."""
     names = min(_NAMES, max((len(check.what) for check in checks), default=0))
-    for group, found in groupby(checks, key=lambda check: check.group):
+    for group, members in groupby(checks, key=lambda check: check.group):
         yield _HEADINGS[group]
-        of_group = list(found)
+        of_group = list(members)
         for check, following in zip(of_group, [*of_group[1:], None], strict=True):
             # What is said of several in a row is said below the last.
             again = following is not None and (following.works, following.mend) == (check.works, check.mend)
@@ -142,14 +142,14 @@ def _lines(checks: Sequence[Check], width: int) -> Iterator[str]:
         yield f"{len(untried)} of {len(checks)} were not tried."
 
 
-def _check(check: Check, names: int, width: int, found: str, mend: str) -> Iterator[str]:
+def _check(check: Check, names: int, width: int, text: str, mend: str) -> Iterator[str]:
     status = "ok" if check.works else "-" if not check.tried else "FAILS" if check.required else "no"
     indent = " " * (2 + 7 + names + 2)
     first = f"  {status:<7}{check.what:<{names}}  "
     if len(check.what) > names:
         yield first.rstrip()
         first = indent
-    yield from textwrap.wrap(found or " ", width, break_on_hyphens=False, initial_indent=first, subsequent_indent=indent) or [
+    yield from textwrap.wrap(text or " ", width, break_on_hyphens=False, initial_indent=first, subsequent_indent=indent) or [
         first.rstrip()
     ]
     if mend and not check.works:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinbed.cli import captures
+from twinbed.readers.refusals import refusals
+from twinbed.render.output import opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +48,7 @@ def command(
     from twinbed import _core
 
     style = captures.chosen_style(style, output, STYLES)
-    with captures.refusals():
+    with refusals():
         table, summary = _core.connection_log(
             [str(file) for file in files],
             tunnels=tunnels,
@@ -58,10 +60,10 @@ def command(
         )
     table = table.sort_by("start_ns")
     if style == "text":
-        from twinbed.cli.output import as_text
+        from twinbed.render.rows import as_text
 
         rows = table.to_pylist()
-        with captures.opened(output) as file:
+        with opened(output) as file:
             file.write(as_text([_short(row, rows[0]["start_ns"]) for row in rows]).encode())
     elif style.startswith("zeek"):
         _write_zeek(table, style, output)
@@ -89,7 +91,7 @@ def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, Any]:
 def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
     from twinbed.exporting import zeek
 
-    with captures.opened(output) as file:
+    with opened(output) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n", write_through=True)
         (zeek.write_tsv if style == "zeek" else zeek.write_json)(table, text)
         text.detach()

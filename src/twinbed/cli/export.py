@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparisons
     from twinbed.api import Results
-    from twinbed.model.result import Result
     from twinbed.results.store import Store
 
 STYLES: Mapping[str, tuple[str, ...]] = {"csv": ("csv",), "parquet": ("parquet",), "both": ("csv", "parquet")}
@@ -89,10 +89,10 @@ class _Asked:
         return Results(self.store.shown)
 
     @cached_property
-    def compared(self) -> Result:
+    def compared(self) -> Comparisons:
         from twinbed import registry
 
-        found: Result = registry.analysis("compare").run(self.store)
+        found: Comparisons = registry.analysis("compare").run(self.store)
         return found
 
     def tables(self, styles: tuple[str, ...]) -> None:
@@ -104,8 +104,8 @@ class _Asked:
         self._said("tables", f"{len(rows)} tables, {sum(rows.values()):,} rows, as {' and '.join(styles)}")
 
     def latex(self) -> None:
-        from twinbed.cli.report import rendered
         from twinbed.exporting.folder import part
+        from twinbed.report.styles import rendered
 
         texts = {"report.tex": "latex", "verdicts.csv": "csv"}
         if self.store.outline.data.get("tables"):
@@ -116,10 +116,10 @@ class _Asked:
         self._said("latex", f"{', '.join(texts)}; {len(self.compared.comparisons):,} comparisons")
 
     def figures(self) -> None:
-        from twinbed.cli.report import rendered
         from twinbed.exporting import figures
         from twinbed.exporting.folder import part
         from twinbed.render.collected import collected
+        from twinbed.report.styles import rendered
 
         with collected() as found:
             rendered("html", self.store, self.compared)
@@ -131,14 +131,15 @@ class _Asked:
 
     def chains(self) -> None:
         from twinbed import registry
-        from twinbed.exporting import chains
         from twinbed.exporting.folder import part
 
         if not self.store.table("transitions").num_rows:
             self._without("chains", "it has no system calls", "put syscalls into the study's instruments, and run it")
             return
         with part(self.output, "chains") as made:
-            count = chains.write(registry.analysis("chain").alone(self.store), made)
+            for file in registry.analysis("chain").files(self.store):
+                (made / file.name).write_text(file.text, encoding="utf-8")
+            count = len(list(made.glob("*.dot")))
         self._said("chains", f"{count} chains, as GraphML and DOT")
 
     def flent(self) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinbed.cli import captures
+from twinbed.readers.refusals import refusals
+from twinbed.render.output import STANDARD, opened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,8 +55,8 @@ def command(
     paths = [str(file) for file in files]
     reading: dict[str, Any] = {"tunnels": tunnels, "port": port, "host": host, "from_ns": from_ns, "until_ns": until_ns}
     reading["threads"] = threads or len(os.sched_getaffinity(0))
-    with captures.refusals():
-        if style == "parquet" and output is not None and str(output) != captures.STANDARD:
+    with refusals():
+        if style == "parquet" and output is not None and str(output) != STANDARD:
             from pyarrow import parquet
 
             summary = _core.flows_to_parquet(paths, str(output), **reading)
@@ -70,11 +72,11 @@ def command(
 
 
 def _print(table: pa.Table, output: Path | None, is_long: bool) -> None:
-    from twinbed.cli.output import as_text
+    from twinbed.render.rows import as_text
 
     rows = table.to_pylist()
     text = "\n".join(map(_long, rows)) if is_long else as_text([_short(row, rows[0]) for row in rows])
-    with captures.opened(output) as file:
+    with opened(output) as file:
         file.write(text.encode())
 
 

@@ -40,14 +40,14 @@ def build(force: bool, kernel: str | None, form: str) -> None:
 def list_(form: str) -> None:
     """List the images in the cache; the one in use is marked with *."""
     used = images.find()
-    found = images.images()
+    built = images.images()
     if form == "json":
-        click.echo(json.dumps([{**_described(one), "in_use": one == used} for one in found], indent=1))
+        click.echo(json.dumps([{**_described(one), "in_use": one == used} for one in built], indent=1))
         return
-    for one in found:
+    for one in built:
         mark = "*" if one == used else " "
         click.echo(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}")
-    if not found:
+    if not built:
         click.echo("no image yet: run `twinbed image build`", err=True)
 
 

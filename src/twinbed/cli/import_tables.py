@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from twinbed.cli.output import as_csv, as_text
 from twinbed.imports.gaps import CellCount, cell_counts, gaps, uneven
 from twinbed.imports.layout.names import shown
 from twinbed.imports.runs import Outcome, State
 from twinbed.imports.study import About
 from twinbed.imports.survey import Survey
 from twinbed.model.run import Level, level_text
+from twinbed.render.rows import as_csv, as_text
 
 MOST_LINES = 10
 MOST_KEPT = 1000
@@ -46,7 +46,7 @@ def as_data(found: Survey, about: About) -> dict[str, Any]:
         "gaps": lacking,
         "numbered": [shown(each) for each in plan.numbered],
         "conflicts": [shown(each) for each in plan.conflicts],
-        "doubts": [shown(each) for each in plan.doubts],
+        "doubts": [shown(each) for each in plan.cautions],
         "two_readings": [shown(each) for each in plan.otherwise],
         "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
         "outcomes": [_row(each) for each in plan.outcomes],
@@ -133,18 +133,18 @@ def _row(each: Outcome) -> dict[str, Any]:
         "path": shown(each.path),
         "what": str(each.state),
         "format": _format(each) if one is not None else "",
-        "measurements": len(one.looked.pieces) if one is not None else None,
-        "testbed": one.assigned.testbed if one is not None else "",
-        "replicate": one.assigned.replicate if one is not None else None,
-        "host": one.assigned.host if one is not None else "",
-        "levels": dict(one.assigned.levels) if one is not None else {},
+        "measurements": len(one.scanned.pieces) if one is not None else None,
+        "testbed": one.file_key.testbed if one is not None else "",
+        "replicate": one.file_key.replicate if one is not None else None,
+        "host": one.file_key.host if one is not None else "",
+        "levels": dict(one.file_key.levels) if one is not None else {},
         "runs": list(each.runs),
         "reason": each.reason,
     }
 
 
 def _format(each: Outcome) -> str:
-    return each.candidate.looked.format or "unknown" if each.candidate is not None else ""
+    return each.candidate.scanned.format or "unknown" if each.candidate is not None else ""
 
 
 def _some(title: str, texts: Sequence[str]) -> Iterator[str]:

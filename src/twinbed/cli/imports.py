@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 if TYPE_CHECKING:
     from twinbed.imports.layout.manifest import Manifest
@@ -63,10 +63,10 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     """
     from twinbed import registry
     from twinbed.cli.import_tables import as_data, print_csv, print_text
-    from twinbed.cli.output import print_json
     from twinbed.imports.build import before, build
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.imports.survey import survey
+    from twinbed.render.rows import print_json
 
     study, records = before(output) if output is not None else ({}, [])
     request, about = _asked(folder, output, options, study)
@@ -154,8 +154,8 @@ def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequenc
     """What tells files apart, whether it needs a time limit, and a manifest in YAML, where there is one."""
     from twinbed.imports.layout.manifest import read_csv, read_yaml
     from twinbed.imports.layout.pattern import compile_pattern, compile_regex
-    from twinbed.imports.layout.run_key import Assigned, FirstOf, ImportRefused
-    from twinbed.imports.layout.sandia_layout import Que
+    from twinbed.imports.layout.run_key import FileKey, FirstOf, ImportRefused
+    from twinbed.imports.layout.sandia_layout import SandiaLayout
 
     path = options["manifest"]
     if path is not None and path.suffix.lower() in (".yaml", ".yml"):
@@ -168,8 +168,8 @@ def _assigner(options: dict[str, Any], manifest: str) -> tuple[Callable[[Sequenc
         listed = read_csv(manifest, str(path), options["testbed"])
         return (lambda _paths: listed), False, None
     if options["layout"] is not None:
-        return Que.of, False, None
-    fixed = Assigned(options["testbed"], {})
+        return SandiaLayout.of, False, None
+    fixed = FileKey(options["testbed"], {})
     patterns = [compile_pattern(text, fixed) for text in options["patterns"]]
     patterns += [compile_regex(text, fixed) for text in options["regexes"]]
     if not patterns:

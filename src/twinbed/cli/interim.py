@@ -15,11 +15,11 @@ from twinbed.cli.extraction import extracted
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, AsOf, Look, Looks
 from twinbed.model.result import Verdict
-from twinbed.model.run import Run
 from twinbed.render.words import look_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
 from twinbed.statistics.sequential import FEWEST, information, look_levels, spent
+from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 
@@ -142,6 +142,6 @@ class Deciding:
         )
         compare = registry.analysis("compare")
         result = compare.run(AsOf(replace(store, outline=outline), looks.blocks), compare.params())
-        told = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
-        decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in told)
-        return decided, len(told) - decided
+        headlines = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
+        decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in headlines)
+        return decided, len(headlines) - decided

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from twinbed.analyses import ANALYSES
+
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
@@ -18,6 +20,11 @@ class Lazy:
     module: str
     attribute: str
     help: str
+
+
+def of_analysis(name: str) -> Lazy:
+    """The command in an analysis' folder."""
+    return Lazy(f"twinbed.analyses.{name}.command", "command", ANALYSES[name].help)
 
 
 class LazyGroup(click.Group):

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import click
 
 import twinbed
-from twinbed.cli import exit as codes
-from twinbed.cli.lazy import Lazy, LazyGroup
+from twinbed.cli.inputs import ResultsFolders
+from twinbed.cli.lazy import Lazy, LazyGroup, of_analysis
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 from twinbed.study.problem import StudyError
 
@@ -18,17 +19,17 @@ COMMANDS: Mapping[str, Lazy] = {
     "plan": Lazy("twinbed.cli.plan", "command", "The cells, order, time and disk of a study; nothing is run."),
     "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
     "import": Lazy("twinbed.cli.imports", "command", "Turn files that were measured elsewhere into a study."),
-    "compare": Lazy("twinbed.cli.compare", "command", "The verdict on each testbed against the reference."),
+    "compare": of_analysis("compare"),
     "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
     "merge": Lazy("twinbed.cli.merge", "command", "Several results as one study, testbeds side by side."),
     "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
     "export": Lazy("twinbed.cli.export", "command", "Results as tables, LaTeX, figures, chains, flent's files."),
     "archive": Lazy("twinbed.cli.archive", "command", "Results as one file for artifact evaluation."),
-    "passport": Lazy("twinbed.cli.passport", "command", "What differs between two testbeds or results."),
+    "passport": of_analysis("passport"),
     "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
     "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),
     "match": Lazy("twinbed.cli.match", "command", "Two captures of one path: loss, delay, splits, joins."),
-    "chain": Lazy("twinbed.cli.chain", "command", "System calls as Markov chains, from traces or results."),
+    "chain": of_analysis("chain"),
     "published": Lazy("twinbed.cli.published", "group", "The printed tables of the papers: replayed, audited, compared."),
     "image": Lazy("twinbed.cli.image", "image", "The root file system and guest kernel that every testbed runs."),
     "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
@@ -39,7 +40,7 @@ COMMANDS: Mapping[str, Lazy] = {
     cls=LazyGroup,
     lazy=COMMANDS,
     epilog=codes.TEXT,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "obj": ResultsFolders()},
 )
 @click.version_option(twinbed.__version__, message="%(prog)s %(version)s")
 def cli() -> None:

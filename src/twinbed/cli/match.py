@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from twinbed.cli import captures
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
+from twinbed.readers.refusals import refusals
+from twinbed.render.output import opened
 
 STYLES = ["text", "csv", "json", "parquet"]
 CAPTURE = click.Path(path_type=Path, allow_dash=False)
@@ -32,12 +34,12 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     from twinbed import _core
 
     style = captures.chosen_style(style, output, STYLES)
-    with captures.refusals():
+    with refusals():
         table, summary = _core.match_captures(str(first), str(second), mtu=mtu, tunnels=tunnels)
     if style == "text":
-        from twinbed.cli.output import as_text
+        from twinbed.render.rows import as_text
 
-        with captures.opened(output) as file:
+        with opened(output) as file:
             file.write(as_text([_short(row) for row in table.to_pylist()]).encode())
     else:
         captures.write(table, style, output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _level(text: str) -> Any:
 
 
 def _print(made: Plan) -> None:
-    from twinbed.cli.output import print_table
+    from twinbed.render.rows import print_table
 
     rows = []
     for testbed in made.study["testbeds"]:

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
-from twinbed.cli.output import print_table
 from twinbed.design.replicates import MOST, POWERS, UPPER, Levels, Need, Whole, needs, whole
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
-from twinbed.model.result import Comparison
+from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
 from twinbed.statistics.sequential import information, look_levels
 from twinbed.study.study import Study
+
+if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparison
 
 
 class Pilot:
@@ -126,13 +128,13 @@ def _row(need: Need) -> dict[str, Any]:
     each = need.pilot
     numbers = {
         f"{name}_{round(100 * power)}": value
-        for name, found in (
+        for name, replicates in (
             ("as_found", need.as_found),
             ("as_found_upper", need.as_found_upper),
             ("if_equal", need.if_equal),
             ("if_equal_upper", need.if_equal_upper),
         )
-        for power, value in zip(POWERS, found, strict=True)
+        for power, value in zip(POWERS, replicates, strict=True)
     }
     return {
         "metric": each.metric,
@@ -153,7 +155,7 @@ def _row(need: Need) -> dict[str, Any]:
 
 def _text_row(need: Need) -> dict[str, Any]:
     each = need.pilot
-    found, equal = (
+    different, equal = (
         [f"{_number(n)} ({_number(upper)})" for n, upper in zip(numbers, uppers, strict=True)]
         for numbers, uppers in ((need.as_found, need.as_found_upper), (need.if_equal, need.if_equal_upper))
     )
@@ -165,8 +167,8 @@ def _text_row(need: Need) -> dict[str, Any]:
         "ratio": "" if need.ratio is None else f"{need.ratio:.3f}",
         "sd": "" if deviations is None else f"{deviations[0]:.3f}, {deviations[1]:.3f}",
         "to show": str(need.verdict) if need.verdict else need.reason,
-        "80 %": "" if need.reason else found[0],
-        "90 %": "" if need.reason else found[1],
+        "80 %": "" if need.reason else different[0],
+        "90 %": "" if need.reason else different[1],
         "80 %, if 1": equal[0] if inside else "",
         "90 %, if 1": equal[1] if inside else "",
     }

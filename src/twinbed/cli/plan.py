@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinbed.cli.output import STYLES, print_json, print_table
+from twinbed.render.rows import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
-    from twinbed.contracts.plugin import Check
-    from twinbed.model.run import Run
+    from twinbed.contracts.check import Check
+    from twinbed.study.run import Run
     from twinbed.study.study import Study
 
 _BLOCKS_SHOWN = 3
@@ -77,10 +77,10 @@ def command(study_file: Path, profile: str | None, overrides: tuple[str, ...], p
 def _refused(study: Study) -> Sequence[Check]:
     """What does not fit on this machine."""
     from twinbed import registry
-    from twinbed.hosts.resources import room
+    from twinbed.hosts.resources import available
     from twinbed.lab import resources
 
-    return resources.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, room())
+    return resources.checks([cell.run(replicate=0, block=0, position=0) for cell in study.cells], registry.PLUGINS, available())
 
 
 def _refusal(check: Check) -> dict[str, str]:
@@ -90,14 +90,14 @@ def _refusal(check: Check) -> dict[str, str]:
 def _plan_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> None:
     from twinbed.cli.pilot import Pilot
 
-    found = Pilot(study, results)
+    planned = Pilot(study, results)
     if style == "json":
-        print_json({**_as_json(study, runs), "pilot": {"comparisons": found.rows(), "study": found.cases()}})
+        print_json({**_as_json(study, runs), "pilot": {"comparisons": planned.rows(), "study": planned.cases()}})
     elif style == "csv":
-        print_table(found.rows(), style)
+        print_table(planned.rows(), style)
     else:
         _print_head(study, runs)
-        found.print_text(_clock, _disk)
+        planned.print_text(_clock, _disk)
 
 
 def _row(run: Run) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from twinbed.lab.event import Event, Listener, PhaseBegan, RunEnded, StudyBegan
-from twinbed.model.run import Run, Status
+from twinbed.model.run import Status
+from twinbed.study.run import Run
 
 
 class _Left:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinbed.cli import exit as codes
 from twinbed.cli import published_tables
-from twinbed.cli.output import STYLES, print_json, print_table
+from twinbed.contracts import exit_codes as codes
+from twinbed.render.rows import STYLES, print_json, print_table
 
 if TYPE_CHECKING:
-    from twinbed.published.beside import Own
     from twinbed.published.printed import Library
+    from twinbed.published.printed_metrics import Own
 
 _FORMAT = click.option(
     "--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it."
@@ -170,7 +170,7 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     from twinbed.model.error import TwinbedError
     from twinbed.model.result import Verdict
     from twinbed.model.units import QuantityError, parse_share
-    from twinbed.published.beside import beside
+    from twinbed.published.printed_metrics import beside
     from twinbed.published.verdicts import compare as compared
 
     try:
@@ -209,7 +209,7 @@ def _own(results: Path, margin: float) -> list[Own]:
     from twinbed.cli.extraction import extracted
     from twinbed.model.run import level_text
     from twinbed.model.units import QuantityError, parse_size
-    from twinbed.published.beside import Own
+    from twinbed.published.printed_metrics import Own
 
     analysis = registry.analysis("compare")
     tables = extracted(results)

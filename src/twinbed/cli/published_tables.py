@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from twinbed.published.beside import Own
     from twinbed.published.finding import Finding
     from twinbed.published.printed import Cell, Library, Table
+    from twinbed.published.printed_metrics import Own
     from twinbed.published.verdicts import Held
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.cli import exit as codes
-from twinbed.contracts.plugin import Check
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.check import Check
 from twinbed.model.error import TwinbedError
 
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from twinbed.model.result import Result
-    from twinbed.model.tables import Tables
-
-SUFFIXES = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv", "tables-csv": "-tables.csv"}
+    pass
 
 
 @click.command(name="report")
@@ -37,7 +34,8 @@ def command(results: Path, output: Path | None, style: str) -> int:
     from twinbed import registry
     from twinbed.cli.extraction import extracted
     from twinbed.model.error import TwinbedError
-    from twinbed.render import write
+    from twinbed.render.output import write
+    from twinbed.report.styles import SUFFIXES, rendered
 
     tables = extracted(results)
     text = rendered(style, tables, registry.analysis("compare").run(tables))
@@ -52,30 +50,3 @@ def command(results: Path, output: Path | None, style: str) -> int:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
     click.echo(str(file))
     return 0
-
-
-def rendered(style: str, tables: Tables, result: Result) -> str:
-    """The report in a style of SUFFIXES."""
-    if style == "csv":
-        from twinbed.render.table import as_csv
-
-        return as_csv(result.comparisons)
-    from twinbed.cli.extraction import chains, explained, study_tables
-    from twinbed.cli.fitting import fits
-
-    own = study_tables(tables, result)
-    if style == "tables-csv":
-        from twinbed.render import pivots
-
-        return pivots.as_csv(own)
-    if style == "markdown":
-        from twinbed.render.markdown import markdown
-
-        return markdown(tables, result, explained(tables), own, fits(tables))
-    if style == "latex":
-        from twinbed.render.latex import latex
-
-        return latex(tables, result, explained(tables), own)
-    from twinbed.render.page import page
-
-    return page(tables, result, chains(tables), explained(tables), own, fits(tables))

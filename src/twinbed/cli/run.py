@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 
 @click.command(name="run")

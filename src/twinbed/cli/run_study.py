@@ -9,20 +9,20 @@ from pathlib import Path
 from rich.console import Console
 
 from twinbed import design, registry
-from twinbed.cli import exit as codes
 from twinbed.cli.interim import Deciding
 from twinbed.cli.progress import watcher
 from twinbed.cli.refusal import PreflightFailed
 from twinbed.cli.studyfile import read_study
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
-from twinbed.hosts.resources import allow_descriptors, room
-from twinbed.hosts.site import Installed
+from twinbed.hosts.resources import allow_descriptors, available
 from twinbed.image import build, find, probe_path
 from twinbed.lab import own_programs, preflight, resources
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
-from twinbed.model.run import Run
 from twinbed.results.folder import Folder
+from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 
@@ -91,13 +91,13 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
         *preflight.programs(list(dict.fromkeys((each.kind, each.params) for run in to_do for each in run.beside()))),
         *preflight.backgrounds(
             [
-                (registry.PLUGINS.drivers[run.testbed.kind], run.testbed.params, choice.params)
+                (registry.PLUGINS.drivers[run.testbed.kind], choice.params)
                 for run in to_do
                 for choice in run.backgrounds.values()
             ]
         ),
-        preflight.room(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
-        *resources.checks(to_do, registry.PLUGINS, room()),
+        preflight.disk_space(results, expense(to_do).bytes, all(run.topology.link.rate is not None for run in to_do)),
+        *resources.checks(to_do, registry.PLUGINS, available()),
         *own_programs.checks(to_do, registry.PLUGINS),
     ]
     problems = [check for check in checks if check.required and not check.works]
@@ -118,20 +118,20 @@ def _tell_failures(ending: Ending, console: Console) -> None:
 
 def _conclude(results: Path, console: Console, report: bool) -> None:
     """Tables, the verdict on standard output, the page."""
-    from twinbed.cli.extraction import chains, explained, extracted, study_tables
-    from twinbed.cli.fitting import fits
-    from twinbed.render import write_html
-    from twinbed.render.terminal import fitting, verdict_table
+    from twinbed.cli.extraction import extracted
+    from twinbed.render.output import write
+    from twinbed.report.page import page
+    from twinbed.report.scaling.analysis import scaling
+    from twinbed.report.styles import sections, study_tables
+    from twinbed.report.terminal import conclusion
 
     store = extracted(results)
     compare = registry.analysis("compare")
     result = compare.run(store, compare.params())
     terminal = Console(width=None if sys.stdout.isatty() else 100)
-    verdict_table(result, terminal)
-    found = fits(store)
-    if found:
-        fitting(found, terminal)
+    over_n = scaling(store)
+    conclusion(result, over_n, terminal)
     if report:
-        page = results / "report.html"
-        write_html(store, result, page, chains(store), explained(store), study_tables(store, result), found)
-        console.print(f"Report: {page}", highlight=False, soft_wrap=True)
+        file = results / "report.html"
+        write(page(store, result, sections(store), study_tables(store, result), over_n), file)
+        console.print(f"Report: {file}", highlight=False, soft_wrap=True)

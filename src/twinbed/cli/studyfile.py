@@ -7,7 +7,8 @@ from pathlib import Path
 
 from twinbed import registry
 from twinbed.model.error import TwinbedError
-from twinbed.study.study import Study, load
+from twinbed.study.loading import load
+from twinbed.study.study import Study
 
 
 def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = None) -> Study:

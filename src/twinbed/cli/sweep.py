@@ -27,18 +27,18 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
     from twinbed.hosts.lab import leftovers, remove
     from twinbed.registry import PLUGINS
 
-    found = leftovers()
-    for scratch, groups in found:
+    dead = leftovers()
+    for scratch, groups in dead:
         what = ", ".join(str(path) for path in (scratch, *groups) if path.exists())
         click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
             remove(scratch, groups)
-    elsewhere = [left for driver in PLUGINS.drivers.values() if hasattr(driver, "leftovers") for left in driver.leftovers()]
+    elsewhere = [left for driver in PLUGINS.drivers.values() for left in driver.leftovers()]
     for left in elsewhere:
         click.echo(f"{'would remove' if dry_run else 'removing'} {left.what}")
         if not dry_run:
             left.remove()
-    if not found and not elsewhere:
+    if not dead and not elsewhere:
         click.echo("Nothing to remove.")
 
 
@@ -47,10 +47,10 @@ def _hosts(hosts: tuple[str, ...], config: Path | None, folder: str | None, dry_
     from twinbed.hosts.session import FOLDER
     from twinbed.hosts.ssh import Address
 
-    found = 0
+    count = 0
     for host in hosts:
         for lease in sweep(Address(host, host, config=config), folder or FOLDER, only_list=dry_run):
             click.echo(f"{'would undo' if dry_run else 'undid'} {lease} on {host}")
-            found += 1
-    if not found:
+            count += 1
+    if not count:
         click.echo("Nothing to remove.")

@@ -1,7 +1,7 @@
 """What a format of files made elsewhere is: how it is recognised, and how it is read.
 
 A format is an object with the attributes of ``Format``; ``registry.py`` lists them all.  It is told apart by content, never by
-a file's name, and reads honestly: a value that cannot be read is None and its line a ``Flaw``; what a tool itself says against
+a file's name, and reads honestly: a value that cannot be read is None and its line a ``Diagnostic``; what a tool says against
 its numbers is a caution; a text of another kind is a ``FormatError``, and nothing else is ever raised.
 """
 
@@ -31,12 +31,12 @@ class FormatError(TwinbedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class Diagnostic:
     """A part of a file that could not be read. ``line`` counts from 1; None where there are no lines."""
 
     text: str
     line: int | None = None
-    beside: bool = False
+    harmless: bool = False
     """Whether it is text beside the measurement, such as a log's, of which nothing is missing."""
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Flaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Of:
+class RunKey:
     """What a measurement is of, where its file itself says it."""
 
     testbed: str = ""
@@ -66,7 +66,7 @@ class Of:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Measurement:
     """What one measurement in a file says. A file may hold several, one after another."""
 
     values: Sequence[Value] = ()
@@ -74,7 +74,7 @@ class Reading:
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     """Deeper rows, by the names that twinbed's own instruments and workloads give to such tables."""
     cautions: Sequence[Caution] = ()
-    flaws: Sequence[Flaw] = ()
+    diagnostics: Sequence[Diagnostic] = ()
     facts: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """What it says of its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. What differs
     between runs and is no factor is a doubt."""
@@ -83,7 +83,7 @@ class Reading:
     resolution: Mapping[str, float] = field(default_factory=dict)
     """Metric -> how far the file's rounding may have moved it. Two files of a run that differ by no more do not contradict each
     other, and the finer is taken."""
-    of: Of | None = None
+    run_key: RunKey | None = None
     """None where the file says nothing of it: then its path does, or a manifest."""
 
 
@@ -127,7 +127,7 @@ class Format(Protocol):
         """Whether a file that begins so is one; what two formats would recognise is a bug of one of them. Raises nothing."""
         ...
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         """The measurements of a file, at least one. ``options`` is what a manifest says of such files; most take none.
         Raises FormatError."""
         ...

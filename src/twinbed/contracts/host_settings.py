@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from twinbed.contracts.params import DriverParams
 from twinbed.model.units import Size
 
 OnOff = Literal["on", "off"]
@@ -16,10 +17,8 @@ OFFLOADS = (*TOGETHER, "rx", "tx")
 """Each by ethtool's short name."""
 
 
-class HostSettings(BaseModel):
+class HostSettings(DriverParams):
     """Drivers add their own fields to these."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cpus: Literal["auto", "none"] = Field(
         "auto", description="auto pins every host to CPUs of its own as far as there are any; none leaves it to the scheduler"

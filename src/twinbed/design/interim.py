@@ -10,5 +10,5 @@ MOST_LOOKS = 6
 
 def look_blocks(until: UntilDecided) -> tuple[int, ...]:
     """Numbers of complete blocks at which there is a look: from least to most, evenly spread."""
-    looks = min(MOST_LOOKS, until.most - until.least + 1)
-    return tuple(until.least + round(step * (until.most - until.least) / (looks - 1)) for step in range(looks))
+    count = min(MOST_LOOKS, until.most - until.least + 1)
+    return tuple(until.least + round(step * (until.most - until.least) / (count - 1)) for step in range(count))

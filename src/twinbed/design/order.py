@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from twinbed.model.run import Run
 from twinbed.study.cell import Cell
+from twinbed.study.run import Run
 from twinbed.study.study import Order, Study
 
 

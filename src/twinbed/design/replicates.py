@@ -12,9 +12,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-from twinbed.model.result import Comparison, Verdict
+from twinbed.model.result import Verdict
 from twinbed.statistics.power import power_different, power_equivalent, replicates, upper_deviation
+
+if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparison
 
 POWERS = (0.80, 0.90)
 UPPER = 0.80
@@ -114,9 +118,9 @@ class Whole:
     driver: Need
 
 
-def whole(found: Sequence[Need]) -> tuple[Whole, ...]:
+def whole(needs: Sequence[Need]) -> tuple[Whole, ...]:
     """For each case and each of POWERS; nothing where nothing could be planned."""
-    planned = [need for need in found if not need.reason]
+    planned = [need for need in needs if not need.reason]
     cases: tuple[tuple[str, Callable[[Need], Numbers]], ...] = (
         ("as in the pilot", lambda need: need.as_found),
         (f"as in the pilot, sd at its upper {UPPER:.0%} limit", lambda need: need.as_found_upper),

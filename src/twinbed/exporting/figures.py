@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from twinbed.exporting.folder import Names
 from twinbed.render.collected import Figure
 from twinbed.render.colours import light
+from twinbed.render.file_names import Names
 from twinbed.render.plots import COLOURS, labelled
 
 SCALE = 2

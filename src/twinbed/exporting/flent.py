@@ -24,8 +24,8 @@ from typing import Any
 
 import twinbed
 from twinbed.api import Results
-from twinbed.exporting.folder import Names
 from twinbed.model.run import level_text
+from twinbed.render.file_names import Names
 from twinbed.render.words import cell_title
 
 VERSION = 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,6 @@ from twinbed.model.error import TwinbedError
 
 MARK = "export.json"
 FORMAT = 1
-_LONGEST_NAME = 120
-_OTHERS = re.compile(r"[^A-Za-z0-9.+]+")
 
 
 def opened(folder: Path, study: str, version: str) -> None:
@@ -49,31 +46,3 @@ def part(folder: Path, name: str) -> Iterator[Path]:
         making.rename(there)
     finally:
         shutil.rmtree(making, ignore_errors=True)
-
-
-def plain(text: str) -> str:
-    """A text as a file's name: ASCII letters, digits, ``.``, ``+`` and ``-``.
-
-    >>> plain("payload 1MiB, switch ovs: requests/s")
-    'payload-1MiB-switch-ovs-requests-s'
-    """
-    words = _OTHERS.sub("-", text).strip("-.")
-    return words if len(words) <= _LONGEST_NAME else words[:_LONGEST_NAME].rpartition("-")[0] or words[:_LONGEST_NAME]
-
-
-class Names:
-    """File names that differ from each other, on file systems that do not tell capitals apart too."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def of(self, text: str) -> str:
-        """``plain(text)``, numbered from the second on."""
-        name = plain(text) or "unnamed"
-        number = 2
-        chosen = name
-        while chosen.lower() in self._taken:
-            chosen = f"{name}-{number}"
-            number += 1
-        self._taken.add(chosen.lower())
-        return chosen

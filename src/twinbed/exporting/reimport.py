@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from twinbed.api import Results
-from twinbed.exporting.folder import Names
 from twinbed.imports.formats.twinbed_metrics import HEADER, twinbed_metrics
+from twinbed.render.file_names import Names
 from twinbed.render.words import cell_title
 
 MANIFEST = "import.yaml"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from twinbed.contracts.host import Exit
 from twinbed.hosts import connection as wire
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
@@ -23,33 +24,6 @@ PROBE = "twinbed-probe"
 _CHUNK_BYTES = 256 * 1024
 _ACCEPT_STEP_S = 0.05
 """How often a starting host is looked at for having ended instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a program on a host ended; times are on that host's monotonic clock."""
-
-    code: int | None
-    signal: int | None
-    stdout: bytes
-    stderr: bytes
-    user_s: float
-    system_s: float
-    max_rss_bytes: int
-    started_monotonic_s: float
-    """When it had become the program that it is."""
-    ended_monotonic_s: float
-
-    @property
-    def text(self) -> str:
-        return self.stdout.decode(errors="replace")
-
-    @property
-    def why(self) -> str:
-        if self.signal is None:
-            return f"exit code {self.code}"
-        names = {number.value: number.name for number in signals.Signals}
-        return f"ended by {names.get(self.signal, f'signal {self.signal}')}"
 
 
 class Running(Channel):

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.contracts.plugin import Applied, Check
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
 from twinbed.hosts.agent import parse_cpus
 from twinbed.hosts.error import HostError
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
 from twinbed.hosts import cgroups, process
 from twinbed.hosts.agent import PROBE, AgentHost, accept, listen
 from twinbed.hosts.cgroups import LabGroups

@@ -1,7 +1,7 @@
 """What this machine has left for hosts: memory, processes, file descriptors, address space.
 
 Memory is what the kernel says can be had without swapping (proc(5), MemAvailable), or less where a control group of this
-process has a limit.  Of a group's use, what the kernel would give up at once (inactive files) does not count.
+process has a limit.  What the kernel would give up at once of a group's use (inactive files) does not count.
 Processes and threads count alike.
 Source: proc(5), getrlimit(2), cgroups(7), the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
@@ -12,9 +12,8 @@ import os
 import re
 import resource
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-
-from twinbed.contracts.resources import Room
 
 _MEMORY = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -23,14 +22,29 @@ _MEMORY = (
 """Limit, use, and what of the use can be given up: version 2, version 1."""
 
 
-def room(system: Path = Path("/")) -> Room | None:
-    """``system``: where /proc and control groups are looked for. None where there is no such thing: a study may be planned on
-    a machine that could not carry it out."""
+@dataclass(frozen=True, slots=True)
+class Available:
+    """What a machine has left; None where nothing limits it. Each with the file or limit that says so."""
+
+    memory_bytes: int
+    memory_source: str
+    tasks: int | None
+    """Processes and threads."""
+    tasks_source: str
+    descriptors: int | None
+    """That a process may be allowed: the hard limit."""
+    address_space_bytes: int | None
+
+
+def available(system: Path = Path("/")) -> Available | None:
+    """What this machine has. ``system`` is where /proc and control groups are looked for. None where there is no such thing: a
+    study may be planned on a machine that could not carry it out."""
     if not (system / "proc/meminfo").exists():
         return None
     memory, memory_source = min(_memory(system))
     tasks, tasks_source = min(_tasks(system), default=(None, ""))
-    return Room(memory, memory_source, tasks, tasks_source, _limit(resource.RLIMIT_NOFILE, 1), _limit(resource.RLIMIT_AS, 0))
+    hard_files, soft_space = _limit(resource.RLIMIT_NOFILE, 1), _limit(resource.RLIMIT_AS, 0)
+    return Available(memory, memory_source, tasks, tasks_source, hard_files, soft_space)
 
 
 def allow_descriptors(needed: int) -> None:
@@ -43,16 +57,16 @@ def allow_descriptors(needed: int) -> None:
 
 def _limit(kind: int, which: int) -> int | None:
     """0: the soft one, 1: the hard one; None is no limit."""
-    found = resource.getrlimit(kind)[which]
-    return None if found == resource.RLIM_INFINITY else found
+    limit = resource.getrlimit(kind)[which]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _memory(system: Path) -> Iterator[tuple[int, str]]:
     """Bytes left, and who says so."""
-    found = re.search(r"^MemAvailable: +(\d+) kB$", (system / "proc/meminfo").read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(r"^MemAvailable: +(\d+) kB$", (system / "proc/meminfo").read_text(), re.MULTILINE)
+    if match is None:
         raise ValueError("/proc/meminfo has no MemAvailable")
-    yield int(found[1]) * 1024, "MemAvailable of /proc/meminfo"
+    yield int(match[1]) * 1024, "MemAvailable of /proc/meminfo"
     for group in _groups(system, "memory"):
         for limit_file, use_file, given_up in _MEMORY:
             limit, use = _number(group / limit_file), _number(group / use_file)

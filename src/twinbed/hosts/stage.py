@@ -9,10 +9,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from twinbed.contracts.plugin import Bed, Command
-from twinbed.hosts.agent import Running
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.command import Command
+from twinbed.contracts.host import Program
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
-from twinbed.hosts.site import Site
 
 _STOP_LIMIT_S = 10.0
 _DRAIN_LIMIT_S = 5.0
@@ -27,7 +28,7 @@ _BRING_UP_S = 0.01
 @dataclass
 class Started:
     command: Command
-    program: Running
+    program: Program
     output: Path
 
 

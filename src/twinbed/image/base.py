@@ -163,16 +163,16 @@ def _apt_settings() -> str:
 
 
 def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
-    said = log.read_text(errors="replace")
-    tail = "".join(f"\n    {line}" for line in said.strip().splitlines()[-6:])
+    output = log.read_text(errors="replace")
+    tail = "".join(f"\n    {line}" for line in output.strip().splitlines()[-6:])
     advice = "look at the log; when it is mended, run `twinbed image build` again"
-    if "No space left on device" in said:
+    if "No space left on device" in output:
         advice = "free some space, or set TWINBED_CACHE to a folder on another disk"
     elif any(
-        text in said for text in ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
+        text in output for text in ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
     ):
         advice = "apt cannot reach its servers: try `apt-get update`, mend the network, the proxy or /etc/apt, and try again"
-    elif "Unable to locate package" in said:
+    elif "Unable to locate package" in output:
         advice = "the machine's apt sources lack a package: they must hold all of Debian's main component"
     return ImageFailed(f"mmdebstrap failed (log: {log}){tail}", advice=advice)
 

@@ -30,8 +30,8 @@ def fetch(package: str, to: Path) -> None:
 
 def leads_to(about: str) -> str | None:
     """The kernel that a meta package, described by `apt-cache show`, depends on; None where the package is a kernel itself."""
-    found = _META.search(about)
-    return found[1] if found else None
+    match = _META.search(about)
+    return match[1] if match else None
 
 
 def share(common: Path, rootfs: Path) -> None:

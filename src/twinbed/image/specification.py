@@ -9,6 +9,8 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 
+from twinbed.model.nic import NIC_MODELS
+
 BUILDER = 2
 """Raised when the builder puts something else into an image for the same specification."""
 
@@ -52,16 +54,8 @@ class Specification:
         "overlay",
     )
     """Loaded before the root file system is there; a guest does not boot without them."""
-    nic_modules: tuple[str, ...] = (
-        "virtio_net",
-        "e1000",
-        "e1000e",
-        "igb",
-        "vmxnet3",
-        "8139cp",
-        "8139too",
-        "pcnet32",
-        "ne2k-pci",
+    nic_modules: tuple[str, ...] = tuple(
+        module for model in NIC_MODELS.values() for module in (model.driver, *model.other_modules)
     )
     """Loaded at boot too: nothing in a guest loads the driver of a device that it finds."""
     guest_modules: tuple[str, ...] = (

@@ -15,7 +15,7 @@ from typing import Any
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.runs import Made
-from twinbed.imports.scan import Looked, opened
+from twinbed.imports.scan import ScannedFile, opened
 from twinbed.imports.study import KIND, About, artifact, order, passport, record, study
 from twinbed.model.record import Record
 from twinbed.results.folder import Folder, disk_full_is_clear
@@ -105,12 +105,12 @@ def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:
 
 
 def _differs(run: Made, there: Record) -> bool:
-    found = {file.sha256 for each in run.candidates() for file in (each.looked, *each.looked.then) if file.sha256}
+    found = {file.sha256 for each in run.candidates() for file in (each.scanned, *each.scanned.then) if file.sha256}
     return found != {str(each.get("sha256")) for each in there.artifacts}
 
 
 def _changed(run: Made, there: Record) -> str:
-    names = ", ".join(shown(each.looked.path) for each in run.candidates())
+    names = ", ".join(shown(each.scanned.path) for each in run.candidates())
     return f"{names}: run {there.id} was imported from other files or contents and stays as it was"
 
 
@@ -143,9 +143,9 @@ def _batch(
 def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, int], link: bool) -> Record:
     put: dict[str, str] = {}
     for each in run.candidates():
-        for file in (each.looked, *each.looked.then):
+        for file in (each.scanned, *each.scanned.then):
             if file.sha256 and file.path not in put:
-                put[file.path] = artifact(each.assigned.host, file.path, put.values())
+                put[file.path] = artifact(each.file_key.host, file.path, put.values())
                 _place(folder, file, below / put[file.path], link)
     made = record(run, about, put, *place)
     for name, content in (("applied.json", []), ("passport.json", passport(run, about)), ("run.json", made.to_json())):
@@ -153,28 +153,28 @@ def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, i
     return made
 
 
-def _place(folder: Path, looked: Looked, where: Path, link: bool) -> None:
+def _place(folder: Path, scanned: ScannedFile, where: Path, link: bool) -> None:
     """The file as it was looked at: a copy, which file systems that can share blocks make without copying, or a hard link."""
     where.parent.mkdir(exist_ok=True)
-    source = os.path.join(os.path.realpath(folder), looked.path)  # noqa: PTH118 -- its name may be no text
+    source = os.path.join(os.path.realpath(folder), scanned.path)  # noqa: PTH118 -- its name may be no text
     try:
         if link:
             os.link(os.path.realpath(source), where)
-            _unchanged(looked, where.stat())
+            _unchanged(scanned, where.stat())
             return
         with opened(source) as (descriptor, about):
-            _unchanged(looked, about)
+            _unchanged(scanned, about)
             with _created(where) as copy:
                 _copy(descriptor, copy)
                 copied = os.fstat(copy).st_size
-            _unchanged(looked, os.fstat(descriptor))
-            if copied != looked.bytes:
-                raise OSError(errno.EIO, f"{copied} of {looked.bytes} bytes were copied")
+            _unchanged(scanned, os.fstat(descriptor))
+            if copied != scanned.bytes:
+                raise OSError(errno.EIO, f"{copied} of {scanned.bytes} bytes were copied")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         advice = "leave --link out, so that it is copied" if link else "import again when nothing writes there"
-        raise ImportRefused(f"{shown(looked.path)}: {error.strerror}", exit_code=1, advice=advice) from error
+        raise ImportRefused(f"{shown(scanned.path)}: {error.strerror}", exit_code=1, advice=advice) from error
 
 
 @contextlib.contextmanager
@@ -202,10 +202,10 @@ def _copy(source: int, copy: int) -> None:
                 view = view[os.write(copy, view) :]
 
 
-def _unchanged(looked: Looked, about: os.stat_result) -> None:
-    if not stat.S_ISREG(about.st_mode) or (about.st_size, about.st_mtime_ns) != (looked.bytes, looked.mtime_ns):
+def _unchanged(scanned: ScannedFile, about: os.stat_result) -> None:
+    if not stat.S_ISREG(about.st_mode) or (about.st_size, about.st_mtime_ns) != (scanned.bytes, scanned.mtime_ns):
         raise ImportRefused(
-            f"{shown(looked.path)} changed while it was imported",
+            f"{shown(scanned.path)} changed while it was imported",
             exit_code=1,
             advice="import again when nothing writes there; complete runs are kept",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from twinbed.contracts.format import Of
+from twinbed.contracts.format import RunKey
 from twinbed.imports.runs import Candidate
 
 
@@ -13,27 +13,27 @@ def parts(file: Candidate) -> list[Candidate]:
 
     A file that should say it and does not, or cannot be read, is of no testbed: nobody knows which runs are missing.
     """
-    assigned, looked = file.assigned, file.looked
-    if not assigned.within:
+    file_key, scanned = file.file_key, file.scanned
+    if not file_key.within:
         return [file]
-    known: dict[str, Of] = {}
+    known: dict[str, RunKey] = {}
     places: dict[str, list[int]] = {}
-    for place, piece in enumerate(looked.pieces):
-        if piece.of is not None and piece.of.known:
-            known.setdefault(piece.of.key, piece.of)
-            places.setdefault(piece.of.key, []).append(place)
+    for place, piece in enumerate(scanned.pieces):
+        if piece.run_key is not None and piece.run_key.known:
+            known.setdefault(piece.run_key.key, piece.run_key)
+            places.setdefault(piece.run_key.key, []).append(place)
     if not known:
-        reason = looked.reason or f"is {looked.format}, which does not read {', '.join(assigned.within)} from a file"
-        return [Candidate(replace(assigned, testbed=""), replace(looked, pieces=(), reason=reason))]
+        reason = scanned.reason or f"is {scanned.format}, which does not read {', '.join(file_key.within)} from a file"
+        return [Candidate(replace(file_key, testbed=""), replace(scanned, pieces=(), reason=reason))]
     return [
         Candidate(
             replace(
-                assigned,
-                testbed=of.testbed or assigned.testbed,
-                levels={**assigned.levels, **of.levels},
-                replicate=of.replicate if "replicate" in assigned.within else assigned.replicate,
+                file_key,
+                testbed=of.testbed or file_key.testbed,
+                levels={**file_key.levels, **of.levels},
+                replicate=of.replicate if "replicate" in file_key.within else file_key.replicate,
             ),
-            looked,
+            scanned,
             tuple(places[key]),
         )
         for key, of in known.items()
@@ -45,14 +45,16 @@ def whole(members: list[Candidate]) -> Candidate:
     first = members[0]
     if first.only is None:
         return first
-    told = [each.assigned for each in members]
+    file_keys = [each.file_key for each in members]
     same = {
-        name: level for name, level in first.assigned.levels.items() if all(each.levels.get(name) == level for each in told)
+        name: level
+        for name, level in first.file_key.levels.items()
+        if all(each.levels.get(name) == level for each in file_keys)
     }
-    assigned = replace(
-        first.assigned,
-        testbed=first.assigned.testbed if len({each.testbed for each in told}) == 1 else "",
+    file_key = replace(
+        first.file_key,
+        testbed=first.file_key.testbed if len({each.testbed for each in file_keys}) == 1 else "",
         levels=same,
-        replicate=first.assigned.replicate if len({each.replicate for each in told}) == 1 else None,
+        replicate=first.file_key.replicate if len({each.replicate for each in file_keys}) == 1 else None,
     )
-    return Candidate(assigned, first.looked)
+    return Candidate(file_key, first.scanned)

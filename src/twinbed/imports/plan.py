@@ -18,7 +18,7 @@ from twinbed.contracts.format import Format
 from twinbed.imports.layout.names import level_key, natural
 from twinbed.imports.parts import whole
 from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State
-from twinbed.imports.scan import Looked
+from twinbed.imports.scan import ScannedFile
 from twinbed.model.run import Level
 
 MOST_REPLICATE = 10_000
@@ -43,25 +43,25 @@ def plan(
     """
     found = Plan()
     cells: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    readable = {each.assigned.testbed for each in candidates if each.pieces}
+    readable = {each.file_key.testbed for each in candidates if each.pieces}
     for each in candidates:
-        cells[each.assigned.testbed, _key(each.assigned.levels)].append(each)
-    labels = [each.assigned.replicate for each in candidates if each.assigned.replicate is not None]
+        cells[each.file_key.testbed, _key(each.file_key.levels)].append(each)
+    labels = [each.file_key.replicate for each in candidates if each.file_key.replicate is not None]
     first = 0 if "0" in labels else 1
-    for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].assigned.levels)):
+    for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].file_key.levels)):
         distinct = list(_without_copies(members, formats, found))
         if testbed not in readable:
             found.outcomes += [
-                Outcome(file.path, State.REFUSED, each.looked.reason, each)
+                Outcome(file.path, State.REFUSED, each.scanned.reason, each)
                 for each in distinct
-                for file in (each.looked, *each.looked.then)
+                for file in (each.scanned, *each.scanned.then)
             ]
             continue
         runs = list(_runs(testbed, distinct, number, found))
         _number(runs, first, have or {})
         found.runs += runs
     found.outcomes = _once([*_outcomes(found.runs), *found.outcomes])
-    _doubt(found, formats)
+    _add_cautions(found, formats)
     _hold_against_files(found, formats)
     return found
 
@@ -72,7 +72,7 @@ def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
         for one, piece in run.files:
             if not _measures(one, formats):
                 continue
-            facts = one.looked.pieces[piece].facts
+            facts = one.scanned.pieces[piece].facts
             for name, level in run.levels.items():
                 fact = facts.get(_MEANT.get(name.lower(), ""))
                 if fact is None or isinstance(level, bool) or not isinstance(level, type(fact)):
@@ -80,32 +80,32 @@ def _hold_against_files(found: Plan, formats: Mapping[str, Format]) -> None:
                 if level != fact and not (
                     isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
                 ):
-                    text = f"{one.looked.path}: its path says {name} {level}, the file itself {fact}"
-                    found.doubts.append(text)
-                    run.doubts.append(text)
+                    text = f"{one.scanned.path}: its path says {name} {level}, the file itself {fact}"
+                    found.cautions.append(text)
+                    run.cautions.append(text)
 
 
-def _doubt(found: Plan, formats: Mapping[str, Format]) -> None:
+def _add_cautions(found: Plan, formats: Mapping[str, Format]) -> None:
     """The same measurement in two cells: one of them is a copy under a wrong name, and nobody can tell which."""
     first: dict[str, Made] = {}
     for run in found.runs:
         for one, _ in run.files:
             if not _measures(one, formats):
                 continue
-            other = first.setdefault(one.looked.sha256, run)
+            other = first.setdefault(one.scanned.sha256, run)
             if other.cell == run.cell:
                 continue
-            there = next(each.looked.path for each, _ in other.files if each.looked.sha256 == one.looked.sha256)
-            text = f"{one.looked.path} has the same bytes as {there}, which is of another cell"
-            if text not in found.doubts:
-                found.doubts.append(text)
-            run.doubts.append(text)
-            other.doubts.append(text)
+            there = next(each.scanned.path for each, _ in other.files if each.scanned.sha256 == one.scanned.sha256)
+            text = f"{one.scanned.path} has the same bytes as {there}, which is of another cell"
+            if text not in found.cautions:
+                found.cautions.append(text)
+            run.cautions.append(text)
+            other.cautions.append(text)
 
 
 def _measures(one: Candidate, formats: Mapping[str, Format]) -> bool:
     """Whether it tells of a workload, not of circumstances alone."""
-    kind = formats.get(one.looked.format)
+    kind = formats.get(one.scanned.format)
     return kind is not None and bool(kind.rate or kind.work)
 
 
@@ -120,12 +120,12 @@ def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[Any, ...]:
 def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], found: Plan) -> Iterator[Candidate]:
     """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
     seen: dict[tuple[str, ...], Candidate] = {}
-    for each in sorted(members, key=lambda one: (natural(one.assigned.replicate or ""), *_nearest(one.looked.path))):
-        place = () if _measures(each, formats) else (each.assigned.replicate or "",)
-        key = (each.looked.identity, *each.slot, *place)
-        if each.looked.sha256 and each.looked.bytes and key in seen:
+    for each in sorted(members, key=lambda one: (natural(one.file_key.replicate or ""), *_nearest(one.scanned.path))):
+        place = () if _measures(each, formats) else (each.file_key.replicate or "",)
+        key = (each.scanned.identity, *each.slot, *place)
+        if each.scanned.sha256 and each.scanned.bytes and key in seen:
             found.outcomes.append(
-                Outcome(each.looked.path, State.COPY, f"the same bytes as {seen[key].looked.path}", each),
+                Outcome(each.scanned.path, State.COPY, f"the same bytes as {seen[key].scanned.path}", each),
             )
         else:
             seen[key] = each
@@ -140,7 +140,7 @@ def _nearest(path: str) -> tuple[int, Any]:
 def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan) -> Iterator[Made]:
     by_label: dict[str, list[Candidate]] = defaultdict(list)
     for each in members:
-        by_label[each.assigned.replicate or ""].append(each)
+        by_label[each.file_key.replicate or ""].append(each)
     for label in sorted(by_label, key=natural):
         group = by_label[label]
         slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
@@ -149,13 +149,13 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, found: Plan)
                 slots[each.slot].append(each)
         refused = [each for each in group if not each.pieces]
         crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
-        where = _where(testbed, members[0].assigned.levels)
+        where = _where(testbed, members[0].file_key.levels)
         if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
             yield from _of_one(testbed, label, slots, refused, where, number, found)
         elif number and len(slots) <= 1:
             yield from _each_alone(testbed, label, group, where, found)
         else:
-            names = ", ".join(each.looked.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
+            names = ", ".join(each.scanned.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
             which = f"replicate {label}" if label else "the only replicate"
             found.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host: {names}")
 
@@ -173,20 +173,20 @@ def _of_one(
     files = [slot[0] for slot in slots.values()]
     counts = {len(each.pieces) for each in files}
     if len(counts) > 1:
-        said = ", ".join(f"{each.looked.path} has {len(each.pieces)}" for each in files[:4])
+        said = ", ".join(f"{each.scanned.path} has {len(each.pieces)}" for each in files[:4])
         found.conflicts.append(f"{where}: measurements that cannot be told which belong together: {said}")
         return
     count = next(iter(counts), 1)
-    told = [each for each in files if each.only is not None]
-    if count > 1 and label and not number and any("replicate" in each.assigned.within for each in told):
-        found.conflicts.append(f"{where}, replicate {label}: {told[0].looked.path} has {count} measurements of it")
+    keyed = [each for each in files if each.only is not None]
+    if count > 1 and label and not number and any("replicate" in each.file_key.within for each in keyed):
+        found.conflicts.append(f"{where}, replicate {label}: {keyed[0].scanned.path} has {count} measurements of it")
         return
     if count > 1:
-        of = f"{where}: " if told else ""
-        found.numbered.append(f"{of}{files[0].looked.path}: {count} measurements, a replicate each")
+        of = f"{where}: " if keyed else ""
+        found.numbered.append(f"{of}{files[0].scanned.path}: {count} measurements, a replicate each")
     for place in range(count):
         # A row that is the only one of its cell is numbered all the same: a table grows.
-        own = label if count == 1 and (label or not told) else f"{label}#{place}"
+        own = label if count == 1 and (label or not keyed) else f"{label}#{place}"
         taken = [(each, each.pieces[place]) for each in files]
         yield _made(testbed, own, taken, refused if place == 0 else [])
 
@@ -195,15 +195,15 @@ def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str
     """Every file a replicate, named by its content, so that more files later leave it what it is."""
     said = f"replicate {label}" if label else "no replicate in the paths"
     found.numbered.append(f"{where}: {len(group)} files with {said}, numbered in the order of their paths")
-    for each in sorted(group, key=lambda one: natural(one.looked.path)):
+    for each in sorted(group, key=lambda one: natural(one.scanned.path)):
         for piece in each.pieces:
-            yield _made(testbed, f"{label}={each.looked.identity}#{piece}", [(each, piece)], [])
+            yield _made(testbed, f"{label}={each.scanned.identity}#{piece}", [(each, piece)], [])
         if not each.pieces:
-            yield _made(testbed, f"{label}={each.looked.identity}", [], [each])
+            yield _made(testbed, f"{label}={each.scanned.identity}", [], [each])
 
 
 def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
-    levels = (files[0][0] if files else refused[0]).assigned.levels
+    levels = (files[0][0] if files else refused[0]).file_key.levels
     cell = {"testbed": testbed, "levels": dict(levels)}
     return Made(_hash({**cell, "label": label}), _hash(cell), testbed, levels, label, files, refused)
 
@@ -229,20 +229,20 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
     members: dict[str, list[Candidate]] = {}
     for run in runs:
         for each in run.candidates():
-            into.setdefault(each.looked.path, []).append(run.id)
-            members.setdefault(each.looked.path, []).append(each)
+            into.setdefault(each.scanned.path, []).append(run.id)
+            members.setdefault(each.scanned.path, []).append(each)
     for path, ids in into.items():
         file = whole(members[path])
-        looked = file.looked
-        if not looked.pieces:
-            state, reason = State.REFUSED, looked.reason
-        elif looked.flawed:
-            state, reason = State.PARTLY, flaws(looked)
+        scanned = file.scanned
+        if not scanned.pieces:
+            state, reason = State.REFUSED, scanned.reason
+        elif scanned.flawed:
+            state, reason = State.PARTLY, diagnostics(scanned)
         else:
-            state, reason = State.READ, "; ".join(text for piece in looked.pieces for text in piece.beside)
+            state, reason = State.READ, "; ".join(text for piece in scanned.pieces for text in piece.harmless)
         yield Outcome(path, state, reason, file, tuple(ids))
-        for then in looked.then:
-            below = Candidate(file.assigned, replace(then, format=looked.format))
+        for then in scanned.then:
+            below = Candidate(file.file_key, replace(then, format=scanned.format))
             yield Outcome(then.path, state, f"read below {path}", below, tuple(ids))
 
 
@@ -254,10 +254,10 @@ def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return list(found.values())
 
 
-def flaws(looked: Looked) -> str:
+def diagnostics(scanned: ScannedFile) -> str:
     """The first two things that could not be read, and how many more there are."""
-    said = [text for piece in looked.pieces for text in (*piece.flaws, *piece.cautions)]
-    count = sum(piece.flaw_count + len(piece.cautions) for piece in looked.pieces)
+    said = [text for piece in scanned.pieces for text in (*piece.diagnostics, *piece.cautions)]
+    count = sum(piece.flaw_count + len(piece.cautions) for piece in scanned.pieces)
     return "; ".join(said[:2]) + (f"; and {count - 2} more" if count > 2 else "")
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from twinbed.imports.layout.names import level_key, natural
-from twinbed.imports.layout.run_key import Assigned
-from twinbed.imports.scan import Looked
+from twinbed.imports.layout.run_key import FileKey
+from twinbed.imports.scan import ScannedFile
 from twinbed.model.run import Level
 
 
@@ -29,20 +29,20 @@ class State(StrEnum):
 class Candidate:
     """A file that the pattern or manifest says something of, or what of it is of one run."""
 
-    assigned: Assigned
-    looked: Looked
+    file_key: FileKey
+    scanned: ScannedFile
     only: tuple[int, ...] | None = None
     """Which of the file's measurements, where it says itself that others are of other runs; None for all."""
 
     @property
     def pieces(self) -> Sequence[int]:
         """Its measurements: places in ``looked.pieces``."""
-        return range(len(self.looked.pieces)) if self.only is None else self.only
+        return range(len(self.scanned.pieces)) if self.only is None else self.only
 
     @property
     def slot(self) -> tuple[str, str]:
         """Two files of a run with the same slot are two measurements of the same thing."""
-        return (self.looked.format or self.assigned.format, self.assigned.host)
+        return (self.scanned.format or self.file_key.format, self.file_key.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +70,19 @@ class Made:
     """With the measurement in it, from 0."""
     refused: list[Candidate]
     replicate: int = 0
-    doubts: list[str] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     """What contradicts that its files are its own."""
 
     @property
     def reason(self) -> str | None:
         """Why it failed; None if it has anything that could be read."""
-        return None if self.files else "; ".join(dict.fromkeys(each.looked.reason for each in self.refused))
+        return None if self.files else "; ".join(dict.fromkeys(each.scanned.reason for each in self.refused))
 
     @property
     def started_s(self) -> float:
         """As a file says; else when the first was last written."""
-        said = [time for one, piece in self.files if (time := one.looked.pieces[piece].started_s) is not None]
-        return min(said) if said else min(each.looked.mtime_ns for each in self.candidates()) / 1e9
+        said = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
+        return min(said) if said else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
 
     def candidates(self) -> Iterator[Candidate]:
         yield from (one for one, _ in self.files)
@@ -99,7 +99,7 @@ class Plan:
     numbered: list[str] = field(default_factory=list)
     """What was numbered that had no number of its own, and why."""
     conflicts: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     """Measurements that are in several cells to the byte, and levels that a file contradicts."""
     otherwise: list[str] = field(default_factory=list)
     """Both readings where the pattern can be read from a path in two ways, and of which paths."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from twinbed.contracts.format import Flaw, Format, FormatError, Of, Reading
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
 from twinbed.imports.inflated import inflated
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
@@ -30,7 +30,7 @@ Fact = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ScanRequest:
     """A file to be looked at. Without ``read`` only its kind is wanted."""
 
     path: str
@@ -47,20 +47,20 @@ class Wish:
 class Piece:
     """What is kept of one measurement in a file until its run is made."""
 
-    flaws: tuple[str, ...]
+    diagnostics: tuple[str, ...]
     """The first, and in how many."""
     flaw_count: int
     cautions: tuple[str, ...]
     facts: Mapping[str, Fact]
     started_s: float | None
-    beside: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ()
     """The first text that is none of the measurement's."""
-    of: Of | None = None
+    run_key: RunKey | None = None
     """What the file itself says that it is of."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ScannedFile:
     """What a file is. ``reason`` says why it cannot be read; then it has no pieces."""
 
     path: str
@@ -70,7 +70,7 @@ class Looked:
     format: str = ""
     pieces: tuple[Piece, ...] = ()
     reason: str = ""
-    then: tuple[Looked, ...] = ()
+    then: tuple[ScannedFile, ...] = ()
     """Files that were read below it; of them there is what they are, and no pieces."""
 
     @property
@@ -83,31 +83,31 @@ class Looked:
         return any(piece.flaw_count or piece.cautions for piece in self.pieces)
 
 
-def look_at(
+def scan_files(
     folder: Path,
-    wishes: Sequence[Wish],
+    requests: Sequence[ScanRequest],
     formats: Mapping[str, Format],
     sizes: Mapping[str, int],
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Looked]:
-    """Each of ``wishes``, in their order. What a file is never raises; a reader that is killed raises ImportRefused."""
+) -> list[ScannedFile]:
+    """Each of ``requests``, in their order. What a file is never raises; a reader that is killed raises ImportRefused."""
     root = os.path.realpath(folder)
     processes = min(len(os.sched_getaffinity(0)), 8)
-    found: list[Looked] = []
-    if processes == 1 or sum(sizes.get(wish.path, 0) for wish in wishes if wish.read) < ALONE_BYTES:
-        for wish in wishes:
-            found.append(_look(root, wish, formats))
-            on_progress(len(found), len(wishes))
+    found: list[ScannedFile] = []
+    if processes == 1 or sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES:
+        for wanted in requests:
+            found.append(_scan(root, wanted, formats))
+            on_progress(len(found), len(requests))
         return found
     pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(root, formats))
     try:
-        for one in pool.map(_looked, wishes, chunksize=CHUNK):
+        for one in pool.map(_scanned, requests, chunksize=CHUNK):
             found.append(one)
-            on_progress(len(found), len(wishes))
+            on_progress(len(found), len(requests))
     except BrokenProcessPool:
-        near = ", ".join(shown(wish.path) for wish in wishes[len(found) : len(found) + 3])
+        near = ", ".join(shown(wanted.path) for wanted in requests[len(found) : len(found) + 3])
         raise ImportRefused(
-            f"a reader was ended from outside after {len(found)} of {len(wishes)} files, near {near}",
+            f"a reader was ended from outside after {len(found)} of {len(requests)} files, near {near}",
             exit_code=1,
             advice="memory may have run out: look at the kernel log, and import the largest files apart",
         ) from None
@@ -128,47 +128,52 @@ def _begin(root: str, formats: Mapping[str, Format]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _looked(wish: Wish) -> Looked:
+def _scanned(wanted: ScanRequest) -> ScannedFile:
     root, formats = _ground[0]
-    return _look(root, wish, formats)
+    return _scan(root, wanted, formats)
 
 
-def _look(root: str, wish: Wish, formats: Mapping[str, Format]) -> Looked:
-    path = f"{root}/{wish.path}"
+def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> ScannedFile:
+    path = f"{root}/{wanted.path}"
     try:
-        with opened(path) as (descriptor, about), _below(root, wish.then) as below:
+        with opened(path) as (descriptor, about), _below(root, wanted.then) as below:
             # The descriptor's own name: what is read is what was opened, whatever happens to the path meanwhile.
-            file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wish.path), tuple(file for file, _ in below))
-            then = tuple(looked for _, looked in below)
+            file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wanted.path), tuple(file for file, _ in below))
+            then = tuple(scanned for _, scanned in below)
             size, mtime = about.st_size, about.st_mtime_ns
-            if not wish.read:
-                kind, _, reason = _kind(file, wish, formats)
-                return Looked(wish.path, "", size, mtime, kind, reason=reason)
+            if not wanted.read:
+                kind, _, reason = _kind(file, wanted, formats)
+                return ScannedFile(wanted.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
-            kind, others, reason = _kind(file, wish, formats)
+            kind, others, reason = _kind(file, wanted, formats)
             reason = reason or next(filter(None, (inflated(each.path) for each in (file, *file.then))), "")
             if reason:
-                return Looked(wish.path, digest, size, mtime, kind, reason=reason, then=then)
+                return ScannedFile(wanted.path, digest, size, mtime, kind, reason=reason, then=then)
             try:
-                readings = formats[kind].read(file, wish.options)
-                readings = [*readings[:-1], replace(readings[-1], flaws=[*readings[-1].flaws, *_unread(others)])]
-                _check(readings, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wish.units})
+                measurements = formats[kind].read(file, wanted.options)
+                measurements = [
+                    *measurements[:-1],
+                    replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *_unread(others)]),
+                ]
+                _check(measurements, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wanted.units})
             except FormatError as error:
-                return Looked(wish.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
-            return Looked(wish.path, digest, size, mtime, kind, tuple(_piece(reading) for reading in readings), then=then)
+                return ScannedFile(wanted.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
+            return ScannedFile(
+                wanted.path, digest, size, mtime, kind, tuple(_piece(measurement) for measurement in measurements), then=then
+            )
     except OSError as error:
-        return Looked(wish.path, reason=f"cannot be read: {error.strerror}")
+        return ScannedFile(wanted.path, reason=f"cannot be read: {error.strerror}")
 
 
 @contextmanager
-def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, Looked]]]:
+def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, ScannedFile]]]:
     """Files that are read below another."""
     with ExitStack() as stack:
         found = []
         for path in paths:
             descriptor, about = stack.enter_context(opened(f"{root}/{path}"))
-            looked = Looked(path, _hash(descriptor), about.st_size, about.st_mtime_ns)
-            found.append((File(Path(f"/proc/self/fd/{descriptor}"), shown(path)), looked))
+            scanned = ScannedFile(path, _hash(descriptor), about.st_size, about.st_mtime_ns)
+            found.append((File(Path(f"/proc/self/fd/{descriptor}"), shown(path)), scanned))
         yield found
 
 
@@ -194,11 +199,11 @@ def _hash(descriptor: int) -> str:
     return digest.hexdigest()
 
 
-def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, Sequence[str], str]:
+def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tuple[str, Sequence[str], str]:
     """The format's name, and those of others whose programs wrote into the same file; or why there is none."""
-    if wish.format:
-        known = wish.format in formats
-        return (wish.format, (), "") if known else ("", (), f"there is no format {shown(wish.format)}")
+    if wanted.format:
+        known = wanted.format in formats
+        return (wanted.format, (), "") if known else ("", (), f"there is no format {shown(wanted.format)}")
     try:
         head = file.head()
     except FormatError as error:
@@ -217,32 +222,34 @@ def _kind(file: File, wish: Wish, formats: Mapping[str, Format]) -> tuple[str, S
     return found[0], found[1:], ""
 
 
-def _unread(others: Sequence[str]) -> Iterator[Flaw]:
+def _unread(others: Sequence[str]) -> Iterator[Diagnostic]:
     if others:
-        yield Flaw(f"nothing is read of what it has of {', '.join(others)}: part the file, or name a format in a manifest")
+        yield Diagnostic(
+            f"nothing is read of what it has of {', '.join(others)}: part the file, or name a format in a manifest"
+        )
 
 
-def _check(readings: Sequence[Reading], units: Mapping[str, str]) -> None:
+def _check(measurements: Sequence[Measurement], units: Mapping[str, str]) -> None:
     """Raises FormatError for a metric that nobody declares, or in another unit."""
-    for value in (value for reading in readings for value in reading.values):
+    for value in (value for measurement in measurements for value in measurement.values):
         if value.metric not in units:
             raise FormatError(f"gives {value.metric}, which no 'metrics' of the manifest declares")
         if value.unit != units[value.metric]:
             raise FormatError(f"gives {value.metric} in {value.unit}, where the manifest declares {units[value.metric]}")
 
 
-def _piece(reading: Reading) -> Piece:
+def _piece(measurement: Measurement) -> Piece:
     """A measurement none of whose values could be read is flawed, even if no line was."""
-    cautions = [caution.detail for caution in reading.cautions if caution.kind is Kind.UNREADABLE]
-    if reading.values and all(value.value is None for value in reading.values) and not reading.tables:
-        cautions.append(f"{'' if reading.of is None else f'{reading.of}: '}none of its values could be read")
-    flaws = [flaw for flaw in reading.flaws if not flaw.beside]
+    cautions = [caution.detail for caution in measurement.cautions if caution.kind is Kind.UNREADABLE]
+    if measurement.values and all(value.value is None for value in measurement.values) and not measurement.tables:
+        cautions.append(f"{'' if measurement.run_key is None else f'{measurement.run_key}: '}none of its values could be read")
+    diagnostics = [diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless]
     return Piece(
-        flaws=tuple(shown(str(flaw)) for flaw in flaws[:3]),
-        flaw_count=len(flaws),
-        beside=tuple(shown(str(flaw)) for flaw in reading.flaws if flaw.beside)[:1],
+        diagnostics=tuple(shown(str(diagnostic)) for diagnostic in diagnostics[:3]),
+        flaw_count=len(diagnostics),
+        harmless=tuple(shown(str(diagnostic)) for diagnostic in measurement.diagnostics if diagnostic.harmless)[:1],
         cautions=tuple(shown(text) for text in cautions[:3]),
-        facts=dict(reading.facts),
-        started_s=reading.started_s,
-        of=reading.of,
+        facts=dict(measurement.facts),
+        started_s=measurement.started_s,
+        run_key=measurement.run_key,
     )

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from twinbed.imports.layout.names import natural, shown
-from twinbed.imports.layout.run_key import Assigned, ImportRefused
-from twinbed.imports.scan import Looked, Wish
+from twinbed.imports.layout.run_key import FileKey, ImportRefused
+from twinbed.imports.scan import ScannedFile, ScanRequest
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "proc-snapshot": {},
@@ -27,33 +27,33 @@ MOST = 200
 
 
 def together(
-    assigned: Mapping[str, Assigned], looked_at: Callable[[Sequence[Wish]], Sequence[Looked]]
-) -> tuple[dict[str, tuple[str, ...]], dict[str, Assigned]]:
+    file_key: Mapping[str, FileKey], scan: Callable[[Sequence[ScanRequest]], Sequence[ScannedFile]]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, FileKey]]:
     """First file -> those after it; and what is to be said of the first ones.
 
-    Raises ImportRefused where a run has more than ``MOST``.  ``looked_at`` tells kinds.  Two files of one snapshot, kind, host
+    Raises ImportRefused where a run has more than ``MOST``.  ``scan`` tells kinds.  Two files of one snapshot, kind, host
     and run are left apart: which of them counts nobody knows.
     """
-    paths = [path for path, each in assigned.items() if each.snapshot]
-    kinds = {each.path: each.format for each in looked_at([Wish(path, assigned[path].format, read=False) for path in paths])}
+    paths = [path for path, each in file_key.items() if each.snapshot]
+    kinds = {each.path: each.format for each in scan([ScanRequest(path, file_key[path].format, read=False) for path in paths])}
     groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for path in paths:
-        each = assigned[path]
+        each = file_key[path]
         if kinds[path] in OPTIONS:
             run = (each.testbed, tuple(sorted(each.levels.items(), key=repr)), each.replicate, each.host)
             groups[(kinds[path], *run)].append(path)
     after: dict[str, tuple[str, ...]] = {}
-    changed: dict[str, Assigned] = {}
+    changed: dict[str, FileKey] = {}
     for (kind, *_), members in groups.items():
-        ordered = sorted(members, key=lambda path: _place(assigned[path].snapshot))
-        if len(members) < 2 or len({assigned[path].snapshot for path in members}) < len(members):
+        ordered = sorted(members, key=lambda path: _place(file_key[path].snapshot))
+        if len(members) < 2 or len({file_key[path].snapshot for path in members}) < len(members):
             continue
         if len(members) > MOST:
             raise ImportRefused(
                 f"{shown(ordered[0])} and {len(members) - 1:,} others are snapshots of one run, above {MOST}",
                 advice="put them into one file, one below the other, or only the first and the last into the folder",
             )
-        first = assigned[ordered[0]]
+        first = file_key[ordered[0]]
         after[ordered[0]] = tuple(ordered[1:])
         changed[ordered[0]] = replace(first, options={**OPTIONS[str(kind)], **first.options})
     return after, changed

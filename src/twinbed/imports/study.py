@@ -76,7 +76,7 @@ def artifact(host: str, path: str, taken: Iterable[str]) -> str:
 
 def record(run: Made, about: About, places: Mapping[str, str], position: int, block: int) -> Record:
     """``places`` maps a file's path to where it is below the run's folder."""
-    metrics = {own.name: own.model_dump(mode="json") for one, _ in run.files for own in one.assigned.metrics}
+    metrics = {own.name: own.model_dump(mode="json") for one, _ in run.files for own in one.file_key.metrics}
     levels: dict[str, Level] = {"testbed": run.testbed, **run.levels}
     settings = {
         "levels": levels,
@@ -86,12 +86,12 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
             "kind": KIND,
             "files": [
                 {
-                    "path": places[one.looked.path].removeprefix("artifacts/"),
-                    "then": [places[each.path].removeprefix("artifacts/") for each in one.looked.then],
-                    "format": one.looked.format,
+                    "path": places[one.scanned.path].removeprefix("artifacts/"),
+                    "then": [places[each.path].removeprefix("artifacts/") for each in one.scanned.then],
+                    "format": one.scanned.format,
                     "piece": piece,
-                    "host": one.assigned.host,
-                    "options": dict(one.assigned.options),
+                    "host": one.file_key.host,
+                    "options": dict(one.file_key.options),
                 }
                 for one, piece in run.files
             ],
@@ -99,13 +99,13 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         },
         "instruments": {},
     }
-    looked = {file.path: file for each in run.candidates() for file in (each.looked, *each.looked.then)}
+    scanned = {file.path: file for each in run.candidates() for file in (each.scanned, *each.scanned.then)}
     cautions = [
-        Caution(Kind.UNREADABLE, f"{shown(each.looked.path)}: {each.looked.reason}", run.id)
+        Caution(Kind.UNREADABLE, f"{shown(each.scanned.path)}: {each.scanned.reason}", run.id)
         for each in run.refused
         if run.files
     ]
-    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.doubts]
+    cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.cautions]
     return Record(
         id=run.id,
         cell=run.cell,
@@ -123,8 +123,8 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
         artifacts=[
             {
                 "path": place,
-                "bytes": looked[path].bytes,
-                "sha256": looked[path].sha256,
+                "bytes": scanned[path].bytes,
+                "sha256": scanned[path].sha256,
                 "source": shown(path),
             }
             for path, place in places.items()
@@ -138,12 +138,12 @@ def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
     """What files say of each host, and what is known of the testbed."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for one, piece in run.files:
-        place = found[one.assigned.host or KIND]
-        for fact, value in one.looked.pieces[piece].facts.items():
+        place = found[one.file_key.host or KIND]
+        for fact, value in one.scanned.pieces[piece].facts.items():
             # Two files of a host that do not agree are both heard.
-            place[fact if place.get(fact, value) == value else f"{fact} ({one.looked.format})"] = value
-        if one.assigned.facts:
-            found["layout"] = dict(one.assigned.facts)
+            place[fact if place.get(fact, value) == value else f"{fact} ({one.scanned.format})"] = value
+        if one.file_key.facts:
+            found["layout"] = dict(one.file_key.facts)
     described = about.described.get(run.testbed)
     if described is not None and described.facts:
         found["described"] = dict(described.facts)

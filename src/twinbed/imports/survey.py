@@ -12,12 +12,12 @@ from twinbed.imports.layout.infer_pattern import propose
 from twinbed.imports.layout.manifest import Listed
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.pattern import cpu_limit
-from twinbed.imports.layout.run_key import Assigned, Assigner, ImportRefused, NotAssigned
+from twinbed.imports.layout.run_key import Assigner, FileKey, ImportRefused, NotAssigned
 from twinbed.imports.layout.walk import MOST_FILES, Entry, Left, walk
 from twinbed.imports.parts import parts
 from twinbed.imports.plan import plan
 from twinbed.imports.runs import Candidate, Outcome, Plan, State
-from twinbed.imports.scan import Looked, Wish, look_at
+from twinbed.imports.scan import ScannedFile, ScanRequest, scan_files
 from twinbed.imports.snapshots import together
 
 
@@ -57,42 +57,42 @@ def survey(
     if request.assigner is None:
         raise _how(paths)
     assigner = request.assigner(paths)
-    assigned, unknown = _assigned(assigner, paths, request.limited)
+    file_key, unknown = _file_keys(assigner, paths, request.limited)
     sizes = _sizes(entries)
-    below, changed = together(assigned, lambda wishes: look_at(request.folder, wishes, formats, sizes))
-    assigned |= changed
+    below, changed = together(file_key, lambda requests: scan_files(request.folder, requests, formats, sizes))
+    file_key |= changed
     read_below = {path for paths in below.values() for path in paths}
-    wishes = [_wish(path, assigned.get(path), below.get(path, ())) for path in paths if path not in read_below]
-    looked = look_at(request.folder, wishes, formats, sizes, on_progress)
-    candidates = [Candidate(assigned[each.path], each) for each in looked if each.path in assigned]
-    passed = {each.looked.path for each in candidates if each.assigned.optional and not each.looked.format}
+    requests = [_scan_request(path, file_key.get(path), below.get(path, ())) for path in paths if path not in read_below]
+    scanned = scan_files(request.folder, requests, formats, sizes, on_progress)
+    candidates = [Candidate(file_key[each.path], each) for each in scanned if each.path in file_key]
+    passed = {each.scanned.path for each in candidates if each.file_key.optional and not each.scanned.format}
     found = plan(
-        [part for each in candidates if each.looked.path not in passed for part in parts(each)],
+        [part for each in candidates if each.scanned.path not in passed for part in parts(each)],
         formats,
         number=request.number,
         have=request.have,
     )
-    found.otherwise = _either(assigned)
-    found.outcomes += [_ignored(each, unknown[each.path]) for each in looked if each.path in unknown]
-    found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in looked if each.path in passed]
+    found.otherwise = _either(file_key)
+    found.outcomes += [_ignored(each, unknown[each.path]) for each in scanned if each.path in unknown]
+    found.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in scanned if each.path in passed]
     if isinstance(assigner, Listed):
         reasons = {each.path: each.reason for each in left}
-        lacking = [path for path in assigner.rows if path not in assigned]
+        lacking = [path for path in assigner.rows if path not in file_key]
         found.outcomes += [Outcome(path, State.REFUSED, reasons.get(path, "is not there")) for path in lacking]
     if not found.runs and not found.conflicts:
         raise _nothing(found, paths)
     return Survey(found, left)
 
 
-def _wish(path: str, assigned: Assigned | None, then: tuple[str, ...]) -> Wish:
-    if assigned is None:
-        return Wish(path, read=False)
-    units = {metric.name: metric.unit for metric in assigned.metrics}
-    return Wish(path, assigned.format, assigned.options, then=then, units=units)
+def _scan_request(path: str, file_key: FileKey | None, then: tuple[str, ...]) -> ScanRequest:
+    if file_key is None:
+        return ScanRequest(path, read=False)
+    units = {metric.name: metric.unit for metric in file_key.metrics}
+    return ScanRequest(path, file_key.format, file_key.options, then=then, units=units)
 
 
-def _assigned(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, Assigned], dict[str, str]]:
-    found: dict[str, Assigned] = {}
+def _file_keys(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple[dict[str, FileKey], dict[str, str]]:
+    found: dict[str, FileKey] = {}
     unknown: dict[str, str] = {}
     with cpu_limit() if limited else contextlib.nullcontext():
         for path in paths:
@@ -107,10 +107,10 @@ def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
     return {entry.path: entry.bytes for entry in entries}
 
 
-def _either(assigned: Mapping[str, Assigned]) -> list[str]:
+def _either(file_key: Mapping[str, FileKey]) -> list[str]:
     """Both readings of a path, once for all paths that differ in nothing else."""
     paths: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
-    for path, one in assigned.items():
+    for path, one in file_key.items():
         if one.otherwise:
             paths.setdefault(one.otherwise, []).append(path)
     return [
@@ -121,9 +121,9 @@ def _either(assigned: Mapping[str, Assigned]) -> list[str]:
     ]
 
 
-def _ignored(looked: Looked, why: str) -> Outcome:
-    kind = f"; it is of the kind {looked.format}" if looked.format else ""
-    return Outcome(looked.path, State.IGNORED, f"{why}{kind}")
+def _ignored(scanned: ScannedFile, why: str) -> Outcome:
+    kind = f"; it is of the kind {scanned.format}" if scanned.format else ""
+    return Outcome(scanned.path, State.IGNORED, f"{why}{kind}")
 
 
 def _how(paths: Sequence[str]) -> ImportRefused:

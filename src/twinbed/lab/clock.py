@@ -6,8 +6,8 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
+from twinbed.contracts.host import Host
 from twinbed.model.run import Phase
 
 GRACE_S = 30.0
@@ -23,7 +23,7 @@ class Clock:
     def __init__(self, seconds: dict[str, float], on_phase: Callable[[Phase], None]) -> None:
         self._seconds, self._on_phase = seconds, on_phase
         self.current = Phase.UP
-        self.hosts: Sequence[Any] = ()
+        self.hosts: Sequence[Host] = ()
         self.verdict: str | None = None
 
     @contextlib.contextmanager

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 
 RATE = 0.01
@@ -35,8 +35,8 @@ class Reading:
 
 def read(host: Any, limit_s: float = 5.0) -> Reading:
     before_s = time.monotonic()
-    said = host.ping(limit_s)
-    return Reading(float(said["monotonic_s"]), float(said["realtime_s"]), before_s, time.monotonic())
+    clocks = host.ping(limit_s)
+    return Reading(float(clocks["monotonic_s"]), float(clocks["realtime_s"]), before_s, time.monotonic())
 
 
 def rate(first: Reading, last: Reading) -> tuple[float, float]:
@@ -54,5 +54,5 @@ def same_rate(name: str, first: Reading, last: Reading) -> Applied:
         raise HostError(
             f"{name}: its clock runs {low:.4g} to {high:.4g} times as fast as this machine's, so nothing that it times is right"
         )
-    found = round((low + high) / 2, 2) if high - low <= 2 * RATE else None
-    return Applied(name, "clock rate", None, found, "ping")
+    measured = round((low + high) / 2, 2) if high - low <= 2 * RATE else None
+    return Applied(name, "clock rate", None, measured, "ping")

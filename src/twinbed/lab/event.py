@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from twinbed.model.run import Phase, Run, Status
+from twinbed.model.run import Phase, Status
+from twinbed.study.run import Run
 
 
 @dataclass(frozen=True, slots=True)

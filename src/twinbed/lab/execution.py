@@ -13,16 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from twinbed import linkcheck
-from twinbed.contracts.plugin import MACHINE, Applied, BackgroundPlan, Bed, Command, Places, Target
+from twinbed.contracts.background import BackgroundPlan
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.command import Command
+from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab.clock import Clock
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.run import Phase, Run
+from twinbed.model.run import Phase
+from twinbed.study.run import Run
 
 START_SKEW_LIMIT_S = 0.05
 _EVIDENCE_LIMIT_S = 5.0
@@ -60,7 +65,7 @@ class LinkChecks(Protocol):
 
 def execute(
     run: Run,
-    plugins: Any,
+    plugins: Plugins,
     site: Site,
     outcome: Outcome,
     on_phase: Callable[[Phase], None],
@@ -112,13 +117,13 @@ def execute(
             with clock.phase(Phase.WARM_UP, _together(plan.warm_up)):
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
-            beside: list[Started] = []
+            background: list[Started] = []
             load = _load(run, plugins, bed, pairs)
             if load.commands:
                 with clock.phase(Phase.BACKGROUND, _together(load.commands)):
                     _has_places(bed, load.commands, run)
                     _put(load.files, bed)
-                    beside = stage.start(load.commands)
+                    background = stage.start(load.commands)
             targets = asked_by(bed, pairs)
             measures = [
                 command
@@ -132,12 +137,12 @@ def execute(
             with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
                 outcome.start_skew_s = all_at_once(plan.clients, bed, site, servers + instruments)
                 outcome.cautions += _apart(outcome.start_skew_s)
-                outcome.cautions += _ended(beside)
+                outcome.cautions += _ended(background)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
             with clock.phase(Phase.COLLECT, _COLLECT_LIMIT_S):
                 stage.stop(instruments)
-                stage.stop(beside)
+                stage.stop(background)
                 stage.stop(servers)
                 outcome.cautions += watch.end(limit_s=_LOG_LIMIT_S)
                 outcome.applied += watch.rates.values()
@@ -148,7 +153,9 @@ def execute(
                 stack.close()
     except HostError as error:
         reason = clock.verdict or str(error)
-        raise RunFailed(clock.current, "; ".join([reason, *(said for said in troubles if said not in reason)])) from error
+        raise RunFailed(
+            clock.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
+        ) from error
 
 
 def _apart(skew_s: float | None) -> list[Caution]:
@@ -157,7 +164,7 @@ def _apart(skew_s: float | None) -> list[Caution]:
     return [Caution(Kind.SKEWED_START, f"{skew_s * 1e3:.0f} ms between the first and the last client")]
 
 
-def _load(run: Run, plugins: Any, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
+def _load(run: Run, plugins: Plugins, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
     """What the run's background loads do, together."""
     bystanders = [(client, server, bed.addresses[server]) for client, server in run.topology.bystander_names()]
     machines = [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)]
@@ -177,9 +184,9 @@ def _has_places(bed: Bed, load: Sequence[Command], run: Run) -> None:
             raise HostError(f"the testbed {run.testbed_name} ({run.testbed.kind}) has no {command.host} to put a load on")
 
 
-def _ended(beside: Sequence[Started]) -> list[Caution]:
+def _ended(programs: Sequence[Started]) -> list[Caution]:
     """A background load that is gone when the workload is done."""
-    ended = [item for item in beside if item.program.ended]
+    ended = [item for item in programs if item.program.ended]
     return [
         Caution(Kind.BACKGROUND_ENDED, f"{item.command.argv[0]} on {item.command.host}: {item.program.wait(1.0).why}")
         for item in ended

@@ -18,10 +18,14 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from twinbed.contracts.plugin import MACHINE, Able, Bed, Check, Places
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.place import MACHINE, Places
+from twinbed.contracts.plugins import AnyBackground, AnyDriver, AnyWorkload, Plugins
+from twinbed.contracts.site import Installed, Site
+from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
-from twinbed.hosts.site import Installed, Site
 from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.image import find, probe_path
 from twinbed.lab import preflight, settings
@@ -43,15 +47,15 @@ _FOR_TESTS = {"fake", "planted"}
 """Plugins that need nothing of a machine."""
 
 
-def matrix(plugins: Any, *, boot: bool) -> list[Check]:
+def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
     """Sorted by GROUPS. ``boot``: also what takes a guest's boot each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
-    found = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
+    every = [replace(check, group="machine") for check in machine if check.what not in _ELSEWHERE]
     ready = all(check.works for check in machine if check.required)
     installed = _installed() if ready else None
     if installed is None:
-        found += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
+        every += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
     else:
         workloads = [workload for name, workload in plugins.workloads.items() if name not in _FOR_TESTS]
         jobs: list[Callable[[], Iterable[Check]]] = [
@@ -63,8 +67,8 @@ def matrix(plugins: Any, *, boot: bool) -> list[Check]:
         # Each in labs of its own; most of the time is spent waiting.
         with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
             for checks in pool.map(lambda job: list(job()), jobs):
-                found += checks
-    return sorted(found, key=lambda check: GROUPS.index(check.group))
+                every += checks
+    return sorted(every, key=lambda check: GROUPS.index(check.group))
 
 
 def _network(installed: Installed) -> list[Check]:
@@ -99,7 +103,7 @@ def _settings(installed: Installed) -> list[Check]:
             return [Check("settings of hosts", False, _one_line(error), required=False, group="parameter")]
 
 
-def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
+def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Check]:
     """What it checks of itself; where that is all right, what it says that it can do."""
     if not _default(driver):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
@@ -108,9 +112,9 @@ def _driver(driver: Any, installed: Installed, boot: bool) -> Iterator[Check]:
     if refused is not None:
         yield Check(driver.name, False, f"{refused.what}: {refused.found}", refused.mend, required=False, group="driver")
         return
-    if not isinstance(driver, Able):
-        return
     able = driver.abilities(installed, boot=boot)
+    if not able:
+        return
     if driver.name != _WITHOUT_A_BOOT:
         yield _by_nics(driver.name, able)
     yield from able
@@ -127,7 +131,9 @@ def _by_nics(name: str, able: Sequence[Check]) -> Check:
     return Check(name, False, "no guest boots, whatever its NIC", "see the NICs", required=False, group="driver")
 
 
-def _on_hosts(drivers: Sequence[Any], plugins: Any, workloads: Sequence[Any], installed: Installed) -> list[Check]:
+def _on_hosts(
+    drivers: Sequence[AnyDriver], plugins: Plugins, workloads: Sequence[AnyWorkload], installed: Installed
+) -> list[Check]:
     """On a client and a server that take no boot: their driver, the instruments, the workloads, the background loads."""
     driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
@@ -137,9 +143,11 @@ def _on_hosts(drivers: Sequence[Any], plugins: Any, workloads: Sequence[Any], in
         try:
             with driver.up(driver.params(), Topology(), site) as bed:
                 wrong = [item for item in bed.applied if not item.agrees]
-                said = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
-                found = said or "a client and a server came up, with a link, and were read back"
-                checks = [Check(driver.name, not wrong, found, "see what differs", required=False, group="driver")]
+                differences = "; ".join(
+                    f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong
+                )
+                status = differences or "a client and a server came up, with a link, and were read back"
+                checks = [Check(driver.name, not wrong, status, "see what differs", required=False, group="driver")]
                 checks += [_instrument(instrument, bed, site) for instrument in plugins.instruments.values()]
                 for workload in workloads:
                     checks += _workload(workload, bed, site)
@@ -159,7 +167,7 @@ def _default(plugin: Any) -> bool:
     return True
 
 
-def _mend(driver: Any) -> str:
+def _mend(driver: AnyDriver) -> str:
     return f"the text says what of {driver.name} did not come up"
 
 
@@ -205,29 +213,29 @@ def _method(artifacts: Iterable[Path]) -> str:
     return f", by {' and '.join(methods)}" if methods else ""
 
 
-def _workload(workload: Any, bed: Bed, site: Site) -> Iterator[Check]:
+def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
     """Each of its tools, for as short as it can be."""
-    for said, given in _variants(workload.params):
+    for variant, given in _variants(workload.params):
         try:
             params = workload.params.model_validate(given)
         except ValidationError:
-            yield _not_tried(f"{workload.name}{said}", "workload", "it needs settings that only a study gives", _ASK)
+            yield _not_tried(f"{workload.name}{variant}", "workload", "it needs settings that only a study gives", _ASK)
             continue
         try:
             _run(workload.plan(params, _pairs(bed)), bed, site)
         except HostError as error:
             mend = "twinbed image build makes the image with today's packages"
-            yield Check(f"{workload.name}{said}", False, _one_line(error), mend, required=False, group="workload")
+            yield Check(f"{workload.name}{variant}", False, _one_line(error), mend, required=False, group="workload")
         else:
-            found = "ran for a second between a client and a server"
-            yield Check(f"{workload.name}{said}", True, found, required=False, group="workload")
+            status = "ran for a second between a client and a server"
+            yield Check(f"{workload.name}{variant}", True, status, required=False, group="workload")
 
 
-def _background(background: Any, bed: Bed, site: Site) -> Iterator[Check]:
+def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Check]:
     """Begun and ended; that it did what it was told, it says itself."""
     places = Places([MACHINE], _pairs(bed))
-    for said, params in background.trials.items():
-        what = f"{background.name}, {said}"
+    for trial, params in background.trials.items():
+        what = f"{background.name}, {trial}"
         stage = Stage(bed, site)
         plan = background.plan(params, places)
         try:
@@ -242,8 +250,8 @@ def _background(background: Any, bed: Bed, site: Site) -> Iterator[Check]:
             mend = packages if params.machine_programs() else "twinbed image build makes the image with today's packages"
             yield Check(what, False, _one_line(error), mend, required=False, group="background")
         else:
-            found = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"
-            yield Check(what, True, found, required=False, group="background")
+            status = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"
+            yield Check(what, True, status, required=False, group="background")
 
 
 def _put(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
@@ -266,7 +274,7 @@ def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]
             yield f", {choice}: {value}", {**short, choice: value}
 
 
-def _run(plan: Any, bed: Bed, site: Site) -> None:
+def _run(plan: WorkloadPlan, bed: Bed, site: Site) -> None:
     stage = Stage(bed, site)
     _put(plan.files, bed)
     for command in plan.prepare:

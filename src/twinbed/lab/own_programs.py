@@ -7,38 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 from twinbed import linkcheck
-from twinbed.contracts.plugin import MACHINE, Check, OwnPrograms, Places, Target
+from twinbed.contracts.check import Check
+from twinbed.contracts.params import DriverParams
+from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.agent import PROBE
-from twinbed.model.run import Run
+from twinbed.study.run import Run
 
 _WRAPPER = "stdbuf"
 _ANY = "10.77.0.2"
 
 
-def checks(runs: Iterable[Run], plugins: Any) -> list[Check]:
+def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
     """Each testbed's hosts are asked once."""
-    wanted: list[tuple[OwnPrograms, Any, dict[str, set[str]]]] = []
+    wanted: list[tuple[AnyDriver, DriverParams, dict[str, set[str]]]] = []
     for run in {tuple(run.levels.items()): run for run in runs}.values():
         driver, params = plugins.drivers[run.testbed.kind], run.testbed.params
-        if not isinstance(driver, OwnPrograms):
-            continue
         hosts = next((hosts for of, given, hosts in wanted if of is driver and given == params), None)
         if hosts is None:
             hosts = {}
             wanted.append((driver, params, hosts))
         for host, program in _started(run, plugins):
             hosts.setdefault(host, set()).add(program)
-    found = [check for driver, params, hosts in wanted for check in driver.check_programs(params, hosts)]
-    return list(dict.fromkeys(found))
+    results = [check for driver, params, hosts in wanted for check in driver.check_programs(params, hosts)]
+    return list(dict.fromkeys(results))
 
 
-def _started(run: Run, plugins: Any) -> Iterable[tuple[str, str]]:
+def _started(run: Run, plugins: Plugins) -> Iterable[tuple[str, str]]:
     """Host, program."""
     topology = run.topology
-    pairs, beside = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
+    pairs, bystanders = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
     plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
     commands = [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
     for client, server, _ in pairs:
@@ -48,7 +48,7 @@ def _started(run: Run, plugins: Any) -> Iterable[tuple[str, str]]:
                 commands += plugins.instruments[choice.kind].plan(choice.params, target)
         for program in linkcheck.programs(topology.link):
             yield from ((client, program), (server, program))
-    places = Places([MACHINE], pairs, beside)
+    places = Places([MACHINE], pairs, bystanders)
     loads = (plugins.backgrounds[choice.kind].plan(choice.params, places).commands for choice in run.backgrounds.values())
     for command in chain(commands, *loads):
         yield from ((command.host, program) for program in _programs(command.argv))

@@ -13,9 +13,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
+from twinbed.contracts.host_settings import HostSettings
+from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
+from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.cgroups import cgroup_root
@@ -56,7 +58,7 @@ def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool
     return checks
 
 
-def study(testbeds: Sequence[tuple[str, Any, Any]]) -> list[Check]:
+def study(testbeds: Sequence[tuple[str, AnyDriver, DriverParams]]) -> list[Check]:
     """What each driver of a study finds: (testbed's name, driver, params)."""
     checks: list[Check] = []
     for _, driver, params in testbeds:
@@ -64,20 +66,20 @@ def study(testbeds: Sequence[tuple[str, Any, Any]]) -> list[Check]:
     return checks
 
 
-def network(beds: Sequence[tuple[Topology, Any, Any]]) -> list[Check]:
+def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Check]:
     """What the topologies of a study need of this machine, each thing tried once: (topology, driver, params)."""
     wanted: dict[str, Ability] = {}
     contradictions: dict[str, Check] = {}
     for topology, driver, params in beds:
-        kinds = list(params.kinds().values()) if hasattr(params, "kinds") else [params] if hasattr(driver, "maker") else []
-        if not kinds:
+        if not driver.in_lab:
             continue  # its switches are elsewhere
-        names = [getattr(kind, "driver", driver.name) for kind in kinds]
+        kinds = list(dict.fromkeys(params.kinds().values()))
+        names = [kind.made_by(driver.name) for kind in kinds]
         for ability in needed(topology, own_kernels="container" not in names):
             wanted.setdefault(ability.what, ability)
         for kind in kinds:
             try:
-                openvswitch.host_settings(topology, kind)
+                openvswitch.host_settings(topology, kind) if isinstance(kind, HostSettings) else None
             except openvswitch.Unfit as error:
                 contradictions.setdefault(str(error), Check(f"switch: {topology.switch}", False, str(error), error.advice))
     if not wanted:
@@ -88,46 +90,46 @@ def network(beds: Sequence[tuple[Topology, Any, Any]]) -> list[Check]:
         return [Check("switches", False, str(error), error.advice)]
 
 
-def backgrounds(loads: Sequence[tuple[Any, Any, Any]]) -> list[Check]:
-    """Whether the machine has what the background loads of a study run on it: (driver, its params, the load's params)."""
+def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Check]:
+    """Whether the machine has what the background loads of a study run on it: (driver, the load's params)."""
     checks: list[Check] = []
-    for driver, params, load in loads:
+    for driver, load in loads:
         for program, package in load.machine_programs().items():
-            if hasattr(params, "kinds") or hasattr(driver, "maker"):
+            if driver.in_lab:
                 path = shutil.which(program)
                 check = Check(f"{program}, for background", path is not None, path or "not installed", install(package))
             else:
-                found = f"the driver {driver.name} carries its hosts on no machine of its own"
-                check = Check("background: where: machine", False, found, "where: hosts, clients or servers")
+                status = f"the driver {driver.name} carries its hosts on no machine of its own"
+                check = Check("background: where: machine", False, status, "where: hosts, clients or servers")
             checks += [] if check in checks else [check]
     return checks
 
 
-def programs(beside: Sequence[tuple[str, Any]]) -> list[Check]:
+def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
     """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params)."""
     image = find()
     if image is None:
         return []
     checks = []
-    for name, params in beside:
-        for program in params.programs() if hasattr(params, "programs") else ():
+    for name, params in plugins:
+        for program in params.programs():
             path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
-            found = "in the image" if path else "not in the image, and no package of Debian's"
-            check = Check(f"{program}, for {name}", path is not None, found, f"choose another tool for {name}, such as irtt")
+            status = "in the image" if path else "not in the image, and no package of Debian's"
+            check = Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
             checks += [] if check in checks else [check]
     return checks
 
 
-def room(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
+def disk_space(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
     """Disk space for what is still to be measured. Where links have no rate, what they carry is a guess, and too little space
     for that is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    found = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
+    status = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
     if not rates_known:
-        found += f", with {UNSHAPED_RATE / 1e9:g} Gbit/s on links without a rate"
+        status += f", with {UNSHAPED_RATE / 1e9:g} Gbit/s on links without a rate"
     mend = "use --output on a larger disk, or a smaller snaplen"
-    return Check(f"disk space at {existing}", free > needed_bytes, found, mend, required=rates_known)
+    return Check(f"disk space at {existing}", free > needed_bytes, status, mend, required=rates_known)
 
 
 def _system() -> Check:
@@ -238,14 +240,14 @@ def _system_calls(lab: Lab, required: bool) -> Check:
 
 def _cgroups() -> Check:
     root = cgroup_root()
-    found = str(root) if root else "no control group can be made by this user; hosts are not accounted apart"
-    return Check("control groups", root is not None, found, "run as root", required=False)
+    status = str(root) if root else "no control group can be made by this user; hosts are not accounted apart"
+    return Check("control groups", root is not None, status, "run as root", required=False)
 
 
 def _leftovers() -> Check:
     dead = leftovers()
-    found = "none" if not dead else f"{len(dead)} of dead labs: {', '.join(scratch.name for scratch, _ in dead)}"
-    return Check("leftovers", not dead, found, f"{_sudo()}twinbed sweep", required=False)
+    status = "none" if not dead else f"{len(dead)} of dead labs: {', '.join(scratch.name for scratch, _ in dead)}"
+    return Check("leftovers", not dead, status, f"{_sudo()}twinbed sweep", required=False)
 
 
 def _mend_namespaces() -> str:

@@ -1,34 +1,36 @@
-"""Whether the runs of a study fit on this machine: memory, processes, file descriptors, address space.
+"""Whether this machine can carry the runs of a study: memory, processes, file descriptors, address space.
 
-What runs beside hosts is counted from what the plugins plan to start.  What a host or program takes, its settings say
-(``model.room``); all other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on
-Linux 6.12 with Python 3.11.
+What a host or a program takes is said by its settings (``contracts/params``); which programs run is what the plugins plan to
+start.  All other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on Linux 6.12
+with Python 3.11.  What a run takes grows by the same with every pair: hosts, links, and the programs on them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from twinbed.contracts.plugin import MACHINE, Check, Places, Target
-from twinbed.contracts.resources import HostNeed, Need, ProgramNeed, Room
-from twinbed.design.resources import Demand, Shortage, shortages
+from twinbed.contracts.check import Check
+from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.resources import HostNeed, ProgramNeed
+from twinbed.hosts.resources import Available
 from twinbed.links.layout import Layout, layout
-from twinbed.model.run import Run, level_text
+from twinbed.model.run import level_text
 from twinbed.model.topology import Topology
+from twinbed.study.run import Run
 
 OWN_BYTES = 128 * 2**20
 """The controller, beyond what it has when it only plans, and the lab: 110 to 150 MB."""
 OWN_TASKS = 40
-CONTROLLER_DESCRIPTORS = 24
-"""Beside one for every host and machine: 5, and up to 10 while hosts come up."""
 AGENT_DESCRIPTORS = 160
-"""Beside three for every program on the machine, of which each host is one: 7, 8 of a program that is just being started,
+"""Of the agent that starts hosts and programs on the machine, the process that has most files open. Besides three for every
+program on the machine, of which each host is one: 7, 8 of a program that is just being started,
 and for each of the 16 hosts that are set up side by side 5 of a short program and 4 of the one before it, which are closed a
-moment after its end is told. On a busy machine up to 40 were seen, on a quiet one 27."""
+moment after its end is reported. On a busy machine up to 40 were seen, on a quiet one 27."""
 DESCRIPTORS_OF_A_PROGRAM = 3
-_PAIR = [("client", "server", "10.77.0.2")]
 _MENDS = {
     "memory": "smaller hosts or buffers, or a machine with more",
     "processes": "a higher limit, such as sysctl kernel.pid_max or pids.max of the control group",
@@ -37,83 +39,130 @@ _MENDS = {
 }
 
 
-class _Counting:
-    """Demands of a study's cells; cells that share settings share the count."""
+class Need(NamedTuple):
+    """What a run takes of the machine."""
 
-    def __init__(self, plugins: Any) -> None:
-        self._plugins = plugins
-        self._workloads: dict[Any, tuple[int, int]] = {}
+    host_bytes: int
+    """Memory of all hosts, with the programs on them."""
+    machine_bytes: int
+    """Memory of twinbed itself and of the programs on the machine."""
+    tasks: int
+    """Processes and threads."""
+    descriptors: int
+    """That one process holds open: the limit is each process's own."""
+    address_space_bytes: int
+    """Of the largest process."""
 
-    def demand(self, run: Run) -> Demand | None:
-        """None where this machine carries none of the hosts."""
-        hosts = _hosts(run.testbed.params)
-        if all(need is None for need in hosts.values()):
-            return None
-        return Demand(self._need(run, hosts, 1), self._need(run, hosts, 2))
-
-    def _need(self, run: Run, hosts: Mapping[str, HostNeed | None], pairs: int) -> Need:
-        topology = run.topology.model_copy(update={"pairs": pairs})
-        plan = layout(topology)
-        roles = _roles(topology)
-        programs: dict[str, list[ProgramNeed]] = {place: [] for place in (*plan.machines, *plan.nics)}
-        # An agent each.
-        programs[MACHINE] += [ProgramNeed()] * (len(plan.machines) - 1)
-        servers, clients = self._workload(run)
-        for name, role in roles.items():
-            one = {"server": (servers, "server_need"), "client": (clients, "client_need")}.get(role)
-            if one is not None and name not in plan.bystanders:
-                programs[name] += [_program(run.workload.params, one[1])] * one[0]
-        for choice in run.instruments.values():
-            plugin = self._plugins.instruments[choice.kind]
-            for target in _targets(plan, roles, hosts):
-                for command in plugin.plan(choice.params, target):
-                    programs[command.host].append(_program(choice.params, "program_need"))
-        places = _places(topology, plan)
-        for choice in run.backgrounds.values():
-            for command in self._plugins.backgrounds[choice.kind].plan(choice.params, places).commands:
-                programs[command.host].append(_program(choice.params, "program_need"))
-        return _sum({name: hosts[role] for name, role in roles.items()}, programs)
-
-    def _workload(self, run: Run) -> tuple[int, int]:
-        """Programs of each server, of each client."""
-        key = (run.workload.kind, run.workload.params)
-        if key not in self._workloads:
-            plan = self._plugins.workloads[run.workload.kind].plan(run.workload.params, _PAIR)
-            self._workloads[key] = len(plan.servers), len(plan.clients)
-        return self._workloads[key]
+    @property
+    def memory_bytes(self) -> int:
+        return self.host_bytes + self.machine_bytes
 
 
-def checks(runs: Iterable[Run], plugins: Any, room: Room | None) -> list[Check]:
-    """What does not fit, each with the cells that it is about; nothing where all do, or no room is known."""
-    if room is None:
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What runs that differ only in their number of pairs take."""
+
+    one: Need
+    """With one pair."""
+    two: Need
+
+    def at(self, pairs: int) -> Need:
+        return Need(*(one + (pairs - 1) * (two - one) for one, two in zip(self.one, self.two, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """One thing that there is not enough of."""
+
+    what: str
+    """A key of ``_MENDS``."""
+    needed: int
+    available: int
+    most_pairs: int
+    """That there would be enough for, of this thing; 0: not for one."""
+
+
+_TAKEN: Mapping[str, Callable[[Need], int]] = {
+    "memory": lambda need: need.memory_bytes,
+    "processes": lambda need: need.tasks,
+    "file descriptors": lambda need: need.descriptors,
+    "address space": lambda need: need.address_space_bytes,
+}
+
+
+def shortages(demand: Demand, pairs: int, available: Available) -> Iterator[Shortage]:
+    """What the machine lacks for a run with ``pairs``."""
+    limits = (available.memory_bytes, available.tasks, available.descriptors, available.address_space_bytes)
+    for (what, taken), limit in zip(_TAKEN.items(), limits, strict=True):
+        needed = taken(demand.at(pairs))
+        if limit is not None and needed > limit:
+            enough = (fewer for fewer in range(pairs - 1, 0, -1) if taken(demand.at(fewer)) <= limit)
+            yield Shortage(what, needed, limit, next(enough, 0))
+
+
+def demand(run: Run, plugins: Plugins) -> Demand | None:
+    """None where this machine carries none of the hosts."""
+    if not any(_hosts(run).values()):
+        return None
+    return Demand(need(run, 1, plugins), need(run, 2, plugins))
+
+
+def need(run: Run, pairs: int, plugins: Plugins) -> Need:
+    """Of the run as it would be with so many pairs."""
+    topology = run.topology.model_copy(update={"pairs": pairs})
+    plan, roles, hosts = layout(topology), _roles(topology), _hosts(run)
+    programs: dict[str, list[ProgramNeed]] = {place: [] for place in (*plan.machines, *plan.nics)}
+    # An agent each.
+    programs[MACHINE] += [ProgramNeed()] * (len(plan.machines) - 1)
+    places = _places(topology, plan)
+    work = plugins.workloads[run.workload.kind].plan(run.workload.params, places.pairs)
+    for command in work.servers:
+        programs[command.host].append(run.workload.params.server_need())
+    for command in work.clients:
+        programs[command.host].append(run.workload.params.client_need())
+    for choice in run.instruments.values():
+        for target in _targets(plan, roles, hosts):
+            for command in plugins.instruments[choice.kind].plan(choice.params, target):
+                programs[command.host].append(choice.params.program_need())
+    for load in run.backgrounds.values():
+        for command in plugins.backgrounds[load.kind].plan(load.params, places).commands:
+            programs[command.host].append(load.params.program_need())
+    return _sum({name: hosts[role] for name, role in roles.items()}, programs)
+
+
+def checks(runs: Iterable[Run], plugins: Plugins, available: Available | None) -> list[Check]:
+    """What the machine lacks, each thing with the cells that it is about. Nothing where it lacks nothing, or where what it has
+    is not known."""
+    if available is None:
         return []
-    counting = _Counting(plugins)
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for run in {tuple(run.levels.items()): run for run in runs}.values():
-        demand = counting.demand(run)
-        if demand is None:
+    cells: dict[tuple[str, str, str], list[str]] = {}
+    for run in _of_cells(runs):
+        if (of_run := demand(run, plugins)) is None:
             continue
-        for shortage in shortages(demand, run.topology.pairs, room):
-            said = _said(run, shortage, demand.at(run.topology.pairs), room)
-            found.setdefault((shortage.what, said, _mend(shortage)), []).append(_name(run))
-    return [Check(f"{what}, {_cells(cells)}", False, said, mend) for (what, said, mend), cells in found.items()]
+        for shortage in shortages(of_run, run.topology.pairs, available):
+            text = _text(run, shortage, of_run.at(run.topology.pairs), available)
+            cells.setdefault((shortage.what, text, _mend(shortage)), []).append(_name(run))
+    return [Check(f"{what}, {_names(of)}", False, text, mend) for (what, text, mend), of in cells.items()]
 
 
-def descriptors(runs: Iterable[Run], plugins: Any) -> int:
+def descriptors(runs: Iterable[Run], plugins: Plugins) -> int:
     """That one process holds open in the largest of the runs."""
-    counting = _Counting(plugins)
-    demands = ((counting.demand(run), run.topology.pairs) for run in {tuple(run.levels.items()): run for run in runs}.values())
-    return max((demand.at(pairs).descriptors for demand, pairs in demands if demand is not None), default=0)
+    demands = ((demand(run, plugins), run.topology.pairs) for run in _of_cells(runs))
+    return max((of_run.at(pairs).descriptors for of_run, pairs in demands if of_run is not None), default=0)
 
 
-def _hosts(params: Any) -> dict[str, HostNeed | None]:
-    """Role -> what each host of it takes of this machine; None where it is elsewhere."""
-    kinds = params.kinds() if hasattr(params, "kinds") else dict.fromkeys(("client", "server", "router"), params)
-    return {role: kind.host_need() if hasattr(kind, "host_need") else None for role, kind in kinds.items()}
+def _of_cells(runs: Iterable[Run]) -> Iterable[Run]:
+    """One run of each cell."""
+    return {tuple(run.levels.items()): run for run in runs}.values()
+
+
+def _hosts(run: Run) -> dict[str, HostNeed | None]:
+    """Role -> what each such host takes of this machine; None where it is elsewhere."""
+    return {role: kind.host_need() for role, kind in run.testbed.params.kinds().items()}
 
 
 def _roles(topology: Topology) -> dict[str, str]:
-    """Host -> role, bystanders' as that of the hosts that they are made like."""
+    """Host -> role. Bystanders have that of the hosts that they are made like."""
     pairs = (*topology.names(), *topology.bystander_names())
     ends = {name: role for pair in pairs for name, role in zip(pair, ("client", "server"), strict=True)}
     return {**ends, **dict.fromkeys(topology.router_names(), "router")}
@@ -128,7 +177,7 @@ def _places(topology: Topology, plan: Layout) -> Places:
     return Places(list(plan.machines), pairs, bystanders)
 
 
-def _targets(plan: Any, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
+def _targets(plan: Layout, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
     """As a testbed in a lab gives them to instruments."""
     for machine in plan.machines:
         ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
@@ -146,23 +195,15 @@ def _targets(plan: Any, roles: Mapping[str, str], hosts: Mapping[str, HostNeed |
         )
 
 
-def _program(params: Any, method: str) -> ProgramNeed:
-    said: ProgramNeed = getattr(params, method)() if hasattr(params, method) else ProgramNeed()
-    return said
-
-
 def _sum(hosts: Mapping[str, HostNeed | None], programs: Mapping[str, list[ProgramNeed]]) -> Need:
     here = {name: need for name, need in hosts.items() if need is not None}
-    machines = [each for place, those in programs.items() if place not in hosts for each in those]
+    machines = [each for place, of_place in programs.items() if place not in hosts for each in of_place]
+    in_containers = [each for name, need in here.items() if not need.own_memory for each in programs[name]]
     return Need(
         host_bytes=sum(_host_bytes(need, programs[name]) for name, need in here.items()),
         machine_bytes=OWN_BYTES + sum(each.memory_bytes for each in machines),
-        tasks=OWN_TASKS
-        + sum(need.tasks for need in here.values())
-        + sum(each.tasks for each in machines)
-        + sum(each.tasks for name, need in here.items() if not need.own_memory for each in programs[name]),
-        controller_descriptors=CONTROLLER_DESCRIPTORS + len(programs),
-        agent_descriptors=AGENT_DESCRIPTORS + DESCRIPTORS_OF_A_PROGRAM * (len(here) + len(machines)),
+        tasks=OWN_TASKS + sum(each.tasks for each in here.values()) + sum(each.tasks for each in (*machines, *in_containers)),
+        descriptors=AGENT_DESCRIPTORS + DESCRIPTORS_OF_A_PROGRAM * (len(here) + len(machines)),
         address_space_bytes=max((need.address_space_bytes for need in here.values()), default=0),
     )
 
@@ -178,28 +219,28 @@ def _name(run: Run) -> str:
     return ", ".join(f"{factor} {level_text(level)}" for factor, level in run.levels.items())
 
 
-def _cells(names: Sequence[str]) -> str:
+def _names(cells: Sequence[str]) -> str:
     """The first, and how many more."""
-    more = len(names) - 1
-    return names[0] + (f" and {more} more cell{'s' if more > 1 else ''}" if more else "")
+    more = len(cells) - 1
+    return cells[0] + (f" and {more} more cell{'s' if more > 1 else ''}" if more else "")
 
 
-def _said(run: Run, shortage: Shortage, need: Need, room: Room) -> str:
-    of_role = _hosts(run.testbed.params)
+def _text(run: Run, shortage: Shortage, need: Need, available: Available) -> str:
+    of_role = _hosts(run)
     counts = Counter(each.made_of for role in _roles(run.topology).values() if (each := of_role[role]) is not None)
     hosts = " and ".join(f"{count} hosts, each {made_of}" for made_of, count in counts.items())
     if shortage.what == "memory":
         return (
             f"{_gigabytes(need.memory_bytes)} are needed ({hosts}: {_gigabytes(need.host_bytes)} with the programs on them; "
             f"programs on the machine: {_gigabytes(need.machine_bytes)}); "
-            f"{_gigabytes(shortage.available)} are available ({room.memory_source})"
+            f"{_gigabytes(shortage.available)} are available ({available.memory_source})"
         )
     if shortage.what == "address space":
         return (
             f"the largest process needs {_gigabytes(shortage.needed)} ({hosts}); a process may have "
             f"{_gigabytes(shortage.available)} (ulimit -v)"
         )
-    source = room.tasks_source if shortage.what == "processes" else "the hard limit of a process"
+    source = available.tasks_source if shortage.what == "processes" else "the hard limit of a process"
     kind = "processes and threads" if shortage.what == "processes" else shortage.what
     return f"{shortage.needed} {kind} are needed ({hosts}); {shortage.available} are available ({source})"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.contracts.plugin import Applied, Check
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
 from twinbed.links import network
@@ -22,16 +23,16 @@ _CONGESTION_CONTROLS = {"reno": "tcp", "cubic": "tcp_cubic", "bbr": "tcp_bbr", "
 def trials(machine: AgentHost) -> list[Check]:
     """On the machine's side of a lab, in its own network namespace. Raises HostError where no NIC can be made."""
     machine.run(["ip", "-batch", "-"], stdin=f"link add {_NIC} type veth peer name {_PEER}\n".encode())
-    found = [_offload(machine, name) for name in OFFLOADS]
-    found.append(_tried("mtu: 9000", lambda: _mtu(machine), "use an MTU of 1500"))
-    found += [_congestion_control(machine, name, module) for name, module in _CONGESTION_CONTROLS.items()]
+    checks = [_offload(machine, name) for name in OFFLOADS]
+    checks.append(_tried("mtu: 9000", lambda: _mtu(machine), "use an MTU of 1500"))
+    checks += [_congestion_control(machine, name, module) for name, module in _CONGESTION_CONTROLS.items()]
     for name, settings in (
         ("autocorking", HostSettings(autocorking="off")),
         ("receive_buffer", HostSettings(receive_buffer=_BUFFER_BYTES)),
         ("send_buffer", HostSettings(send_buffer=_BUFFER_BYTES)),
     ):
-        found.append(_tried(name, lambda settings=settings: _sysctls(machine, settings), "run as root"))  # type: ignore[misc]
-    return [*found, _cpus(machine)]
+        checks.append(_tried(name, lambda settings=settings: _sysctls(machine, settings), "run as root"))  # type: ignore[misc]
+    return [*checks, _cpus(machine)]
 
 
 def _offload(machine: AgentHost, name: str) -> Check:
@@ -71,8 +72,8 @@ def _sysctls(machine: AgentHost, settings: HostSettings) -> list[Applied]:
 
 def _mtu(machine: AgentHost) -> list[Applied]:
     machine.run(["ip", "link", "set", _NIC, "mtu", str(_JUMBO_BYTES)])
-    found = next(device.mtu for device in network.devices_of(machine) if device.name == _NIC)
-    return [Applied(_NIC, "mtu", _JUMBO_BYTES, found, "ip -j -d link show")]
+    mtu = next(device.mtu for device in network.devices_of(machine) if device.name == _NIC)
+    return [Applied(_NIC, "mtu", _JUMBO_BYTES, mtu, "ip -j -d link show")]
 
 
 def _cpus(machine: AgentHost) -> Check:
@@ -81,8 +82,8 @@ def _cpus(machine: AgentHost) -> Check:
     def each_in_turn() -> list[Applied]:
         applied = []
         for cpu in cpus:
-            found = cpus_allowed(machine.run(["cat", "/proc/self/status"], cpus=(cpu,)).text)
-            applied.append(Applied("machine", "cpus", (cpu,), found, "/proc/self/status"))
+            allowed = cpus_allowed(machine.run(["cat", "/proc/self/status"], cpus=(cpu,)).text)
+            applied.append(Applied("machine", "cpus", (cpu,), allowed, "/proc/self/status"))
         return applied
 
     check = _tried("cpus: auto", each_in_turn, "run as root")
@@ -97,6 +98,6 @@ def _tried(what: str, setting: Callable[[], list[Applied]], mend: str) -> Check:
     except HostError as error:
         return Check(what, False, " ".join(str(error).split()), mend, required=False, group="parameter")
     if wrong:
-        said = "; ".join(f"{item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong)
-        return Check(what, False, said, mend, required=False, group="parameter")
+        differences = "; ".join(f"{item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong)
+        return Check(what, False, differences, mend, required=False, group="parameter")
     return Check(what, True, "set and read back in a trial lab", required=False, group="parameter")

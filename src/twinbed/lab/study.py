@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import twinbed
+from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.processors import own_cpus
-from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.linkcheck import depends_on
 from twinbed.model.linkcheck import LinkCheck
-from twinbed.model.record import Record
-from twinbed.model.run import Level, Phase, Run, Status
+from twinbed.model.run import Level, Phase, Status
 from twinbed.results.folder import Folder, disk_full_is_clear
+from twinbed.study.run import Run
+from twinbed.study.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class Ending:
 
 
 def carry_out(
-    study: Any,
+    study: Study,
     runs: Sequence[Run],
-    plugins: Any,
+    plugins: Plugins,
     folder: Folder,
     installed: Installed | None,
     listener: Listener,
@@ -81,11 +83,11 @@ def carry_out(
         if stopped or (goes_on is not None and not goes_on(block)):
             break
     _write_study(folder, study, reached)
-    found = [states[run.id] for run in reached if run.id in states]
-    return Ending(found.count(Status.COMPLETE), found.count(Status.FAILED), made, found.count(None))
+    endings = [states[run.id] for run in reached if run.id in states]
+    return Ending(endings.count(Status.COMPLETE), endings.count(Status.FAILED), made, endings.count(None))
 
 
-def _write_study(folder: Folder, study: Any, runs: Sequence[Run]) -> None:
+def _write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
     planned = [_planned(run) for run in runs]
     folder.write("study.json", json.dumps({**study.to_json(), "runs": planned}, indent=1) + "\n")
 
@@ -95,7 +97,7 @@ def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: boo
     return [run for run in runs if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
 
 
-def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
+def _one(run: Run, plugins: Plugins, folder: Folder, installed: Installed, listener: Listener) -> RunEnded:
     unfinished = folder.begin(run.id)
     site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus())
     outcome = Outcome()
@@ -114,8 +116,7 @@ def _one(run: Run, plugins: Any, folder: Folder, installed: Installed, listener:
         except RunFailed as failure:
             failed_phase, reason = failure.phase, failure.reason
         status = Status.FAILED if failed_phase else Status.COMPLETE
-        record = Record.of(
-            run,
+        record = run.record(
             status=status,
             started_s=started_s,
             phases=outcome.phases,
@@ -141,8 +142,8 @@ class _LinkChecks:
     folder: Folder
 
     def of(self, run: Run) -> LinkCheck | None:
-        found = self.folder.link_check(run.cell)
-        return found if found is not None and found.settings == depends_on(run) else None
+        check = self.folder.link_check(run.cell)
+        return check if check is not None and check.settings == depends_on(run) else None
 
     def keep(self, check: LinkCheck) -> None:
         self.folder.keep_link_check(check)
@@ -150,12 +151,12 @@ class _LinkChecks:
 
 def _passport(outcome: Outcome, image: Image) -> dict[str, dict[str, Any]]:
     facts = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
-    return {**{place: dict(found) for place, found in outcome.passport.items()}, "image": facts}
+    return {**{place: dict(facts_of) for place, facts_of in outcome.passport.items()}, "image": facts}
 
 
 def _artifacts(folder: Path) -> list[dict[str, Any]]:
-    found = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
-    return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in found]
+    files = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
+    return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in files]
 
 
 def _planned(run: Run) -> dict[str, Any]:

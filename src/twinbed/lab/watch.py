@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from twinbed.contracts.plugin import MACHINE, Applied, Bed
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Site
 from twinbed.lab.clocks import Reading, read, same_rate
 from twinbed.links.network import on_all
 from twinbed.model.caution import Caution, Kind
@@ -57,18 +58,18 @@ class Watch:
         every: list[Caution] = []
 
         def look(name: str) -> list[Caution]:
-            found: list[Caution] = []
+            events: list[Caution] = []
             try:
                 now = read(self._bed.hosts[name], limit_s)
-                found += _steps(name, self._begun[name], now)
+                events += _steps(name, self._begun[name], now)
                 if name in self._own_kernel:
-                    found += self._log(name, limit_s)
-                    self._room(name, limit_s)
+                    events += self._log(name, limit_s)
+                    self._space_left(name, limit_s)
                     self.rates[name] = same_rate(name, self._first[name], now)
             except HostError:
                 if complete:
                     raise
-            return found
+            return events
 
         for cautions in on_all(list(self._begun), look):
             every += cautions
@@ -86,20 +87,20 @@ class Watch:
     def _log(self, name: str, limit_s: float) -> list[Caution]:
         if name in self._unmarked:
             return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {self._unmarked[name]}")]
-        said = self._bed.hosts[name].run(["dmesg"], limit_s=limit_s, check=False)
-        if said.code != 0:
-            return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {said.stderr.decode(errors='replace').strip()}")]
+        log = self._bed.hosts[name].run(["dmesg"], limit_s=limit_s, check=False)
+        if log.code != 0:
+            return [Caution(Kind.UNREADABLE, f"{name}: its kernel's log: {log.stderr.decode(errors='replace').strip()}")]
         # A log that was overwritten since has no mark, and all of it is newer.
-        since = said.text.rpartition(f"{self._mark}\n")[2]
+        since = log.text.rpartition(f"{self._mark}\n")[2]
         (self._site.place(name) / KERNEL_LOG).write_text(since)
         trouble = nic_trouble(name, (_STAMP.sub("", line) for line in since.splitlines()))
         return [trouble] if trouble else []
 
-    def _room(self, name: str, limit_s: float) -> None:
+    def _space_left(self, name: str, limit_s: float) -> None:
         """Many programs do not notice when what they write is cut off."""
         host = self._bed.hosts[name]
-        said = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
-        if said.strip() == "0":
+        free_blocks = host.run(["stat", "--file-system", "--format", "%a", host.artifacts], limit_s=limit_s).text
+        if free_blocks.strip() == "0":
             raise HostError(f"{name}: no space left at {host.artifacts}: what its programs wrote may be cut off")
 
 

@@ -1,9 +1,12 @@
 """Measures what a bed's links really do, with the bed's own hosts and settings, before the first run of a cell.
 
-A train of packets (irtt) shows delay, jitter and loss; a flow each way (iperf3) that is faster than the link shows rate and
-burst.  Flows are captured behind the shaper: at the machine's port of the receiving host's link, or on that host where there is
-no machine.  Pair after pair is measured while it takes little time; the links of those that follow are read back only, and the
-check says which.  What is judged, and how, is in ``links.measured`` and ``links.round_trips``.
+Plan: ``probe_flow`` says what is sent to show rate and burst, ``train`` what is sent to show delay, jitter and loss.
+Capture: a train of packets (irtt, ``train``), and a flow each way (iperf3, ``flow``) that is faster than the link.  Flows are
+captured behind the shaper: at the machine's port of the receiving host's link, or on that host where there is no machine
+(``ends``, ``timestamps``).  Judge: ``judge_rate`` and ``judge_delay``.
+
+Pairs are measured one after another while that takes little time; the links of the others are read back only, and the check
+says which.
 """
 
 from __future__ import annotations
@@ -12,29 +15,29 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from twinbed.contracts.plugin import Bed
-from twinbed.hosts.site import Site
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.site import Site
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck.ends import Ends, find_ends
 from twinbed.linkcheck.flow import flow_figures
 from twinbed.linkcheck.train import train_figures
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
-from twinbed.model.run import Run
 from twinbed.model.topology import Link
+from twinbed.study.run import Run
 
 LIMIT_S = 60.0
 OTHERS_S = 5.0
-"""How long after the first pair another is still begun with: five pairs or so; more on fast machines, fewer on slow ones."""
+"""Until how long after the start another pair is begun: five pairs or so; more on fast machines, fewer on slow ones."""
 
 
 def asks(link: Link) -> bool:
-    """Whether anything is asked of the links that can be measured."""
+    """Whether the study asks anything of the links that can be measured."""
     return link.rate is not None or link.emulates
 
 
 def programs(link: Link) -> list[str]:
-    """What hosts need for it, beside what every run needs."""
+    """Programs that hosts need for the check, in addition to what every run needs."""
     return ["iperf3"] * (link.rate is not None) + ["irtt"] * link.emulates
 
 
@@ -45,19 +48,19 @@ def depends_on(run: Run) -> dict[str, Any]:
 
 
 def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
-    """Pair after pair, while there is time. None where the testbed has no place to see its links from. Raises HostError where
-    a program fails."""
+    """Measures pair after pair, while there is time. None where the testbed has no place to capture its links at. Raises
+    HostError where a program fails."""
     link: Link = run.topology.link
     pairs = run.topology.names()
-    seen = [find_ends(run, bed, client, server) for client, server in pairs]
-    if seen[0] is None:
+    ends_of_pairs = [find_ends(run, bed, client, server) for client, server in pairs]
+    if ends_of_pairs[0] is None:
         return None
     figures: list[Figure] = []
     done: list[Ends] = []
     stage = Stage(bed, site)
     begun = time.monotonic()
     try:
-        for ends in seen:
+        for ends in ends_of_pairs:
             if ends is None or (figures and time.monotonic() - begun > OTHERS_S):
                 break
             of_pair = train_figures(ends, run.topology, bed, stage) if link.emulates else []
@@ -70,20 +73,20 @@ def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
     finally:
         stage.kill()
     for host in {host for ends in done for host in (ends.client, ends.server)}:
-        # What the kernel remembers of a peer (its congestion window) would make the first run unlike the others.
+        # The kernel remembers peers (their congestion windows), which would make the first run unlike the others.
         bed.hosts[host].run(["ip", "tcp_metrics", "flush", "all"])
     names = [f"{ends.client} and {ends.server}" for ends in done]
     return LinkCheck(run.cell, run.id, depends_on(run), figures, _cautions(figures), _reason(figures), names, len(pairs))
 
 
 def _reason(figures: Sequence[Figure]) -> str | None:
-    wrong = [figure for figure in figures if figure.verdict is Verdict.OUT]
-    if not wrong:
+    out_of_tolerance = [figure for figure in figures if figure.verdict is Verdict.OUT]
+    if not out_of_tolerance:
         return None
     return "; ".join(
         f"{figure.path}: {figure.quantity} should be {figure.asked:.6g} {figure.unit} but {figure.measured:.6g} {figure.unit}"
         f" was measured ({_range(figure)} is within tolerance): {figure.note}"
-        for figure in wrong
+        for figure in out_of_tolerance
     )
 
 
@@ -97,7 +100,7 @@ def _cautions(figures: Sequence[Figure]) -> list[Caution]:
     result = []
     for figure in figures:
         with_its_rate = figure.quantity == "burst" and figure.measured is None
-        if figure.verdict is Verdict.UNTOLD and not with_its_rate:
+        if figure.verdict is Verdict.INCONCLUSIVE and not with_its_rate:
             kind = Kind.LINK_NOT_FILLED if figure.quantity == "rate" else Kind.LINK_UNTOLD
             if figure.measured is None:
                 kind = Kind.LINK_NOT_MEASURED

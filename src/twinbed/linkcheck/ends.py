@@ -1,4 +1,4 @@
-"""Where the links of a bed's pairs are seen, and where they are made."""
+"""Where a pair's links can be captured, and which devices emulate them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.plugin import Bed
-from twinbed.hosts.agent import AgentHost
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.host import Host
 from twinbed.links.layout import DEVICES
 from twinbed.links.network import understood
-from twinbed.model.run import Run
+from twinbed.study.run import Run
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """A pair, and where its links are seen: host -> (place, interface there)."""
+    """A pair of hosts. ``seen_at``: host -> (place, interface there) at which its link is captured."""
 
     client: str
     server: str
@@ -46,7 +46,8 @@ def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
     return Ends(client, server, bed.addresses[server], seen_at, emulators)
 
 
-def qdiscs(host: AgentHost, device: str) -> list[dict[str, Any]]:
-    said = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
+def qdiscs(host: Host, device: str) -> list[dict[str, Any]]:
+    """What ``tc`` lists of a device, with counters. Raises HostError where that cannot be read."""
+    listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):
-        return list(json.loads(said or b"[]"))
+        return list(json.loads(listing or b"[]"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from twinbed.contracts.plugin import Bed, Command, Ready
-from twinbed.hosts.agent import AgentHost, Running
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.host import Host, Program
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_rate, probe_flow, timestamps
 from twinbed.linkcheck.ends import Ends, qdiscs
-from twinbed.linkcheck.judge_rate import Behind, Look
+from twinbed.linkcheck.judge_rate import CapturePoint, QueueSample
 from twinbed.linkcheck.probe_flow import Flow
 from twinbed.links.network import understood
 from twinbed.model.linkcheck import Figure
@@ -18,12 +19,12 @@ from twinbed.model.topology import Link, Topology
 from twinbed.readers import tcpdump
 
 _PORT, _FROM_PORTS = 5299, (5300, 5301)
-"""Each host has a server, asked once: one that has just been left may say for a moment that it is busy."""
+"""Each host has its own server, which serves once: a server may be busy for a moment after its client has left."""
 _START_S = 0.5
-"""What iperf3 may take on a slow host before it sends."""
-_LOOK_S = 0.03
+"""The longest that iperf3 takes on a slow host before it sends."""
+_SAMPLE_S = 0.03
 _CONTROL_BYTES = 1500
-"""What iperf3 says to begin and to end."""
+"""What iperf3 sends to begin and to end."""
 _DRAIN_LIMIT_S, _DRAIN_FACTOR = 5.0, 1.5
 _SLOWEST_UNBOUNDED = 10**8
 """From this rate up a TCP sender's queue drains soon enough; below, its buffers are kept small."""
@@ -34,7 +35,7 @@ _TERMINATE = 15
 
 
 def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list[Figure]:
-    """Rate and burst, one way and then the other. The buckets are full when it ends, as they were."""
+    """Measures rate and burst one way, then the other way. The buckets are full at the end, as they were at the start."""
     link = topology.link
     ways = ((ends.client, ends.server), (ends.server, ends.client))
     if why_not := probe_flow.why_not(link, topology.uplink):
@@ -44,24 +45,24 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
     ready = Ready(listening=_PORT)
     servers = stage.start([Command(host, serve, "link-check.iperf3-server", ready, stop=_TERMINATE) for _, host in ways])
     captures = stage.start([_capture(ends, receiver, port) for (_, receiver), port in zip(ways, _FROM_PORTS, strict=True)])
-    looks = [_flow(ends, link, planned, bed, way, port) for way, port in zip(ways, _FROM_PORTS, strict=True)]
+    samples = [_flow(ends, link, planned, bed, way, port) for way, port in zip(ways, _FROM_PORTS, strict=True)]
     refilled_at_s = time.monotonic() + probe_flow.refill_s(link)
     stage.stop(captures)
     stage.stop(servers)
     figures = []
-    for (sender, receiver), seen in zip(ways, looks, strict=True):
+    for (sender, receiver), of_way in zip(ways, samples, strict=True):
         place, _ = ends.seen_at[receiver]
         host = bed.hosts[place]
         with understood(host):
-            arrived = timestamps.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
-        behind = Behind(at_the_shaper=place != receiver, looks=seen)
-        figures += judge_rate.judge_flow(f"{sender} to {receiver}", arrived, link, behind)
+            packets = timestamps.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
+        captured = CapturePoint(at_the_shaper=place != receiver, samples=of_way)
+        figures += judge_rate.judge_flow(f"{sender} to {receiver}", packets, link, captured)
     time.sleep(max(0.0, refilled_at_s - time.monotonic()))
     return figures
 
 
 def _file(receiver: str) -> str:
-    """Not *.pcap: these packets are none of the run's."""
+    """Is not called *.pcap, because these packets do not belong to the run."""
     return f"link-check.{receiver}.cap"
 
 
@@ -73,9 +74,9 @@ def _capture(ends: Ends, receiver: str, port: int) -> Command:
     )
 
 
-def _flow(ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str], port: int) -> list[Look]:
-    """As fast as it goes until all is sent, or it has taken too long; returns looks at the shaper while it ran, from the
-    first to the last that saw packets wait. Ends when no queue holds any of it."""
+def _flow(ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str], port: int) -> list[QueueSample]:
+    """Sends as fast as it goes until all is sent, or it has taken too long, and waits until no queue holds any of it. Returns
+    samples of the shaper's queue while the flow ran, from the first to the last in which packets waited."""
     assert link.rate is not None
     sender, receiver = way
     ask = ["iperf3", "-c", bed.addresses[receiver], "-p", str(_PORT), "--cport", str(port), *planned.arguments()]
@@ -84,15 +85,15 @@ def _flow(ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str],
     shaper = _shaper(ends, sender, receiver)
     program = bed.hosts[sender].start(ask)
     deadline = time.monotonic() + planned.seconds + _START_S + _CONTROL_BYTES * 8 / link.rate
-    looks: list[Look] = []
+    samples: list[QueueSample] = []
     while not program.ended and time.monotonic() < deadline:
-        looks.append(_look(bed.hosts[shaper[0]], shaper[1]))
-        _until_ended(program, _LOOK_S)
+        samples.append(_sample(bed.hosts[shaper[0]], shaper[1]))
+        _until_ended(program, _SAMPLE_S)
     program.signal(_TERMINATE)
     _failed(program)
     _until_drained(bed, ends, link)
-    busy = [index for index, look in enumerate(looks) if look.waiting_bytes > 0]
-    return looks[busy[0] : busy[-1] + 1] if busy else []
+    busy = [index for index, sample in enumerate(samples) if sample.waiting_bytes > 0]
+    return samples[busy[0] : busy[-1] + 1] if busy else []
 
 
 def _shaper(ends: Ends, sender: str, receiver: str) -> tuple[str, str]:
@@ -101,33 +102,33 @@ def _shaper(ends: Ends, sender: str, receiver: str) -> tuple[str, str]:
     return (place, interface) if place != receiver else ends.seen_at[sender]
 
 
-def _look(host: AgentHost, device: str) -> Look:
+def _sample(host: Host, device: str) -> QueueSample:
     root = next((entry for entry in qdiscs(host, device) if entry.get("root")), {})
-    return Look(time.monotonic(), float(root.get("backlog", 0)), float(root.get("bytes", 0)))
+    return QueueSample(time.monotonic(), float(root.get("backlog", 0)), float(root.get("bytes", 0)))
 
 
-def _until_ended(program: Running, limit_s: float) -> None:
+def _until_ended(program: Program, limit_s: float) -> None:
     with program.changed:
         if not program.ended:
             program.changed.wait(limit_s)
 
 
-def _failed(program: Running) -> None:
-    """iperf3 that was ended says so by its exit code; one that failed by itself, too: they are told apart by what it said."""
+def _failed(program: Program) -> None:
+    """iperf3 has an exit code both when it was ended and when it failed by itself; its output tells which."""
     done = program.wait(5.0)
     if done.code not in (0, None) and b"interrupt" not in done.stderr + done.stdout:
         raise ProgramFailed(program.host, program.argv, done.why, done.stderr or done.stdout)
 
 
 def _until_drained(bed: Bed, ends: Ends, link: Link) -> None:
-    """What a flow has left in queues would be the next one's."""
+    """Waits: what a flow left in queues would be counted for the next one."""
     assert link.rate is not None
     for place, device in {ends.seen_at[ends.client], ends.seen_at[ends.server]}:
-        left = _look(bed.hosts[place], device).waiting_bytes
+        left = _sample(bed.hosts[place], device).waiting_bytes
         limit_s = _DRAIN_LIMIT_S + _DRAIN_FACTOR * left * 8 / link.rate
         deadline = time.monotonic() + limit_s
         while left > 0:
             if time.monotonic() > deadline:
                 raise HostError(f"{place}: {left:.0f} bytes of the link check still wait at {device} after {limit_s:.0f} s")
-            time.sleep(_LOOK_S)
-            left = _look(bed.hosts[place], device).waiting_bytes
+            time.sleep(_SAMPLE_S)
+            left = _sample(bed.hosts[place], device).waiting_bytes

@@ -51,7 +51,7 @@ def judge_delay(path: str, train: Train, link: Link) -> Figure:
     least = max(0.0, (asked - jitter) * (1 - _SHORT_BY) - _TICK_S)
     most = asked + jitter + DELAY_TOLERANCE * asked + DELAY_ALLOWANCE_S
     if not train.round_trips_s:
-        return Figure(path, "delay", "s", asked, None, least, most, Verdict.UNTOLD, "no packet came back")
+        return Figure(path, "delay", "s", asked, None, least, most, Verdict.INCONCLUSIVE, "no packet came back")
     shortest = min(train.round_trips_s)
     if link.jitter is None:
         measured = shortest
@@ -69,7 +69,7 @@ def judge_delay(path: str, train: Train, link: Link) -> Figure:
         return Figure(path, "delay", "s", asked, measured, least, most, Verdict.OUT, note)
     if measured > asked * (1 + DELAY_TOLERANCE) + _HOSTS_S:
         note = f"the link may be longer, or the hosts slow; {note}"
-        return Figure(path, "delay", "s", asked, measured, least, most, Verdict.UNTOLD, note)
+        return Figure(path, "delay", "s", asked, measured, least, most, Verdict.INCONCLUSIVE, note)
     return Figure(path, "delay", "s", asked, measured, least, most, Verdict.WITHIN, note)
 
 
@@ -93,7 +93,7 @@ def judge_jitter(path: str, delays_s: Sequence[float], link: Link, shortest_s: f
     least, most = _JITTER_LEAST * link.jitter, _JITTER_MOST * link.jitter + DELAY_ALLOWANCE_S
     if len(delays_s) < 100:
         note = f"only {len(delays_s)} packets came back"
-        return Figure(path, "jitter", "s", link.jitter, None, least, most, Verdict.UNTOLD, note)
+        return Figure(path, "jitter", "s", link.jitter, None, least, most, Verdict.INCONCLUSIVE, note)
     low, high = np.quantile(delays_s, (0.25, 0.75))
     measured = float(high - low)
     verdict, note = Verdict.WITHIN, f"of {len(delays_s)} packets"
@@ -101,7 +101,7 @@ def judge_jitter(path: str, delays_s: Sequence[float], link: Link, shortest_s: f
         verdict = Verdict.OUT
     elif measured > most:
         short = shortest_s is not None and shortest_s < 2 * (link.delay - link.jitter) * (1 - _SHORT_BY) - _TICK_S
-        verdict = Verdict.OUT if short else Verdict.UNTOLD
+        verdict = Verdict.OUT if short else Verdict.INCONCLUSIVE
         note += ", and a round trip was shorter than the link allows" if short else "; pauses of hosts widen it as well"
     return Figure(path, "jitter", "s", link.jitter, measured, least, most, verdict, note)
 
@@ -116,7 +116,7 @@ def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | No
     assert link.loss is not None
     arrived, sent = train
     if sent == 0:
-        return Figure(path, "loss", "1", link.loss, None, None, None, Verdict.UNTOLD, "no packet arrived to count by")
+        return Figure(path, "loss", "1", link.loss, None, None, None, Verdict.INCONCLUSIVE, "no packet arrived to count by")
     least, most = _losses(sent, link.loss)
     lost = sent - arrived
     low = special.betaincinv(lost, arrived + 1, 0.025) if lost else 0.0
@@ -131,7 +131,7 @@ def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | No
             passed, seen = emulator
             note += f"; the emulator dropped {seen - passed} of {seen}"
             if seen - passed <= _losses(seen, link.loss)[1]:
-                verdict = Verdict.UNTOLD
+                verdict = Verdict.INCONCLUSIVE
                 note += ", so the hosts lost the rest"
     elif least == 0:
         note += "; so few packets would not show that none is lost"

@@ -1,4 +1,4 @@
-"""Whether a link has the rate and burst that were asked of it, judged from the ``Arrivals`` of a flow that tries to be faster.
+"""Whether a link has the rate and burst that were asked of it, judged from the packets of a flow that tries to be faster.
 Pure; docs/link-check.md has the rules and their reasons.  A figure is out of tolerance only where no slowness of hosts explains
 it.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from twinbed.linkcheck import probe_flow
 from twinbed.linkcheck.probe_flow import RATE_TOLERANCE, SUPER_PACKET_BYTES, burst_allowed
-from twinbed.linkcheck.timestamps import Arrivals
+from twinbed.linkcheck.timestamps import Packets
 from twinbed.model.linkcheck import Figure, Verdict
 from twinbed.model.topology import Link
 
@@ -25,7 +25,7 @@ TOO_SLOW = 0.75
 _BURSTS = 4
 """Bursts that would pass at the rate in the stretch that shows whether a shaper reaches it."""
 _WINDOW_S = 0.05
-_FEWEST_LOOKS = 4
+_FEWEST_SAMPLES = 4
 _FEWEST_PACKETS = 4
 """Of the largest, that must come after the burst to show a rate."""
 
@@ -34,8 +34,8 @@ _LEAKS = "the shaper lets more through than its rate: look at `tc -s qdisc` and 
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """At a shaper's counters: when, how many bytes wait in it, how many have left it."""
+class QueueSample:
+    """A shaper's counters at one moment: how many bytes wait in it, how many have left it."""
 
     at_s: float
     waiting_bytes: float
@@ -43,45 +43,45 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class CapturePoint:
     """Where a flow was captured. ``at_the_shaper``: on the same device, so that times are those of leaving it; else on the
     receiving host, whose pauses make packets arrive together."""
 
     at_the_shaper: bool
-    looks: Sequence[Look] = ()
-    """At the shaper, now and then while the flow ran."""
+    samples: Sequence[QueueSample] = ()
+    """Of the shaper's queue, taken now and then while the flow ran."""
 
     @property
     def pause_s(self) -> float:
-        """What times of arrival may be wrong by."""
+        """How wrong a packet's time may be."""
         return 20e-6 if self.at_the_shaper else 0.02
 
     @property
-    def doubt_s(self) -> float:
-        """What they may be wrong by on a busy machine: it stands still between a packet's leave and its time stamp, and those
-        behind it seem to come together."""
+    def stamp_error_s(self) -> float:
+        """How wrong a packet's time may be on a busy machine, which stands still after a packet has left and before it is
+        stamped, so that those behind it seem to come together."""
         return 0.005 if self.at_the_shaper else 0.05
 
 
-def above_rate(arrivals: Arrivals, rate: float) -> float:
-    """The most bytes by which any stretch of the arrivals exceeds ``rate`` (bit/s): what a token bucket of that rate must hold.
+def above_rate(packets: Packets, rate: float) -> float:
+    """The most bytes by which any stretch of the packets exceeds ``rate`` (bit/s): what a token bucket of that rate must hold.
 
-    >>> above_rate(Arrivals(np.array([0.0, 0.0, 1.0]), np.array([1000.0, 1000.0, 1000.0])), 8000)
+    >>> above_rate(Packets(np.array([0.0, 0.0, 1.0]), np.array([1000.0, 1000.0, 1000.0])), 8000)
     2000.0
     """
-    credit = np.cumsum(arrivals.sizes) - arrivals.times_s * rate / 8
-    return float((credit - np.minimum.accumulate(credit - arrivals.sizes)).max()) if len(arrivals.sizes) else 0.0
+    credit = np.cumsum(packets.sizes) - packets.times_s * rate / 8
+    return float((credit - np.minimum.accumulate(credit - packets.sizes)).max()) if len(packets.sizes) else 0.0
 
 
-def sustained(arrivals: Arrivals, at_once: float = 0.0, stretch_s: float | None = None) -> float | None:
+def sustained(packets: Packets, at_once: float = 0.0, stretch_s: float | None = None) -> float | None:
     """bit/s of the fastest half of the flow, at least 50 ms long, or of its fastest ``stretch_s``, once ``at_once`` bytes have
     passed; of the whole where hardly more than they did; None where fewer than two packets, or all at once, arrived.
 
-    >>> sustained(Arrivals(np.array([0.0, 0.1, 0.2]), np.array([1000.0, 1000.0, 1000.0])))
+    >>> sustained(Packets(np.array([0.0, 0.1, 0.2]), np.array([1000.0, 1000.0, 1000.0])))
     80000.0
     """
-    begin = _steady(arrivals, at_once) or 0
-    times, total = arrivals.times_s[begin:], np.cumsum(arrivals.sizes)[begin:]
+    begin = _steady(packets, at_once) or 0
+    times, total = packets.times_s[begin:], np.cumsum(packets.sizes)[begin:]
     if len(times) < 2 or times[-1] <= times[0]:
         return None
     whole = times[-1] - times[0]
@@ -90,60 +90,60 @@ def sustained(arrivals: Arrivals, at_once: float = 0.0, stretch_s: float | None 
     first = np.flatnonzero(last < len(times))
     last = last[first]
     # HTB waits after a packet for what it took, TBF before it: by the fewer bytes neither is too fast.
-    sizes = arrivals.sizes[begin:]
+    sizes = packets.sizes[begin:]
     passed = total[last] - total[first] - np.maximum(0.0, sizes[last] - sizes[first])
     return float((passed * 8 / (times[last] - times[first])).max())
 
 
-def _steady(arrivals: Arrivals, at_once: float) -> int | None:
+def _steady(packets: Packets, at_once: float) -> int | None:
     """The packet with which ``at_once`` bytes have passed; None where too little comes after it to show a rate."""
-    times, total = arrivals.times_s, np.cumsum(arrivals.sizes)
+    times, total = packets.times_s, np.cumsum(packets.sizes)
     begin = int(np.searchsorted(total, at_once))
     if begin >= len(times) or times[-1] - times[begin] < _WINDOW_S:
         return None
-    return begin if total[-1] - total[begin] >= _FEWEST_PACKETS * arrivals.largest else None
+    return begin if total[-1] - total[begin] >= _FEWEST_PACKETS * packets.largest else None
 
 
-def _goes_on(arrivals: Arrivals, rate: float, doubt_s: float, allowed: float) -> bool:
+def _goes_on(packets: Packets, rate: float, stamp_error_s: float, allowed: float) -> bool:
     """Whether the flow still exceeds the rate in its second half, when what may pass at once has passed: on the whole, or,
     where the hosts paused, in a stretch of it."""
-    half = arrivals.times_s > arrivals.seconds / 2
-    late = Arrivals(arrivals.times_s[half], arrivals.sizes[half])
+    half = packets.times_s > packets.seconds / 2
+    late = Packets(packets.times_s[half], packets.sizes[half])
     if len(late.sizes) < 2:
         return False
-    passed = float(late.sizes[1:].sum() - arrivals.largest)
-    on_the_whole = passed * 8 > rate * (late.times_s[-1] - late.times_s[0] + doubt_s)
-    return on_the_whole or above_rate(late, rate) > allowed + doubt_s * rate / 8
+    passed = float(late.sizes[1:].sum() - packets.largest)
+    on_the_whole = passed * 8 > rate * (late.times_s[-1] - late.times_s[0] + stamp_error_s)
+    return on_the_whole or above_rate(late, rate) > allowed + stamp_error_s * rate / 8
 
 
-def judge_flow(path: str, arrivals: Arrivals, link: Link, behind: Behind) -> list[Figure]:
+def judge_flow(path: str, packets: Packets, link: Link, captured: CapturePoint) -> list[Figure]:
     """Rate and burst."""
     assert link.rate is not None and link.burst_bytes is not None
     rate, most = float(link.rate), link.rate * (1 + RATE_TOLERANCE)
 
-    allowed = burst_allowed(link, arrivals.largest) + behind.pause_s * rate / 8
-    found = sustained(arrivals, emptied := 2 * allowed - link.burst_bytes)
-    if found is None:
+    allowed = burst_allowed(link, packets.largest) + captured.pause_s * rate / 8
+    sustained_bit_s = sustained(packets, emptied := 2 * allowed - link.burst_bytes)
+    if sustained_bit_s is None:
         note = (
             "nothing arrived that a rate could be taken from; the hosts or the first packets' loss kept the flow from starting"
         )
-        return [Figure(path, "rate", "bit/s", rate, None, None, most, Verdict.UNTOLD, note)]
-    beyond = above_rate(arrivals, most) - allowed
-    certain = beyond > behind.doubt_s * rate / 8
-    by_rate = certain and _goes_on(arrivals, most, behind.doubt_s, allowed)
-    most = _most(link, allowed, arrivals.seconds / 2)
+        return [Figure(path, "rate", "bit/s", rate, None, None, most, Verdict.INCONCLUSIVE, note)]
+    beyond = above_rate(packets, most) - allowed
+    certain = beyond > captured.stamp_error_s * rate / 8
+    by_rate = certain and _goes_on(packets, most, captured.stamp_error_s, allowed)
+    most = _most(link, allowed, packets.seconds / 2)
     if by_rate:
         verdict, note = Verdict.OUT, _LEAKS
-    elif found < FILLED * rate:
-        verdict, note = _too_low(found, arrivals, link, behind)
-    elif _steady(arrivals, emptied) is None:
-        verdict, note = Verdict.UNTOLD, "hardly more arrived than may pass at once"
-    elif found > most:
-        verdict, note = Verdict.UNTOLD, "faster for a while, by no more than may pass at once after a pause of the hosts"
+    elif sustained_bit_s < FILLED * rate:
+        verdict, note = _too_low(sustained_bit_s, packets, link, captured)
+    elif _steady(packets, emptied) is None:
+        verdict, note = Verdict.INCONCLUSIVE, "hardly more arrived than may pass at once"
+    elif sustained_bit_s > most:
+        verdict, note = Verdict.INCONCLUSIVE, "faster for a while, by no more than may pass at once after a pause of the hosts"
     else:
         verdict, note = Verdict.WITHIN, ""
-    figures = [Figure(path, "rate", "bit/s", rate, found, None, most, verdict, note)]
-    return [*figures, _burst(path, arrivals, link, behind, allowed, beyond > 0 and not by_rate, certain)]
+    figures = [Figure(path, "rate", "bit/s", rate, sustained_bit_s, None, most, verdict, note)]
+    return [*figures, _burst(path, packets, link, captured, allowed, beyond > 0 and not by_rate, certain)]
 
 
 def _most(link: Link, allowed: float, seconds: float) -> float:
@@ -156,49 +156,57 @@ def _most(link: Link, allowed: float, seconds: float) -> float:
 
 
 def no_figures(path: str, link: Link, note: str) -> list[Figure]:
-    """Of a link whose rate and burst cannot be measured."""
+    """The figures of a link whose rate and burst cannot be measured."""
     assert link.rate is not None and link.burst_bytes is not None
     return [
-        Figure(path, quantity, unit, asked, None, None, None, Verdict.UNTOLD, note)
+        Figure(path, quantity, unit, asked, None, None, None, Verdict.INCONCLUSIVE, note)
         for quantity, unit, asked in (("rate", "bit/s", float(link.rate)), ("burst", "B", float(link.burst_bytes)))
     ]
 
 
-def _too_low(fastest: float, arrivals: Arrivals, link: Link, behind: Behind) -> tuple[Verdict, str]:
+def _too_low(fastest: float, packets: Packets, link: Link, captured: CapturePoint) -> tuple[Verdict, str]:
     assert link.rate is not None and link.burst_bytes is not None
-    held = _held(behind.looks, fastest / 8 * ((link.delay or 0.0) + (link.jitter or 0.0)) * 1.5)
+    held = _held(captured.samples, fastest / 8 * ((link.delay or 0.0) + (link.jitter or 0.0)) * 1.5)
     # A shaper that a busy machine calls late is slow on the whole, but goes at its rate now and then.
-    quickest = sustained(arrivals, burst_allowed(link, arrivals.largest), _BURSTS * link.burst_bytes * 8 / link.rate)
+    quickest = sustained(packets, burst_allowed(link, packets.largest), _BURSTS * link.burst_bytes * 8 / link.rate)
     if held is not None and max(held, quickest or 0.0) < TOO_SLOW * link.rate:
         return Verdict.OUT, f"packets were always waiting at the shaper, and left it at {held:.6g} bit/s"
-    return Verdict.UNTOLD, "the hosts, or what lies between them, did not fill the link"
+    return Verdict.INCONCLUSIVE, "the hosts, or what lies between them, did not fill the link"
 
 
-def _held(looks: Sequence[Look], delayed_bytes: float) -> float | None:
+def _held(samples: Sequence[QueueSample], delayed_bytes: float) -> float | None:
     """The rate at which packets left a shaper that always had more than ``delayed_bytes`` waiting, bit/s."""
-    if len(looks) < _FEWEST_LOOKS or any(look.waiting_bytes <= delayed_bytes for look in looks):
+    if len(samples) < _FEWEST_SAMPLES or any(sample.waiting_bytes <= delayed_bytes for sample in samples):
         return None
-    seconds = looks[-1].at_s - looks[0].at_s
-    return (looks[-1].sent_bytes - looks[0].sent_bytes) * 8 / seconds if seconds >= _WINDOW_S else None
+    seconds = samples[-1].at_s - samples[0].at_s
+    return (samples[-1].sent_bytes - samples[0].sent_bytes) * 8 / seconds if seconds >= _WINDOW_S else None
 
 
-def _burst(path: str, arrivals: Arrivals, link: Link, behind: Behind, allowed: float, leaks: bool, certain: bool) -> Figure:
-    """``certain``: beyond what a pause of the machine explains."""
+def _burst(
+    path: str, packets: Packets, link: Link, captured: CapturePoint, allowed: float, leaks: bool, certain: bool
+) -> Figure:
+    """``leaks``: more came at once than may; ``certain``: more than a pause of the machine explains."""
     assert link.rate is not None and link.burst_bytes is not None
-    beyond = above_rate(arrivals, link.rate)
+    beyond = above_rate(packets, link.rate)
     if not leaks and probe_flow.burst_unseen(link):
-        verdict, note = Verdict.UNTOLD, "single packets were sent; joined ones (segmentation offload) might pass it whole"
+        verdict, note = Verdict.INCONCLUSIVE, "single packets were sent; joined ones (segmentation offload) might pass it whole"
     elif not leaks:
         verdict, note = Verdict.WITHIN, ""
-    elif not behind.at_the_shaper:
-        verdict, note = Verdict.UNTOLD, "a pause of the receiving host makes packets arrive together as well"
-    elif arrivals.largest <= link.mtu + 18 and beyond <= allowed + SUPER_PACKET_BYTES:
-        verdict, note = Verdict.UNTOLD, "by no more than one packet of 64 KiB, which is cut up behind the shaper for some cards"
-    elif not certain and arrivals.largest <= allowed:
-        pause = f"{behind.doubt_s * 1e3:.0f} ms"
-        verdict, note = Verdict.UNTOLD, f"by no more than a pause of a busy machine of up to {pause} makes of the time stamps"
+    elif not captured.at_the_shaper:
+        verdict, note = Verdict.INCONCLUSIVE, "a pause of the receiving host makes packets arrive together as well"
+    elif packets.largest <= link.mtu + 18 and beyond <= allowed + SUPER_PACKET_BYTES:
+        verdict, note = (
+            Verdict.INCONCLUSIVE,
+            "by no more than one packet of 64 KiB, which is cut up behind the shaper for some cards",
+        )
+    elif not certain and packets.largest <= allowed:
+        pause = f"{captured.stamp_error_s * 1e3:.0f} ms"
+        verdict, note = (
+            Verdict.INCONCLUSIVE,
+            f"by no more than a pause of a busy machine of up to {pause} makes of the time stamps",
+        )
     else:
-        verdict, note = Verdict.OUT, f"the largest packet is {arrivals.largest:,.0f} bytes"
-        if arrivals.largest > link.mtu + 18:
+        verdict, note = Verdict.OUT, f"the largest packet is {packets.largest:,.0f} bytes"
+        if packets.largest > link.mtu + 18:
             note += ", joined by segmentation offload: switch tso and gso off, or ask for a burst that holds it"
     return Figure(path, "burst", "B", link.burst_bytes, beyond, None, allowed, verdict, note)

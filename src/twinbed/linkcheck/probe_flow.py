@@ -1,7 +1,8 @@
 """What is sent over a link so that its rate and burst show, and how long that takes.  Pure; docs/link-check.md has the reasons.
 
-A token bucket lets its burst pass at once, and only what comes after it shows the rate.  So a flow is the burst, what else may
-pass at once, and a stretch at the rate that is several times as long as the doubt that is left by the size of packets.
+A token bucket lets its burst pass at once, and only what comes after the burst shows the rate.  So a flow consists of the
+burst, what else may pass at once, and a stretch at the rate.  The stretch is several times as long as the error that the
+size of packets leaves.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Flow:
     speed: int | None = None
 
     def arguments(self) -> list[str]:
-        """What iperf3 is told."""
+        """Arguments for iperf3."""
         if self.frame_bytes is None or self.speed is None:
             # What is written last would exceed the total by up to a block, and wait for minutes at a slow link.
             block = math.ceil(self.total_bytes / math.ceil(self.total_bytes / _LARGEST_BLOCK))

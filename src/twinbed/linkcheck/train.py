@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 
-from twinbed.contracts.plugin import Bed, Command, Ready
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.command import Command, Ready
 from twinbed.hosts.stage import Stage
 from twinbed.linkcheck import judge_delay
 from twinbed.linkcheck.ends import Ends, qdiscs
@@ -19,14 +20,15 @@ _LIMIT_S = 30.0
 _MOST_S = 3.0
 _FRAME_BYTES = 106
 _SHARE = 0.1
-"""Of the rate: what the train takes at most."""
+"""The largest share of the rate that the train takes."""
 _WAIT_S = 1.0
-"""For the last answers, beside what the link delays them: a guest on a busy machine may stand still for most of a second."""
+"""How long to wait for the last answers, in addition to the link's delay: a guest on a busy machine may stand still for most
+of a second."""
 _TERMINATE = 15
 
 
 def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list[Figure]:
-    """Delay, jitter and loss."""
+    """Measures delay, jitter and loss of a pair."""
     link = topology.link
     serve = ("irtt", "server", "-b", f"0.0.0.0:{_PORT}", "-i", "100us")
     server = stage.start(
@@ -40,28 +42,28 @@ def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> lis
         *("--timeouts=500ms,1s,2s,4s,4s,4s", f"--wait={round(wait_s * 1e6)}us", "-o", "-", f"{ends.address}:{_PORT}"),
     ]
     before = [_emulator(*at, bed) for at in ends.emulators]
-    said = bed.hosts[ends.client].run(ask, limit_s=_LIMIT_S).stdout
+    report = bed.hosts[ends.client].run(ask, limit_s=_LIMIT_S).stdout
     after = [_emulator(*at, bed) for at in ends.emulators]
     stage.stop(server)
     with understood(bed.hosts[ends.client]):
-        found = read_train(said, interval_s)
+        train = read_train(report, interval_s)
     there, back = f"{ends.client} to {ends.server}", f"{ends.server} to {ends.client}"
     figures = []
     if link.delay is not None:
-        figures.append(judge_delay.judge_delay(f"{ends.client} and {ends.server}", found, link))
+        figures.append(judge_delay.judge_delay(f"{ends.client} and {ends.server}", train, link))
     if link.jitter is not None:
-        shortest_s = min(found.round_trips_s, default=None)
-        for path, delays_s in ((there, found.there_s), (back, found.back_s)):
+        shortest_s = min(train.round_trips_s, default=None)
+        for path, delays_s in ((there, train.there_s), (back, train.back_s)):
             figures.append(judge_delay.judge_jitter(path, delays_s, link, shortest_s))
     if link.loss is not None:
-        for path, counts, one, two in zip((there, back), (found.there, found.back), before, after, strict=True):
+        for path, counts, one, two in zip((there, back), (train.there, train.back), before, after, strict=True):
             dropped = None if one is None or two is None else (two[0] - one[0], sum(two) - sum(one))
             figures.append(judge_delay.judge_loss(path, counts, dropped, link))
     return figures
 
 
 def pace(topology: Topology) -> tuple[int, float]:
-    """How many packets, and seconds from one to the next: what the slowest on their way carries easily."""
+    """How many packets to send, and the seconds between them, so that the slowest link on their way carries them easily."""
     link, packets = topology.link, 150
     if link.jitter is not None:
         packets = 400
@@ -73,14 +75,15 @@ def pace(topology: Topology) -> tuple[int, float]:
 
 
 def _emulator(place: str, device: str, bed: Bed) -> tuple[int, int] | None:
-    """Packets that netem on a device let pass, and dropped, so far; None where there is none."""
-    found = [entry for entry in qdiscs(bed.hosts[place], device) if entry["kind"] == "netem"]
-    return (int(found[0]["packets"]), int(found[0]["drops"])) if found else None
+    """How many packets netem on a device has let pass, and how many it has dropped; None where there is no netem."""
+    netem = next((entry for entry in qdiscs(bed.hosts[place], device) if entry["kind"] == "netem"), None)
+    return None if netem is None else (int(netem["packets"]), int(netem["drops"]))
 
 
-def read_train(said: bytes, interval_s: float) -> Train:
-    """From irtt's JSON; empty where no packet came back. Raises ValueError, KeyError or TypeError where it is none."""
-    data = json.loads(said)
+def read_train(report: bytes, interval_s: float) -> Train:
+    """Reads irtt's JSON. The train is empty where no packet came back. Raises ValueError, KeyError or TypeError for other
+    text."""
+    data = json.loads(report)
     trips = data["round_trips"]
     answered = [trip for trip in trips if trip["lost"] == "false"]
     sent = answered[-1]["seqno"] + 1 if answered else 0

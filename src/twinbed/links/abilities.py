@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from twinbed.contracts.plugin import MACHINE, Applied, Check
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
+from twinbed.contracts.place import MACHINE
 from twinbed.hosts.lab import open_lab
 from twinbed.links.fabric import open_fabric
 from twinbed.links.layout import layout

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import MACHINE, Applied, Target
+from twinbed.contracts.place import MACHINE, Target
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, another_machine

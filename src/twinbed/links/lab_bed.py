@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.driver import Driver
 from twinbed.contracts.host_settings import HostSettings, share_cpus
-from twinbed.contracts.plugin import MACHINE, Applied, Bed, Target
+from twinbed.contracts.params import ROLES, DriverParams
+from twinbed.contracts.place import MACHINE, Target
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe
 from twinbed.hosts.processors import processors
-from twinbed.hosts.site import Site
 from twinbed.links import network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import BYSTANDER, Link, Topology
+
+P = TypeVar("P", bound=DriverParams, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,20 @@ class Maker(Protocol):
     def cautions(self) -> Sequence[Caution]:
         """About this kind of host here."""
         ...
+
+
+class LabDriver(Driver[P]):
+    """A driver whose hosts hang on the switches of a lab. Subclasses give ``maker`` instead of ``up``."""
+
+    in_lab = True
+
+    @abstractmethod
+    def maker(self, params: P, site: Site) -> Maker:
+        """What makes hosts with these settings in one run."""
+        ...
+
+    def up(self, params: P, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
+        return lab_bed(dict.fromkeys(ROLES, self.maker(params, site)), topology, site)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.plugin import MACHINE, MACHINE2
+from twinbed.contracts.place import MACHINE, MACHINE2
 from twinbed.model.topology import Topology
 
 SWITCH = "switch0"

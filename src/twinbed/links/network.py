@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.host import Host
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, HostLost, ProgramFailed
 from twinbed.hosts.passport import offloads
@@ -189,7 +190,7 @@ def devices_of(host: AgentHost) -> tuple[device.Device, ...]:
 
 
 @contextlib.contextmanager
-def understood(host: AgentHost) -> Iterator[None]:
+def understood(host: Host) -> Iterator[None]:
     """A host whose tools say what cannot be read fails its run."""
     try:
         yield

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
 from twinbed.links.ports import Port

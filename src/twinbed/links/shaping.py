@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.plugin import MACHINE2, Applied
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.place import MACHINE2
 from twinbed.links.device import Device
 from twinbed.links.layout import SWITCH
 from twinbed.links.ports import Port

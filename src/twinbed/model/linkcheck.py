@@ -16,8 +16,8 @@ from twinbed.model.caution import Caution
 class Verdict(StrEnum):
     WITHIN = "within tolerance"
     OUT = "out of tolerance"
-    UNTOLD = "cannot be told"
-    """The measurement does not reach far enough: a link that hosts could not fill, or slowness that looks like delay."""
+    INCONCLUSIVE = "cannot be told"
+    """The measurement cannot decide: hosts could not fill the link, or their slowness looks like delay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Figure:
 class LinkCheck:
     """``settings`` are those that the check depends on, ``run`` the run in whose bed it was made, ``reason`` why it failed.
 
-    ``measured_pairs`` of the cell's ``pairs`` were measured; the links of the others were read back only. None in a file that
-    was written before they were told: there it is the first.
+    ``measured_pairs`` of the cell's ``pairs`` were measured; the links of the others were read back only. None in files that
+    were written before this field was: there only the first pair was measured.
     """
 
     cell: str

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinbed.model.caution import Caution
-from twinbed.model.run import Level, Run, Status
+from twinbed.model.run import Level, Status
 
 FORMAT = 1
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
@@ -26,7 +26,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One finished run. ``settings`` is ``Run.settings()``; ``phases`` maps a phase to its seconds."""
+    """One finished run. ``settings`` is what the run's ``settings()`` gave; ``phases`` maps a phase to its seconds."""
 
     id: str
     cell: str
@@ -48,19 +48,6 @@ class Record:
     lab: str
     start_skew_s: float | None = None
     """Between the first and the last client's start."""
-
-    @classmethod
-    def of(cls, run: Run, **rest: Any) -> Record:
-        return cls(
-            id=run.id,
-            cell=run.cell,
-            levels=dict(run.levels),
-            replicate=run.replicate,
-            block=run.block,
-            position=run.position,
-            settings=run.settings(),
-            **rest,
-        )
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.plugin import Command, Ready
+from twinbed.contracts.command import Command, Ready
 
 SIGINT = 2
 QUIET_ANSWERS = 60

@@ -15,28 +15,28 @@ NONE = "–"
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
+class UnitScale:
     """A value in the base unit times ``1 / factor`` is the number shown, in ``unit``."""
 
     factor: float
     unit: str
 
 
-def scaling(unit: str, values: Sequence[float | None]) -> Scaling:
+def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
     """One scaling for values that stand beside each other, chosen by the largest."""
     # The name of a metric per request says so; its unit need not.
     base, _, per = unit.partition("/")
     whole = unit if unit in _PREFIXED or per == "s" else base
     symbol = _PREFIXED.get(whole)
     if symbol is None:
-        return Scaling(1.0, {"1": "", "1/s": "/s"}.get(whole, whole))
+        return UnitScale(1.0, {"1": "", "1/s": "/s"}.get(whole, whole))
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     if largest == 0:
-        return Scaling(1.0, symbol)
+        return UnitScale(1.0, symbol)
     for factor, prefix in _PREFIXES:
         if largest >= factor and not (factor < 1 and symbol[0] in "Bb"):
-            return Scaling(factor, prefix + symbol)
-    return Scaling(1.0, symbol)
+            return UnitScale(factor, prefix + symbol)
+    return UnitScale(1.0, symbol)
 
 
 def number(value: float | None, half_width: float | None = None) -> str:

@@ -1,19 +1,15 @@
-"""Comparisons in words: names of metrics and cells, why a verdict is what it is, and what to do about it."""
+"""Names of metrics and cells, layers, p-values and cautions in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Caution
 from twinbed.model.interim import Look
-from twinbed.model.result import Comparison, Estimate, Interval, Result, Spread, Verdict
+from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
-from twinbed.render.quantities import NONE, Scaling, change, ratio, scaling, share
+from twinbed.render.quantities import NONE
 
-RULE = "Crussell et al. 2019"
-"""Whose rule of thumb it is: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
-SYMBOLS = {Verdict.EQUIVALENT: "=", Verdict.DIFFERENT: "≠", Verdict.INCONCLUSIVE: "?"}
 LAYERS = {
     "application": "Application: what the user of the service sees",
     "os": "Operating system: what the hosts' kernels did for it",
@@ -48,60 +44,6 @@ def cell_title(cell: Mapping[str, Level]) -> str:
     return ", ".join(f"{factor} {level_text(level)}" for factor, level in cell.items()) or "all runs"
 
 
-def explanation(each: Comparison) -> str:
-    """Why the verdict is what it is, in one sentence."""
-    margin = share(each.margin)
-    if each.estimate.n == 0 or each.reference_estimate.n == 0:
-        return f"no values on {each.testbed if each.estimate.n == 0 else each.reference}"
-    if each.estimate.n < 2 or each.reference_estimate.n < 2:
-        return "one replicate has no spread, so nothing can be concluded"
-    if each.method == "unlooked":
-        return "verdicts wait for the first look"
-    if each.scale != "ratio":
-        return _why_of_effect(each)
-    if not each.method:
-        return "negative values have no ratio"
-    if each.verdict is Verdict.EQUIVALENT:
-        return f"shown to be within {margin}"
-    if each.verdict is Verdict.DIFFERENT:
-        return (
-            f"shown to differ by more than {margin}"
-            if each.ratio is not None
-            else f"{each.reference} is 0 throughout, this is not"
-        )
-    return _why_open(each, margin)
-
-
-def _why_of_effect(each: Comparison) -> str:
-    """On scales that have no ratio."""
-    effect = each.effect
-    if effect is None or effect.margin is None:
-        return "a metric of interval scale has no ratio, and this one gives no margin in its unit"
-    if each.p_equivalent is None:
-        return "too many names to hold each set of them against the margin"
-    about = {"cliffs_delta": "Cliff's delta", "total_variation": "the total variation", "difference": "the difference"}
-    margin = f"{effect.margin:g} {each.unit}".rstrip() if effect.name == "difference" else f"{effect.margin:g}"
-    said = {
-        Verdict.EQUIVALENT: f"{about[effect.name]} is shown to be within {margin}",
-        Verdict.DIFFERENT: f"{about[effect.name]} is shown to be beyond {margin}",
-        Verdict.INCONCLUSIVE: f"{about[effect.name]} is shown to be neither within {margin} nor beyond",
-    }
-    return said[each.verdict]
-
-
-def held(each: Comparison) -> str:
-    """What is held against the margin: ``1.032 [0.981, 1.087]``, or on other scales the effect with its name."""
-    if each.effect is None:
-        return ratio(each.ratio) + _bounds(each.ratio_interval, ratio)
-    effect, symbol = each.effect, {"cliffs_delta": "delta", "total_variation": "TV", "difference": "diff"}
-    scale = scaling(each.unit, [effect.value]) if effect.name == "difference" else Scaling(1.0, "")
-
-    def say(value: float) -> str:
-        return f"{value / scale.factor:#.3g}".removesuffix(".")
-
-    return f"{symbol[effect.name]} {say(effect.value)} {scale.unit}".rstrip() + _bounds(effect.interval, say)
-
-
 def _bounds(interval: Interval | None, say: Callable[[float], str]) -> str:
     return f" [{say(interval.low)}, {say(interval.high)}]" if interval else ""
 
@@ -111,35 +53,6 @@ def times(value: float) -> str:
     return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{value:,.0f}"
 
 
-def deviation(each: Comparison, found: Estimate) -> str:
-    """The standard deviation as a share of the mean, ``3.1 %``, or where 0 is arbitrary, in the unit; a dash where unknown."""
-    if found.stdev is None or found.mean is None:
-        return NONE
-    if each.scale == Scale.INTERVAL:
-        scale = scaling(each.unit, [each.estimate.stdev, each.reference_estimate.stdev])
-        return f"{found.stdev / scale.factor:.2g} {scale.unit}".rstrip()
-    if not found.mean:
-        return NONE
-    percent = 100 * found.stdev / abs(found.mean)
-    if percent < 1e-9:
-        return "0 %"
-    return f"{percent:#.2g}".removesuffix(".") + " %" if percent < 99.5 else f"{percent:,.0f} %"
-
-
-def varies(spread: Spread) -> str:
-    """``varies 3.2 times as much [1.4, 7.0]``, or why that cannot be said."""
-    if spread.ratio is None or spread.ratio == 0:
-        return spread.reason
-    return f"varies {times(spread.ratio)} times as much{_bounds(spread.interval, times)}"
-
-
-def varies_finding(each: Comparison) -> str:
-    """``requests per second at payload 500B: varies 3.2 times as much [1.4, 7.0] as container``."""
-    where = f" at {cell_title(each.cell)}" if each.cell else ""
-    said = varies(each.spread) if each.spread else ""
-    return f"{metric_title(each.metric, each.host, each.direction)}{where}: {said} as {each.reference}"
-
-
 def p_text(value: float | None) -> str:
     """``< 0.001``, ``0.012``; a dash where there is none."""
     if value is None:
@@ -147,19 +60,16 @@ def p_text(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
-def _why_open(each: Comparison, margin: str) -> str:
-    low, high = 1 / (1 + each.margin), 1 + each.margin
-    interval, wide = each.ratio_interval, each.wide_interval
-    if interval is None or wide is None:
-        return f"{each.reference} may be 0, so the ratio has no bounds"
-    if wide.high < low or wide.low > high:
-        return f"outside {margin} taken alone, but not after correction for {each.family} comparisons"
-    if interval.high < low or interval.low > high:
-        return f"probably outside {margin}, not shown"
-    more = f"; about {each.replicates_needed} replicates would show it to be within" if each.replicates_needed else ""
-    if wide.low > 1 or wide.high < 1:
-        return f"differs, but maybe by less than {margin}{more}"
-    return f"too spread to say{more}"
+def left_out(counts: Mapping[str, int]) -> Iterator[str]:
+    """Reason -> number, of runs or rows that are not in what is shown, one sentence each."""
+    return (f"Left out: {count} {reason}." for reason, count in counts.items())
+
+
+def caution_sentences(cautions: Sequence[Caution]) -> Iterator[str]:
+    """What the runs carried, one sentence each: of what, what it means, what to do."""
+    for each in cautions:
+        where = ", ".join(part for part in (each.subject, each.detail) if part)
+        yield f"{heading(each.kind.meaning)}" + (f" ({where})" if where else "") + f". To do: {each.kind.advice}."
 
 
 _ENDS = {
@@ -176,152 +86,3 @@ def look_sentence(look: Look) -> str:
         f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "
         f"headline verdicts; alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
     )
-
-
-def finding(each: Comparison) -> str:
-    """``requests per second at payload 500B: 58 % less than container (ratio 0.420)``."""
-    title = metric_title(each.metric, each.host, each.direction)
-    where = f" at {cell_title(each.cell)}" if each.cell else ""
-    if each.effect is not None:
-        return f"{title}{where}: {held(each)}"
-    if each.ratio is None:
-        return f"{title}{where}: {explanation(each)}"
-    return f"{title}{where}: {change(each.ratio, each.reference)} (ratio {ratio(each.ratio)})"
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One testbed's headline verdicts."""
-
-    testbed: str
-    reference: str
-    margin: float
-    equivalent: tuple[Comparison, ...]
-    different: tuple[Comparison, ...]
-    inconclusive: tuple[Comparison, ...]
-    spread: tuple[Comparison, ...]
-    """Those whose spread is shown to differ."""
-
-    @property
-    def total(self) -> int:
-        return len(self.equivalent) + len(self.different) + len(self.inconclusive)
-
-    @property
-    def verdict(self) -> Verdict:
-        if self.different:
-            return Verdict.DIFFERENT
-        return Verdict.INCONCLUSIVE if self.inconclusive or not self.total else Verdict.EQUIVALENT
-
-    @property
-    def sentence(self) -> str:
-        """``virtio differs from container in 5 of 6 headline comparisons; equivalent within 10 % in 1.``"""
-        if not self.total:
-            return f"{self.testbed} has no headline metric in a cell that {self.reference} has too."
-        within = f"within {share(self.margin)}"
-        if self.verdict is Verdict.EQUIVALENT:
-            return f"{self.testbed} is equivalent to {self.reference} {within} in {_all_of(self.total)}."
-        counted = [
-            (f"differs from {self.reference}", self.different),
-            (f"is equivalent {within}", self.equivalent),
-            ("is undecided", self.inconclusive),
-        ]
-        said = [f"{what} in {len(comparisons)}" for what, comparisons in counted if comparisons]
-        plural = "s" if self.total > 1 else ""
-        rest = f"; it {' and '.join(said[1:])}" if len(said) > 1 else ""
-        return f"{self.testbed} {said[0]} of {self.total} headline comparison{plural}{rest}."
-
-    @property
-    def spread_sentence(self) -> str:
-        """``virtio varies more than container in 3 of 6 headline comparisons.``; empty where no spread is shown to differ."""
-        counts = {way: sum(_way(each) == way for each in self.spread) for way in ("more", "less")}
-        said = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
-        if not said:
-            return ""
-        return f"{self.testbed} varies {' and '.join(said)} of {self.total} headline comparison{'s' if self.total > 1 else ''}."
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What a person can do with this."""
-        said = []
-        if self.different:
-            worst = max(self.different, key=_distance)
-            said.append(
-                f"Do not read {_names(self.different)} of {self.testbed} as {self.reference}'s: "
-                f"the largest difference is {finding(worst)}."
-            )
-        if self.equivalent:
-            where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
-            said.append(f"{self.testbed} can stand in for {self.reference} for {_names(self.equivalent)}{where}.")
-        if self.inconclusive:
-            needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
-            if needed:
-                what = (
-                    "what is open"
-                    if len(needed) == len(self.inconclusive)
-                    else f"{len(needed)} of {len(self.inconclusive)} open ones"
-                )
-                said.append(f"About {max(needed)} replicates would decide {what}.")
-            if len(needed) < len(self.inconclusive):
-                rest = [each for each in self.inconclusive if not each.replicates_needed]
-                said.append(f"{_names(rest)}: {explanation(rest[0])}; a wider margin or steadier runs may decide.")
-        return tuple(said)
-
-
-def _way(each: Comparison) -> str:
-    """Whether a spread that differs is ``more`` or ``less``."""
-    return "less" if each.spread and each.spread.ratio is not None and each.spread.ratio < 1 else "more"
-
-
-def summaries(result: Result) -> tuple[Summary, ...]:
-    """One Summary for each testbed but the reference, of headline metrics."""
-    testbeds = dict.fromkeys(each.testbed for each in result.comparisons)
-    return tuple(_summary([each for each in result.comparisons if each.testbed == testbed]) for testbed in testbeds)
-
-
-def _summary(comparisons: Sequence[Comparison]) -> Summary:
-    first = comparisons[0]
-    by = {verdict: tuple(each for each in comparisons if each.headline and each.verdict is verdict) for verdict in Verdict}
-    return Summary(
-        *(first.testbed, first.reference, first.margin),
-        *(by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]),
-        tuple(each for each in comparisons if each.headline and each.spread and each.spread.differs),
-    )
-
-
-def nothing_compared(result: Result) -> str:
-    """Why there is nothing to compare."""
-    testbeds = {row["testbed"] for row in result.tables.get("estimates", [])}
-    if not testbeds:
-        return "no run has a value"
-    if len(testbeds) == 1:
-        return f"all values are of {testbeds.pop()}"
-    return "there is no metric that the reference and another testbed both have in a cell"
-
-
-def overall(result: Result) -> Verdict | None:
-    """Different if any headline comparison is, else inconclusive if any is; None where there is none."""
-    verdicts = {each.verdict for each in result.comparisons if each.headline}
-    for verdict in (Verdict.DIFFERENT, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT):
-        if verdict in verdicts:
-            return verdict
-    return None
-
-
-def _distance(each: Comparison) -> float:
-    if not each.ratio:
-        return float("inf")
-    return max(each.ratio, 1 / each.ratio)
-
-
-def _names(comparisons: Iterable[Comparison]) -> str:
-    names = list(dict.fromkeys(metric_name(each.metric) for each in comparisons))
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _all_of(total: int) -> str:
-    return "its one headline comparison" if total == 1 else f"all {total} headline comparisons"
-
-
-def left_out(counts: Mapping[str, int]) -> Iterator[str]:
-    """Reason -> number, of runs or rows that are not in what is shown, one sentence each."""
-    return (f"Left out: {count} {reason}." for reason, count in counts.items())

@@ -6,17 +6,22 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import BaseModel
 
-from twinbed.model.run import Choice, Level, Run
+from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
+from twinbed.model.run import Level
 from twinbed.model.topology import Topology
 from twinbed.study.document import Scalar
 from twinbed.study.factor import INSTRUMENTS, TESTBED, Factor, Setting, instruments_of
 from twinbed.study.params import FromLevel, Path, Section, shown
 from twinbed.study.problem import Problem
+from twinbed.study.run import Choice, Run
 
 MAX_CELLS = 100_000
+M = TypeVar("M", bound=BaseModel)
+P = TypeVar("P", bound=PluginParams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +30,13 @@ class Cell:
 
     levels: Mapping[str, Level]
     testbed_name: str
-    testbed: Choice
+    testbed: Choice[DriverParams]
     topology: Topology
-    workload: Choice
-    instruments: Mapping[str, Choice]
-    backgrounds: Mapping[str, Choice]
+    workload: Choice[WorkloadParams]
+    instruments: Mapping[str, Choice[InstrumentParams]]
+    backgrounds: Mapping[str, Choice[BackgroundParams]]
 
-    def beside(self) -> tuple[Choice, ...]:
+    def beside(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
         """All that runs beside the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
@@ -54,11 +59,11 @@ class Cell:
 class Sections:
     """The parts of a study that settings go to; a part that is wrong itself is missing."""
 
-    testbeds: Mapping[str, Section]
-    workload: Section | None
-    topology: Section
-    instruments: Mapping[str, Section]
-    backgrounds: Mapping[str, Section]
+    testbeds: Mapping[str, Section[DriverParams]]
+    workload: Section[WorkloadParams] | None
+    topology: Section[Topology]
+    instruments: Mapping[str, Section[InstrumentParams]]
+    backgrounds: Mapping[str, Section[BackgroundParams]]
     """By their paths: ``background``, or of several ``background.KIND``."""
 
 
@@ -74,15 +79,15 @@ def cells(
         problems.append(Problem.at(factors[-1].place, "factors", f"make {count} cells", f"at most {MAX_CELLS}"))
         return ()
     resolver = _Resolver(factors, sections, problems)
-    found: list[Cell] = []
+    resolved: list[Cell] = []
     for combination in itertools.product(*(factor.levels for factor in factors)):
         chosen = {factor.name: level for factor, level in zip(factors, combination, strict=True)}
         if any(all(chosen[name] is level for name, level in entry.items()) for entry in exclude):
             continue
         cell = resolver.cell(chosen)
         if cell is not None:
-            found.append(cell)
-    return tuple(found)
+            resolved.append(cell)
+    return tuple(resolved)
 
 
 class _Resolver:
@@ -118,42 +123,42 @@ class _Resolver:
         levels = {factor: level.value for factor, level in chosen.items()}
         return Cell(levels, name, testbed, topology, workload, complete, backgrounds)
 
-    def _fits(self, section: Section, choice: Choice | None, topology: Topology) -> None:
+    def _fits(self, section: Section[BackgroundParams], choice: Choice[BackgroundParams] | None, topology: Topology) -> None:
         """What a background load cannot have on this topology."""
-        unfit = getattr(choice.params, "unfit", None) if choice is not None else None
-        if unfit is not None and (found := unfit(topology)) is not None:
-            setting, message, allowed = found
-            place = section.node.keys.get(setting, section.node.place)
-            self.problems.append(Problem.at(place, f"{section.path}.{setting}", message, allowed))
+        unfit = choice.params.unfit(topology) if choice is not None else None
+        if unfit is not None:
+            place = section.node.keys.get(unfit.setting, section.node.place)
+            self.problems.append(Problem.at(place, f"{section.path}.{unfit.setting}", unfit.message, unfit.allowed))
 
-    def _instruments(self, chosen: Mapping[str, Scalar]) -> Mapping[str, Section]:
+    def _instruments(self, chosen: Mapping[str, Scalar]) -> Mapping[str, Section[InstrumentParams]]:
         if INSTRUMENTS not in chosen:
             return self.sections.instruments
         names = instruments_of(chosen[INSTRUMENTS].value)
         return {name: self.sections.instruments[name] for name in names if name in self.sections.instruments}
 
-    def _unused_instruments(self, used: Mapping[str, Section], chosen: Mapping[str, Scalar]) -> None:
+    def _unused_instruments(self, used: Mapping[str, Section[InstrumentParams]], chosen: Mapping[str, Scalar]) -> None:
         for kind in self.sections.instruments:
             if kind not in used:
                 for factor, setting in self.by_owner.get(f"instruments.{kind}", ()):
                     self._not_there(factor, setting, chosen, f"the instrument {kind!r} is not used in every cell")
 
-    def _choice(self, section: Section | None, owner: str, chosen: Mapping[str, Scalar], note: str = "") -> Choice | None:
+    def _choice(self, section: Section[P] | None, owner: str, chosen: Mapping[str, Scalar], note: str = "") -> Choice[P] | None:
         if section is None:
             return None
         params = self._params(section, owner, chosen, note)
         return None if params is None else Choice(section.kind, params)
 
-    def _params(self, section: Section, owner: str, chosen: Mapping[str, Scalar], note: str = "") -> BaseModel | None:
+    def _params(self, section: Section[M], owner: str, chosen: Mapping[str, Scalar], note: str = "") -> M | None:
         levels = dict(self._levels(section, owner, chosen))
         key = (section.path, *((path, type(made.level.value), made.level.value) for path, made in levels.items()))
         if key not in self.checked:
             params = self.checked[key] = section.check(levels, self.problems, note)
             if params is not None:
                 self._find_twins(section, levels, params)
-        return self.checked[key]
+        known = self.checked[key]
+        return known if isinstance(known, section.model) else None
 
-    def _levels(self, section: Section, owner: str, chosen: Mapping[str, Scalar]) -> Iterator[tuple[Path, FromLevel]]:
+    def _levels(self, section: Section[M], owner: str, chosen: Mapping[str, Scalar]) -> Iterator[tuple[Path, FromLevel]]:
         for factor, setting in self.by_owner.get(owner, ()):
             if setting.field[0] in section.model.model_fields:
                 yield setting.field, FromLevel(factor.name, chosen[factor.name])
@@ -167,7 +172,7 @@ class _Resolver:
             allowed = f"null as its level of {factor.name}, with the other such cells excluded"
             self.problems.append(Problem.at(factor.place, f"factors.{factor.name}", reason, allowed))
 
-    def _find_twins(self, section: Section, levels: Mapping[Path, FromLevel], params: BaseModel) -> None:
+    def _find_twins(self, section: Section[M], levels: Mapping[Path, FromLevel], params: BaseModel) -> None:
         """Levels that are written differently and mean the same, such as 1MiB and 1024KiB."""
         for path, made in levels.items():
             value: object = params

@@ -62,13 +62,13 @@ def settings(
     instruments: Mapping[str, type[BaseModel]],
 ) -> dict[str, Setting]:
     """Every setting that can be a factor, by its dotted path. ``backgrounds`` are by their paths in the file."""
-    found = [Setting("workload", (name,)) for name in (workload.model_fields if workload else ())]
-    found += [Setting(path, (name,)) for path, params in backgrounds.items() for name in params.model_fields]
-    found += [Setting("topology", (name,)) for name in Topology.model_fields if name not in {"kind", "link"}]
-    found += [Setting("topology", ("link", name)) for name in Link.model_fields]
-    found += [Setting("testbed", (name,)) for driver in drivers for name in driver.model_fields]
-    found += [Setting(f"instruments.{kind}", (name,)) for kind, params in instruments.items() for name in params.model_fields]
-    return {setting.path: setting for setting in found}
+    every = [Setting("workload", (name,)) for name in (workload.model_fields if workload else ())]
+    every += [Setting(path, (name,)) for path, params in backgrounds.items() for name in params.model_fields]
+    every += [Setting("topology", (name,)) for name in Topology.model_fields if name not in {"kind", "link"}]
+    every += [Setting("topology", ("link", name)) for name in Link.model_fields]
+    every += [Setting("testbed", (name,)) for driver in drivers for name in driver.model_fields]
+    every += [Setting(f"instruments.{kind}", (name,)) for kind, params in instruments.items() for name in params.model_fields]
+    return {setting.path: setting for setting in every}
 
 
 def read_factors(node: Node | None, known: Mapping[str, Setting], problems: list[Problem]) -> list[Factor]:

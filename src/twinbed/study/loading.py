@@ -5,16 +5,21 @@ Every profile is read, so that all problems of a file are told at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, parse
 from twinbed.study.override import override
 from twinbed.study.problem import Place, Problem, StudyError, listed
 from twinbed.study.profile import FIXED, Profile, chosen, read_profiles
 from twinbed.study.reader import KEYS, StudyReader
-from twinbed.study.study import Catalogue, Study
+from twinbed.study.study import Study
 
 
-def read(text: str, filename: str, catalogue: Catalogue, overrides: tuple[str, ...], profile: str | None) -> Study:
-    """See ``study.load``."""
+def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
+    """The study that ``text`` describes, with the changes of one of its profiles and then ``-s`` overrides put in.
+
+    Raises StudyError with every problem there is, in any of its profiles."""
     problems: list[Problem] = []
     start = Place(filename, 1, 1)
     root = parse(text, filename, problems)
@@ -27,11 +32,11 @@ def read(text: str, filename: str, catalogue: Catalogue, overrides: tuple[str, .
     study = None
     # What -s mends or breaks is not the other profiles' business.
     for each in (wanted,) if overrides else (None, *profiles.values()):
-        found: list[Problem] = []
-        made = _read_with(each, root, filename, text, catalogue, overrides, found)
+        of_profile: list[Problem] = []
+        made = _read_with(each, root, filename, text, catalogue, overrides, of_profile)
         study = made if each is wanted else study
         known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
-        fresh = [problem for problem in found if (problem.file, problem.line, problem.column, problem.key) not in known]
+        fresh = [problem for problem in of_profile if (problem.file, problem.line, problem.column, problem.key) not in known]
         problems += fresh if each is None else map(each.said, fresh)
     if problems or study is None:
         raise StudyError(problems)
@@ -44,7 +49,7 @@ def _read_with(
     filename: str,
     text: str,
     catalogue: Catalogue,
-    overrides: tuple[str, ...],
+    overrides: Sequence[str],
     problems: list[Problem],
 ) -> Study | None:
     """The study with the changes of a profile, or as it stands, and then with the overrides."""
@@ -52,4 +57,4 @@ def _read_with(
     changed = root if profile is None else profile.put_in(root, changeable, problems)
     for number, item in enumerate(overrides, start=1):
         changed = override(changed, item, number, (KEYS[0], *changeable), problems)
-    return StudyReader(changed, root, catalogue, problems).study(filename, text, overrides, profile)
+    return StudyReader(changed, root, catalogue, problems).study(filename, text, tuple(overrides), profile)

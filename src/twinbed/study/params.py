@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,6 +15,7 @@ from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, pla
 from twinbed.study.problem import Place, Problem, listed, nearest
 
 Path = tuple[str, ...]
+M = TypeVar("M", bound=BaseModel)
 
 _MAPPING_EXPECTED = {"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"}
 _QUOTED = re.compile(r"'([^']*)'")
@@ -29,12 +30,12 @@ class FromLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Generic[M]):
     """The settings of one plugin (or of the topology) as the file gives them."""
 
     path: str
     """Dotted path of the section in the file, such as ``testbeds.e1000``."""
-    model: type[BaseModel]
+    model: type[M]
     node: Entries
     kind: str = ""
     """The chosen plugin's name."""
@@ -54,7 +55,7 @@ class Section:
                 of = f" of {self.kind}" if self.kind else ""
                 yield Problem.at(place, self._key((key,)), f"is not a setting{of}", listed(allowed), nearest(key, allowed))
 
-    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> BaseModel | None:
+    def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> M | None:
         """The checked params, with the levels put in; None where something is wrong, which is appended to ``problems``.
 
         ``note`` says in a message about a level what it was meant for. Keys that the model does not know are left out here.
@@ -166,21 +167,21 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     """The pydantic model that an annotation is or contains."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+    return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)
 
 
 def _descend(model: type[BaseModel], location: Sequence[str | int]) -> type[BaseModel] | None:
-    found: type[BaseModel] | None = model
+    inner: type[BaseModel] | None = model
     named = False
     for step in location:
         if named:  # the step is one of the names in a mapping of models
             named = False
             continue
-        if found is None or not isinstance(step, str) or step not in found.model_fields:
+        if inner is None or not isinstance(step, str) or step not in inner.model_fields:
             return None
-        annotation = found.model_fields[step].annotation
-        found, named = _model_in(annotation), get_origin(annotation) is dict
-    return None if named else found
+        annotation = inner.model_fields[step].annotation
+        inner, named = _model_in(annotation), get_origin(annotation) is dict
+    return None if named else inner
 
 
 def _names_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:

@@ -83,8 +83,8 @@ class PivotReader:
         if not isinstance(node, Items):
             self.problems.append(Problem.at(node.place, TABLES, "is not a list", "a list of tables, each a mapping"))
             return ()
-        found = (self._table(f"{TABLES}[{index}]", item) for index, item in enumerate(node.items))
-        return tuple(each for each in found if each is not None)
+        tables = (self._table(f"{TABLES}[{index}]", item) for index, item in enumerate(node.items))
+        return tuple(each for each in tables if each is not None)
 
     def _table(self, path: str, node: Node) -> Pivot | None:
         if not isinstance(node, Entries):
@@ -113,8 +113,8 @@ class PivotReader:
         items = node.items if isinstance(node, Items) else ()
         if isinstance(node, Items) and not items:
             self.problems.append(Problem.at(node.place, key, "names no factor", listed(self.names)))
-        found = (self._factor(key, item) for item in items)
-        return [each for each in found if each is not None]
+        factors = (self._factor(key, item) for item in items)
+        return [each for each in factors if each is not None]
 
     def _check_metric(self, path: str, table: Pivot, node: Entries) -> None:
         if not self.metrics:
@@ -123,19 +123,19 @@ class PivotReader:
         unit = self.metrics.get(table.metric)
         if unit is None:
             near = nearest(table.metric, self.metrics)
-            said = f"{table.metric!r} is measured by neither the workload nor an instrument of this study"
-            self.problems.append(Problem.at(place, f"{path}.metric", said, "a metric of docs/metrics.md", near))
+            message = f"{table.metric!r} is measured by neither the workload nor an instrument of this study"
+            self.problems.append(Problem.at(place, f"{path}.metric", message, "a metric of docs/metrics.md", near))
         elif table.unit is not None and UNITS[table.unit][0] != unit.partition("/")[0] and UNITS[table.unit][0] != unit:
             fitting = [name for name, (base, _) in UNITS.items() if base in (unit, unit.partition("/")[0])]
-            said = f"{table.unit} is no unit of {table.metric}, which is in {unit}"
-            self.problems.append(Problem.at(node.entries["unit"].place, f"{path}.unit", said, listed(fitting) or "none"))
+            message = f"{table.unit} is no unit of {table.metric}, which is in {unit}"
+            self.problems.append(Problem.at(node.entries["unit"].place, f"{path}.unit", message, listed(fitting) or "none"))
 
     def _check_printed(self, path: str, table: Pivot, node: Entries) -> None:
         if self.printed and table.published is not None and table.published not in self.printed:
             near = nearest(table.published, self.printed)
-            said = f"{table.published!r} is not a printed table"
+            message = f"{table.published!r} is not a printed table"
             place = node.entries["published"].place
-            self.problems.append(Problem.at(place, f"{path}.published", said, listed(self.printed), near))
+            self.problems.append(Problem.at(place, f"{path}.published", message, listed(self.printed), near))
 
     def _factor(self, key: str, node: Node) -> Factor | None:
         """The factor whose name this is; a value that is no name is told elsewhere."""
@@ -143,13 +143,13 @@ class PivotReader:
             return None
         factor = self.by_name.get(node.value)
         if factor is None:
-            said = f"{node.value!r} is not a factor"
-            self.problems.append(Problem.at(node.place, key, said, listed(self.names), nearest(node.value, self.names)))
+            message = f"{node.value!r} is not a factor"
+            self.problems.append(Problem.at(node.place, key, message, listed(self.names), nearest(node.value, self.names)))
         return factor
 
     def _where(self, key: str, node: Node | None) -> tuple[dict[str, list[Level]], bool]:
         """Factor -> the levels that are in the table; and whether a profile has left out all of those of a factor."""
-        found: dict[str, list[Level]] = {}
+        levels_of: dict[str, list[Level]] = {}
         absent = False
         for name, value in node.entries.items() if isinstance(node, Entries) else ():
             place = node.keys[name] if isinstance(node, Entries) else value.place
@@ -165,9 +165,9 @@ class PivotReader:
                     levels.append(level.value)
                 elif not self._left_out(factor, item):
                     self._not_a_level(f"{key}.{name}", factor, item)
-            found[factor.name] = levels
+            levels_of[factor.name] = levels
             absent = absent or not levels
-        return found, absent
+        return levels_of, absent
 
     def _against(self, key: str, table: Pivot, columns: Factor, whole: Entries) -> Level:
         node = whole.entries.get("against")
@@ -191,9 +191,9 @@ class PivotReader:
 
     def _not_a_level(self, key: str, factor: Factor, item: Node) -> None:
         levels = [level_text(level.value) for level in factor.levels]
-        said = shown(item.value) if isinstance(item, Scalar) else "a list or mapping"
+        written = shown(item.value) if isinstance(item, Scalar) else "a list or mapping"
         near = nearest(level_text(item.value), levels) if isinstance(item, Scalar) else None
-        self.problems.append(Problem.at(item.place, key, f"{said} is not a level of {factor.name}", listed(levels), near))
+        self.problems.append(Problem.at(item.place, key, f"{written} is not a level of {factor.name}", listed(levels), near))
 
     def _check_held(self, path: str, place: Place, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:
         for name in dict.fromkeys(each for each in shown_by if shown_by.count(each) > 1):

@@ -64,8 +64,8 @@ class StudyError(TwinbedError):
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The one of ``names`` that ``name`` is most likely a misspelling of; None where none is close."""
     known = {known.lower(): known for known in names}
-    found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return known[found[0]] if found else None
+    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return known[matches[0]] if matches else None
 
 
 def listed(names: Iterable[str]) -> str:

@@ -41,13 +41,13 @@ class Profile:
     def put_in(self, root: Entries, sections: Sequence[str], problems: list[Problem]) -> Entries:
         """The study ``root`` with the changes made, in the order of the file."""
         for change in self.changes:
-            found: list[Problem] = []
+            fresh: list[Problem] = []
             if change.key.partition(".")[0] in FIXED:
-                said = "is the same in every profile"
-                problems.append(Problem.at(change.place, f"{PROFILES}.{self.name}.{change.key}", said, listed(sections)))
+                message = "is the same in every profile"
+                problems.append(Problem.at(change.place, f"{PROFILES}.{self.name}.{change.key}", message, listed(sections)))
                 continue
-            root = put(root, change.key, change.value, change.place, sections, found)
-            problems += [replace(problem, key=f"{PROFILES}.{self.name}.{problem.key}") for problem in found]
+            root = put(root, change.key, change.value, change.place, sections, fresh)
+            problems += [replace(problem, key=f"{PROFILES}.{self.name}.{problem.key}") for problem in fresh]
         return root
 
     def said(self, problem: Problem) -> Problem:
@@ -66,7 +66,7 @@ def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profil
     if not isinstance(node, Entries):
         problems.append(Problem.at(node.place, PROFILES, "is not a mapping", "a mapping such as {quick: {replicates: 2}}"))
         return {}
-    found = {}
+    profiles = {}
     for name, value in node.entries.items():
         key = f"{PROFILES}.{name}"
         if not _NAME.fullmatch(name):
@@ -75,16 +75,16 @@ def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profil
             allowed = "a mapping of dotted paths to values, such as {replicates: 2, workload.duration: 1s}"
             problems.append(Problem.at(value.place, key, "is not a mapping", allowed))
             continue
-        found[name] = Profile(name, tuple(Change(path, each, value.keys[path]) for path, each in value.entries.items()))
-    return found
+        profiles[name] = Profile(name, tuple(Change(path, each, value.keys[path]) for path, each in value.entries.items()))
+    return profiles
 
 
 def chosen(name: str | None, profiles: Mapping[str, Profile], problems: list[Problem]) -> Profile | None:
     """The profile that is asked for. One that there is not is appended to ``problems``."""
     if name is not None and name not in profiles:
         there = listed(profiles) or "none: this study has no profiles"
-        said = f"{name!r} is not a profile of this study"
-        problems.append(Problem.at(Place(OPTION, 1, 1), "", said, there, nearest(name, profiles)))
+        message = f"{name!r} is not a profile of this study"
+        problems.append(Problem.at(Place(OPTION, 1, 1), "", message, there, nearest(name, profiles)))
     return None if name is None else profiles.get(name)
 
 

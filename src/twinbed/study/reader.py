@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
 from twinbed.model.run import Level
-from twinbed.study.cell import Cell, Sections, cells
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.cell import Cell, M, Sections, cells
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.factor import (
     INSTRUMENTS,
@@ -26,7 +28,7 @@ from twinbed.study.pivot import TABLES, Pivot, PivotReader
 from twinbed.study.problem import Place, Problem, listed, nearest
 from twinbed.study.profile import Profile
 from twinbed.study.sections import SectionReader
-from twinbed.study.study import Catalogue, Head, Study, seed_of
+from twinbed.study.study import Head, Study, seed_of
 from twinbed.study.until import read_until
 
 KEYS = (
@@ -92,19 +94,19 @@ class StudyReader:
         )
         self.check_sections(sections, factors)
         exclude = self.exclude(factors)
-        found = cells(factors, exclude, sections, self.problems)
+        resolved = cells(factors, exclude, sections, self.problems)
         if not testbeds:
             return None
-        if exclude and not found and not self.problems:
+        if exclude and not resolved and not self.problems:
             self.problem(self.root.entries["exclude"].place, "exclude", "leaves no cell")
         reference, reason = self.reference(factors, testbeds)
-        tables = self.tables(factors, reference, workload, found)
+        tables = self.tables(factors, reference, workload, resolved)
         if head is None or self.problems:
             return None
         replicates = head.replicates if until is None else until.most
-        if len(found) * replicates > MAX_RUNS:
+        if len(resolved) * replicates > MAX_RUNS:
             place = self.root.entries["replicates"].place
-            self.problem(place, "replicates", f"make {len(found) * replicates} runs", f"at most {MAX_RUNS}")
+            self.problem(place, "replicates", f"make {len(resolved) * replicates} runs", f"at most {MAX_RUNS}")
             return None
         return Study(
             name=head.study if profile is None else f"{head.study}-{profile.name}",
@@ -113,7 +115,7 @@ class StudyReader:
             reference_reason=reason,
             factors={factor.name: factor.values() for factor in factors},
             exclude=tuple({name: level.value for name, level in entry.items()} for entry in exclude),
-            cells=found,
+            cells=resolved,
             replicates=replicates,
             until=until,
             order=head.order,
@@ -139,14 +141,14 @@ class StudyReader:
 
     def factors(
         self,
-        testbeds: Mapping[str, Section],
-        workload: Section | None,
-        backgrounds: Mapping[str, Section],
-        instruments: dict[str, Section],
+        testbeds: Mapping[str, Section[DriverParams]],
+        workload: Section[WorkloadParams] | None,
+        backgrounds: Mapping[str, Section[BackgroundParams]],
+        instruments: dict[str, Section[InstrumentParams]],
     ) -> list[Factor]:
         node = self.root.entries.get("factors")
         drivers = [section.model for section in testbeds.values()]
-        models = {name: section.model for name, section in instruments.items()}
+        models: dict[str, type[BaseModel]] = {name: section.model for name, section in instruments.items()}
         models |= self.instruments_in_levels(node)
         loads = {path: section.model for path, section in backgrounds.items()}
         known = settings(None if workload is None else workload.model, loads, drivers, models)
@@ -183,7 +185,7 @@ class StudyReader:
                     level.place, "factors.testbed", f"{name!r} is not a testbed", listed(defined), nearest(name, defined)
                 )
 
-    def check_instruments_factor(self, factors: Sequence[Factor], instruments: dict[str, Section]) -> None:
+    def check_instruments_factor(self, factors: Sequence[Factor], instruments: dict[str, Section[InstrumentParams]]) -> None:
         """Adds the instruments that only levels name; one that no level names would silently be off."""
         factor = next((factor for factor in factors if factor.name == INSTRUMENTS), None)
         if factor is None:
@@ -241,7 +243,7 @@ class StudyReader:
         by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         written = self.root.entries.get("factors")
         wrong = set(written.entries if isinstance(written, Entries) else ()) - set(by_name)
-        found = []
+        excluded = []
         for index, item in enumerate(node.items):
             key = f"exclude[{index}]"
             if not isinstance(item, Entries) or not item.entries:
@@ -263,13 +265,13 @@ class StudyReader:
                 elif factor.levels:
                     levels = [_text(known.value) for known in factor.levels]
                     near = nearest(_text(value.value), levels) if isinstance(value, Scalar) else None
-                    said = shown(value.value) if isinstance(value, Scalar) else "a list or mapping"
-                    self.problem(value.place, f"{key}.{name}", f"{said} is not a level of {factor.name}", listed(levels), near)
+                    given = shown(value.value) if isinstance(value, Scalar) else "a list or mapping"
+                    self.problem(value.place, f"{key}.{name}", f"{given} is not a level of {factor.name}", listed(levels), near)
             if len(entry) == len(item.entries):
-                found.append(entry)
-        return found
+                excluded.append(entry)
+        return excluded
 
-    def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section]) -> tuple[str, str]:
+    def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section[DriverParams]]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
         node = self.root.entries.get("reference")
         if isinstance(node, Scalar) and isinstance(node.value, str):
@@ -284,11 +286,11 @@ class StudyReader:
         return (names[0] if names else ""), "the first testbed listed"
 
     def tables(
-        self, factors: Sequence[Factor], reference: str, workload: Section | None, found: Sequence[Cell]
+        self, factors: Sequence[Factor], reference: str, workload: Section[WorkloadParams] | None, resolved: Sequence[Cell]
     ) -> tuple[Pivot, ...]:
-        used = dict.fromkeys(name for cell in found for name in cell.instruments)
-        used |= dict.fromkeys(name for cell in found for name in cell.backgrounds)
-        metrics = {} if workload is None or not found else self.catalogue.metrics(workload.kind, tuple(used))
+        used = dict.fromkeys(name for cell in resolved for name in cell.instruments)
+        used |= dict.fromkeys(name for cell in resolved for name in cell.backgrounds)
+        metrics = {} if workload is None or not resolved else self.catalogue.metrics(workload.kind, tuple(used))
         return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
             self.root.entries.get(TABLES)
         )
@@ -299,11 +301,11 @@ def _text(value: Level) -> str:
     return value if isinstance(value, str) else shown(value)
 
 
-def _excuse(section: Section, names: frozenset[str] | set[str]) -> Section:
+def _excuse(section: Section[M], names: frozenset[str] | set[str]) -> Section[M]:
     return Section(section.path, section.model, section.node, section.kind, section.kind_key, frozenset(names))
 
 
-def _owners(owner: str, sections: Sections) -> Sequence[Section]:
+def _owners(owner: str, sections: Sections) -> Sequence[Section[Any]]:
     if owner == "testbed":
         return list(sections.testbeds.values())
     if owner == "workload":

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 from pydantic import BaseModel
 
+from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
 from twinbed.model.topology import Topology
+from twinbed.study.catalogue import Catalogue
 from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
 from twinbed.study.params import Section, shown
 from twinbed.study.problem import Place, Problem, listed, nearest
-from twinbed.study.study import Catalogue
 
+M = TypeVar("M", bound=BaseModel)
 _TESTBED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
 _TESTBED_NAME_ALLOWED = "letters, digits, '_' and '-', beginning with a letter or digit, at most 32"
 
 
-def _maps_kinds(node: Entries, known: Mapping[str, type[BaseModel]]) -> bool:
+def _maps_kinds(node: Entries, known: Mapping[str, type[M]]) -> bool:
     """Whether it is meant as a mapping of kinds to their settings, not as the settings of one that ``kind`` names."""
     if "kind" in node.entries:
         return False
@@ -35,7 +38,7 @@ class SectionReader:
     def problem(self, place: Place, key: str, message: str, allowed: str = "", near: str | None = None) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
 
-    def testbeds(self) -> dict[str, Section]:
+    def testbeds(self) -> dict[str, Section[DriverParams]]:
         node = self.root.entries.get("testbeds")
         if node is None:
             self.problem(self.root.place, "testbeds", "is required: the testbeds, each a name with a driver")
@@ -43,23 +46,23 @@ class SectionReader:
         if not isinstance(node, Entries) or not node.entries:
             self.problem(node.place, "testbeds", "names no testbed", "a mapping such as {container: {driver: container}}")
             return {}
-        found = {}
+        sections = {}
         for name, value in node.entries.items():
             if not _TESTBED_NAME.fullmatch(name):
                 self.problem(node.keys[name], f"testbeds.{name}", "is not a name for a testbed", _TESTBED_NAME_ALLOWED)
             section = self._choice(f"testbeds.{name}", value, "driver", self.catalogue.drivers)
             if section is not None:
-                found[name] = section
-        return found
+                sections[name] = section
+        return sections
 
-    def workload(self) -> Section | None:
+    def workload(self) -> Section[WorkloadParams] | None:
         node = self.root.entries.get("workload")
         if node is None:
             self.problem(self.root.place, "workload", "is required: what clients ask of servers")
             return None
         return self._choice("workload", node, "kind", self.catalogue.workloads)
 
-    def backgrounds(self) -> dict[str, Section]:
+    def backgrounds(self) -> dict[str, Section[BackgroundParams]]:
         """By their paths: of one that names its kind ``background``, of a mapping of kinds ``background.KIND``."""
         node = self.root.entries.get("background")
         if node is None or is_absent(node):
@@ -68,7 +71,7 @@ class SectionReader:
         if not isinstance(node, Entries) or not _maps_kinds(node, known):
             section = self._choice("background", node, "kind", known)
             return {} if section is None else {section.path: section}
-        found = {}
+        sections = {}
         for name, value in node.entries.items():
             path = f"background.{name}"
             if name not in known:
@@ -77,11 +80,11 @@ class SectionReader:
                 self.problem(value.place, path, "is not a mapping", "a mapping of its settings, or nothing")
             else:
                 own = value if isinstance(value, Entries) else Entries({}, {}, node.keys[name])
-                found[path] = Section(path, known[name], own, name)
-                self.problems.extend(found[path].unknown_keys())
-        return found
+                sections[path] = Section(path, known[name], own, name)
+                self.problems.extend(sections[path].unknown_keys())
+        return sections
 
-    def topology(self) -> Section:
+    def topology(self) -> Section[Topology]:
         node = self.root.entries.get("topology")
         empty = Entries({}, {}, self.root.place if node is None else node.place)
         if node is not None and not is_absent(node) and not isinstance(node, Entries):
@@ -90,7 +93,7 @@ class SectionReader:
         self.problems.extend(section.unknown_keys())
         return section
 
-    def instruments(self) -> dict[str, Section]:
+    def instruments(self) -> dict[str, Section[InstrumentParams]]:
         node = self.root.entries.get("instruments")
         if node is None or is_absent(node):
             return {}
@@ -106,9 +109,9 @@ class SectionReader:
                 "a list of instruments, or a mapping of each to its settings",
             )
             return {}
-        found: dict[str, Section] = {}
+        sections: dict[str, Section[InstrumentParams]] = {}
         for name, place, value in given:
-            if name in found:
+            if name in sections:
                 self.problem(place, "instruments", f"{name!r} is given twice")
             elif name not in self.catalogue.instruments:
                 known = self.catalogue.instruments
@@ -119,15 +122,15 @@ class SectionReader:
                     self.problem(
                         value.place, f"instruments.{name}", "is not a mapping", "a mapping of its settings, or nothing"
                     )
-                found[name] = self.instrument(name, value if isinstance(value, Entries) else Entries({}, {}, place))
-        return found
+                sections[name] = self.instrument(name, value if isinstance(value, Entries) else Entries({}, {}, place))
+        return sections
 
-    def instrument(self, name: str, node: Entries) -> Section:
+    def instrument(self, name: str, node: Entries) -> Section[InstrumentParams]:
         section = Section(f"instruments.{name}", self.catalogue.instruments[name], node, name)
         self.problems.extend(section.unknown_keys())
         return section
 
-    def _choice(self, path: str, node: Node, kind_key: str, known: Mapping[str, type[BaseModel]]) -> Section | None:
+    def _choice(self, path: str, node: Node, kind_key: str, known: Mapping[str, type[M]]) -> Section[M] | None:
         """A section that names a plugin and gives its settings."""
         if not isinstance(node, Entries):
             self.problem(node.place, path, "is not a mapping", f"a mapping such as {{{kind_key}: {next(iter(known), 'NAME')}}}")

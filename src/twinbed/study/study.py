@@ -1,23 +1,22 @@
-"""The study: what the study file resolves to.  ``load`` reads it; ``docs/study-file.md`` is its manual."""
+"""The study: what the study file resolves to.  ``loading`` reads it; ``docs/study-file.md`` is its manual."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
+from twinbed.contracts.params import DriverParams
 from twinbed.model.interim import UntilDecided
-from twinbed.model.run import Choice, Level
+from twinbed.model.run import Level
 from twinbed.model.units import Share
 from twinbed.study.cell import Cell
 from twinbed.study.pivot import Pivot
-from twinbed.study.problem import Place, Problem, StudyError
-
-__all__ = ["Catalogue", "Cell", "Head", "Order", "Place", "Problem", "Study", "StudyError", "load"]
+from twinbed.study.run import Choice
 
 FORMAT = 1
 """Of ``Study.to_json``."""
@@ -32,25 +31,6 @@ class Order(StrEnum):
     """All runs in one random order."""
     SEQUENTIAL = "sequential"
     """Cell by cell, as written."""
-
-
-def _unknown(_workload: str, _beside: Sequence[str]) -> Mapping[str, str]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """The plugins a study may name: kind -> its params model, whose fields are the settings it has."""
-
-    drivers: Mapping[str, type[BaseModel]]
-    workloads: Mapping[str, type[BaseModel]]
-    instruments: Mapping[str, type[BaseModel]]
-    backgrounds: Mapping[str, type[BaseModel]] = field(default_factory=dict)
-    metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
-    """Of a workload and what measures beside it (instruments, a background load): the metrics that a run with them has, and
-    their units. Empty: names are not checked."""
-    printed: Sequence[str] = ()
-    """The printed tables that there are. Empty: names are not checked."""
 
 
 class Head(BaseModel):
@@ -98,12 +78,12 @@ class Study:
     overrides: tuple[str, ...]
 
     @property
-    def testbeds(self) -> Mapping[str, tuple[Choice, ...]]:
+    def testbeds(self) -> Mapping[str, tuple[Choice[DriverParams], ...]]:
         """Testbed -> the distinct parameters that its cells ask of its driver."""
-        found: dict[str, dict[str, Choice]] = {}
+        choices_of: dict[str, dict[str, Choice[DriverParams]]] = {}
         for cell in self.cells:
-            found.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
-        return {name: tuple(choices.values()) for name, choices in found.items()}
+            choices_of.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
+        return {name: tuple(choices.values()) for name, choices in choices_of.items()}
 
     def to_json(self) -> dict[str, Any]:
         """What ``study.json`` of a results folder holds; quantities in base units."""
@@ -132,12 +112,3 @@ class Study:
 def seed_of(name: str) -> int:
     """The seed of a study that gives none: the first four bytes of the SHA-256 of its name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
-
-
-def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
-    """The study that ``text`` describes, with the changes of one of its profiles and then ``-s`` overrides put in.
-
-    Raises StudyError with every problem there is, in any of its profiles."""
-    from twinbed.study.loading import read  # reading builds a Study
-
-    return read(text, filename, catalogue, tuple(overrides), profile)

@@ -23,9 +23,9 @@ def read_until(root: Entries, order: Order | None, problems: list[Problem]) -> U
     if not isinstance(until, UntilDecided):
         return None
     if until.most <= until.least:
-        place, said = node.entries["most"].place, f"{until.most} is not more than least"
-        problems.append(Problem.at(place, "replicates.most", said, f"more than {until.least}"))
+        place, message = node.entries["most"].place, f"{until.most} is not more than least"
+        problems.append(Problem.at(place, "replicates.most", message, f"more than {until.least}"))
     if order not in (None, Order.RANDOMIZED_BLOCKS):
-        said = f"{order} has no blocks to stop after, which replicates with least and most need"
-        problems.append(Problem.at(root.entries["order"].place, "order", said, Order.RANDOMIZED_BLOCKS.value))
+        message = f"{order} has no blocks to stop after, which replicates with least and most need"
+        problems.append(Problem.at(root.entries["order"].place, "order", message, Order.RANDOMIZED_BLOCKS.value))
     return until

@@ -5,7 +5,6 @@ The root file system is the image, read-only, with a private writable layer in m
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,21 +13,21 @@ from typing import Any
 
 from pydantic import Field
 
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import Applied, Bed, Check
 from twinbed.contracts.resources import HostNeed
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.processors import own_cpus
-from twinbed.hosts.site import Installed, Site
-from twinbed.links.lab_bed import Ground, Made, lab_bed
+from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.links.network import CONGESTION_CONTROLS
 from twinbed.model.caution import Caution
-from twinbed.model.topology import Topology
 from twinbed.model.units import Size, format_size
 
 _ARTIFACTS = "/run/twinbed"
@@ -58,7 +57,7 @@ class ContainerSettings(HostSettings):
         return HostNeed(2 * 2**20, 6, "a container", limit_bytes=self.memory)
 
 
-class Container:
+class Container(LabDriver[ContainerSettings]):
     name = "container"
     params = ContainerSettings
     summary = "Linux namespaces over this machine's kernel, joined by veth pairs"
@@ -84,10 +83,6 @@ class Container:
         with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder, open_lab(installed.probe, Path(folder)) as lab:
             return [_limited(lab, f"container {setting}", limits) for setting, limits in trials.items()]
 
-    def up(self, params: ContainerSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
-        maker = self.maker(params, site)
-        return lab_bed(dict.fromkeys(("client", "server", "router"), maker), topology, site)
-
     def maker(self, params: ContainerSettings, site: Site) -> ContainerMaker:
         return ContainerMaker(params)
 
@@ -97,13 +92,13 @@ def _congestion_control(name: str) -> Check:
     there = Path(CONGESTION_CONTROLS).read_text().split()
     listed = Path(_ALLOWED)
     allowed = listed.read_text().split() if listed.exists() else there
-    found = f"the kernel has {', '.join(there)}"
+    status = f"the kernel has {', '.join(there)}"
     if name in there:
-        found += "" if name in allowed else f", and allows {', '.join(allowed)}"
+        status += "" if name in allowed else f", and allows {', '.join(allowed)}"
         mend = f"sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
     else:
         mend = f"modprobe tcp_{name}, if there is such a module"
-    return Check(f"congestion_control: {name}", name in there and name in allowed, found, mend)
+    return Check(f"congestion_control: {name}", name in there and name in allowed, status, mend)
 
 
 class ContainerMaker:
@@ -134,15 +129,15 @@ class ContainerMaker:
         try:
             connection.hello(_START_LIMIT_S)
         except HostError as error:
-            said = bytes(running.stderr).decode(errors="replace").strip()
-            raise HostError(f"{error}{': ' if said else ''}{said}") from None
+            stderr = bytes(running.stderr).decode(errors="replace").strip()
+            raise HostError(f"{error}{': ' if stderr else ''}{stderr}") from None
         for nic in nics:
             ground.fabric.attach_container(nic, pid)
         host = AgentHost(name, connection, _ARTIFACTS, shared=artifacts)
 
         def read_back(facts: Mapping[str, Any]) -> tuple[list[Applied], dict[str, Any]]:
-            found = cpus_allowed(host.read("/proc/self/status").decode())
-            pinned = Applied(name, "cpus", cpus, found, "/proc/self/status")
+            allowed = cpus_allowed(host.read("/proc/self/status").decode())
+            pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             return [pinned, *groups.applied(name, limits)], {"control groups": groups.kinds()}
 
         def trouble() -> str | None:
@@ -172,8 +167,8 @@ def _limited(lab: Lab, what: str, limits: Limits) -> Check:
     except HostError as error:
         return Check(what, False, str(error), "a kernel that lets groups have it", required=False, group="parameter")
     wrong = [f"{item.setting} is {item.found!r}, not {item.asked!r}" for item in applied if not item.agrees]
-    found = "; ".join(wrong) or f"set in a control group, {basis.found}, and read back"
-    return Check(what, not wrong, found, "a machine whose control group holds it", required=False, group="parameter")
+    result = "; ".join(wrong) or f"set in a control group, {basis.found}, and read back"
+    return Check(what, not wrong, result, "a machine whose control group holds it", required=False, group="parameter")
 
 
 container = Container()

@@ -20,18 +20,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.contracts.plugin import MACHINE, Applied, Bed, Check
-from twinbed.hosts.agent import Exit
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.driver import Driver
+from twinbed.contracts.host import Exit
+from twinbed.contracts.params import DriverParams
+from twinbed.contracts.place import MACHINE
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
-from twinbed.hosts.site import Site
 from twinbed.model.topology import Topology
 
 
-class FakeSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class FakeSettings(DriverParams):
     ratio: float = Field(1.0, gt=0, description="what the planted response is multiplied by on this testbed")
     spread: float | None = Field(None, ge=0, description="standard deviation of the log of the response; null: the workload's")
     seed: int | None = Field(None, description="makes the noise repeatable; null: fresh noise every time")
@@ -49,6 +51,7 @@ class FakeProgram:
     ) -> None:
         self.host, self.argv = host, tuple(argv)
         self.stdout, self.stderr = bytearray(stdout), bytearray(stderr)
+        self.changed = threading.Condition()
         self._code = code
         self._ends = time.monotonic() + seconds
         self._killed = threading.Event()
@@ -62,8 +65,8 @@ class FakeProgram:
         return 1
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
-        said = bytes(self.stdout + self.stderr)
-        if not (text(said) if callable(text) else text in said):
+        output = bytes(self.stdout + self.stderr)
+        if not (text(output) if callable(text) else text in output):
             raise ProgramFailed(self.host, self.argv, "ended before it was ready", bytes(self.stderr))
 
     def signal(self, number: int, *, group: bool = True) -> None:
@@ -88,6 +91,10 @@ class FakeHost:
     bin: str
     settings: FakeSettings
     noise: random.Random
+
+    @property
+    def lost(self) -> bool:
+        return False
 
     def start(self, argv: Sequence[str], *, stdin: bytes = b"", **_: Any) -> FakeProgram:
         program, arguments = argv[0], list(argv[1:])
@@ -126,6 +133,11 @@ class FakeHost:
         shutil.copyfile(path, to)
         return to.stat().st_size
 
+    def ping(self, limit_s: float = 5.0) -> dict[str, Any]:
+        """It has no clock of its own."""
+        now_s = time.time()
+        return {"monotonic_s": time.monotonic(), "sent_s": now_s, "received_s": now_s}
+
     def monotonic_ahead_s(self) -> float:
         """It has no clock of its own."""
         return 0.0
@@ -152,7 +164,7 @@ def _option(arguments: list[str], name: str, default: str) -> str:
     return arguments[arguments.index(name) + 1] if name in arguments else default
 
 
-class Fake:
+class Fake(Driver[FakeSettings]):
     name = "fake"
     params = FakeSettings
     summary = "no hosts, a planted response: for tests and demonstrations, with the workload `planted`"

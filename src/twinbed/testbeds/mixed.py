@@ -11,27 +11,40 @@ import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
-from twinbed.contracts.plugin import Bed, Check
-from twinbed.hosts.site import Site
-from twinbed.links.lab_bed import lab_bed
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.driver import Driver
+from twinbed.contracts.params import ROLES, DriverParams
+from twinbed.contracts.site import Site
+from twinbed.links.lab_bed import LabDriver, lab_bed
 from twinbed.model.topology import Topology
 
 
-class _Mixed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _KindOfHost(DriverParams):
+    """Settings of hosts that name their driver, which is a field of the classes that ``Mixed`` makes of this one."""
 
-    def kinds(self) -> dict[str, Any]:
-        """Role -> what makes it; routers are made as the servers are unless they are given."""
-        given: dict[str, Any] = {role: getattr(self, role) for role in ("client", "server", "router")}
+    if TYPE_CHECKING:
+        driver: str
+
+    def made_by(self, driver: str) -> str:
+        return self.driver
+
+
+class MixedSettings(DriverParams):
+    """``client``, ``server`` and ``router`` are fields of the class that ``Mixed`` makes of this one."""
+
+    def kinds(self) -> Mapping[str, DriverParams]:
+        """Routers are made as the servers are unless they are given."""
+        given: dict[str, DriverParams] = {role: getattr(self, role) for role in ROLES}
         return {**given, "router": given["router"] or given["server"]}
 
     def estimate_seconds(self) -> float:
-        """What a run takes beside its workload: hosts come up side by side."""
-        return max(float(kind.estimate_seconds()) for kind in self.kinds().values())
+        """Hosts come up side by side."""
+        return max(kind.estimate_seconds() for kind in self.kinds().values())
 
 
 def _only(name: str) -> Any:
@@ -39,42 +52,44 @@ def _only(name: str) -> Any:
     return Literal[name]
 
 
-class Mixed:
+class Mixed(Driver[MixedSettings]):
+    in_lab = True
     name = "mixed"
     summary = (
         "clients, servers and routers of different kinds in one lab: containers with guests, or guests with different NICs"
     )
 
-    def __init__(self, drivers: Mapping[str, Any]) -> None:
-        """``drivers`` are those that have a ``maker``."""
+    def __init__(self, drivers: Mapping[str, LabDriver[Any]]) -> None:
+        """``drivers`` are what its hosts may be made by."""
         self._drivers = drivers
-        kinds: list[Any] = [
-            create_model(f"{name.title()}Host", __base__=driver.params, driver=(_only(name), ...))
+        kinds: list[type[DriverParams]] = [
+            create_model(f"{name.title()}Host", __base__=(_KindOfHost, driver.params), driver=(_only(name), ...))
             for name, driver in drivers.items()
         ]
         kind: Any = Annotated[reduce(or_, kinds), Field(discriminator="driver")]
-        self.params: type[_Mixed] = create_model(
+        self.params: type[MixedSettings] = create_model(
             "MixedSettings",
-            __base__=_Mixed,
+            __base__=MixedSettings,
             client=(kind, Field(description="what clients are: a driver and its settings")),
             server=(kind, Field(description="what servers are: a driver and its settings")),
             router=(kind | None, Field(None, description="what routers are; null: as servers")),
         )
 
-    def check(self, params: Any) -> Sequence[Check]:
-        found: list[Check] = []
+    def check(self, params: MixedSettings) -> Sequence[Check]:
+        checks: list[Check] = []
         for kind in params.kinds().values():
-            found += [check for check in self._drivers[kind.driver].check(kind) if check not in found]
-        return found
+            checks += [check for check in self._maker(kind).check(kind) if check not in checks]
+        return checks
 
-    def check_programs(self, params: Any, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
-        found: list[Check] = []
+    def check_programs(self, params: MixedSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
+        checks: list[Check] = []
         for kind in params.kinds().values():
-            driver = self._drivers[kind.driver]
-            if hasattr(driver, "check_programs"):
-                found += [check for check in driver.check_programs(kind, wanted) if check not in found]
-        return found
+            checks += [check for check in self._maker(kind).check_programs(kind, wanted) if check not in checks]
+        return checks
 
-    def up(self, params: Any, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
-        makers = {role: self._drivers[kind.driver].maker(kind, site) for role, kind in params.kinds().items()}
+    def up(self, params: MixedSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
+        makers = {role: self._maker(kind).maker(kind, site) for role, kind in params.kinds().items()}
         return lab_bed(makers, topology, site)
+
+    def _maker(self, kind: DriverParams) -> LabDriver[Any]:
+        return self._drivers[kind.made_by(self.name)]

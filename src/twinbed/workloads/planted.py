@@ -10,36 +10,26 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.contracts.plugin import Command, Extracted, WorkloadPlan
-from twinbed.metrics.metric import Layer, Metric
+from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import WorkloadParams
+from twinbed.contracts.workload import Workload, WorkloadPlan
+from twinbed.metrics.planted import METRICS, UNITS
 from twinbed.model.units import Duration
 from twinbed.readers.clients import Numbers, total, values
 
 ARTIFACT = "planted.json"
 
 
-class PlantedParams(BaseModel):
+class PlantedParams(WorkloadParams):
     """What the planted response is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: float = Field(1000.0, gt=0, description="mean requests per second before the testbed's own factor")
     spread: float = Field(0.02, ge=0, description="standard deviation of the natural logarithm of the rate; 0.02 is about 2 %")
     seconds: Duration = Field(0.0, description="how long the program takes")
-
-
-METRICS = (
-    Metric("requests", "1", Layer.APPLICATION, "requests completed", extensive=True),
-    Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests completed in a second", headline=True),
-    Metric("packets", "1", Layer.NETWORK, "packets on the link, both directions", extensive=True, headline=True),
-    Metric(
-        "bytes", "bytes", Layer.NETWORK, "bytes on the link, both directions, headers included", extensive=True, headline=True
-    ),
-)
 
 
 def parse_response(text: bytes) -> dict[str, float | None]:
@@ -60,7 +50,7 @@ def _together(clients: Sequence[Numbers]) -> Numbers:
     return {metric.name: total([client[metric.name] for client in clients]) for metric in METRICS}
 
 
-class Planted:
+class Planted(Workload[PlantedParams]):
     """The workload."""
 
     name = "planted"
@@ -70,7 +60,7 @@ class Planted:
     work = "requests"
     rate = "requests_per_second"
 
-    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+    def plan(self, params: PlantedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         options = ("--rate", str(params.rate), "--spread", str(params.spread), "--seconds", str(params.seconds))
         limit_s = params.seconds + 30.0
         return WorkloadPlan(
@@ -80,7 +70,7 @@ class Planted:
             ]
         )
 
-    def parse(self, params: Any, artifacts: Path) -> Extracted:
+    def parse(self, params: PlantedParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
         if not files:
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
@@ -90,8 +80,7 @@ class Planted:
                 answers[file.parent.name] = parse_response(file.read_bytes())
             except ValueError as error:
                 raise ValueError(f"{file}: {error}") from error
-        units = {metric.name: metric.unit for metric in METRICS}
-        return Extracted(list(values(list(answers.items()), units, _together)))
+        return Extracted(list(values(list(answers.items()), UNITS, _together)))
 
 
 planted = Planted()

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from twinbed.hosts.site import Site
+from twinbed.contracts.site import Site
 from twinbed.image import find, probe_path
 from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS

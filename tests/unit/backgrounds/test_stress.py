@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from twinbed import design
 from twinbed.backgrounds.stress import StressParams, stress
-from twinbed.contracts.plugin import MACHINE, MACHINE2, BackgroundPlan, Places, Ready
+from twinbed.contracts.background import BackgroundPlan
+from twinbed.contracts.command import Ready
+from twinbed.contracts.place import MACHINE, MACHINE2, Places
 from twinbed.lab import preflight
-from twinbed.model.run import Run
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.study.study import Study, StudyError, load
-from twinbed.testbeds.container import ContainerSettings, container
+from twinbed.study.loading import load
+from twinbed.study.problem import StudyError
+from twinbed.study.run import Run
+from twinbed.study.study import Study
+from twinbed.testbeds.container import container
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "stress"
 PAIRS = [("client1", "server1", "10.77.0.2"), ("client2", "server2", "10.77.1.2")]
@@ -162,15 +165,16 @@ def test_workers_that_say_nothing_are_an_error(tmp_path: Path) -> None:
 def test_the_machine_must_have_it_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(preflight.shutil, "which", lambda _tool, path=None: None)
-    bed = (container, ContainerSettings())
-    (check,) = preflight.backgrounds([(*bed, StressParams(cpu=1)), (*bed, StressParams(cpu=2)), (*bed, StressParams())])
+    (check,) = preflight.backgrounds(
+        [(container, StressParams(cpu=1)), (container, StressParams(cpu=2)), (container, StressParams())]
+    )
     assert (check.works, check.required) == (False, True)
     assert check.mend == "sudo apt-get install stress-ng"
-    assert preflight.backgrounds([(*bed, StressParams(cpu=1, where="hosts"))]) == []
+    assert preflight.backgrounds([(container, StressParams(cpu=1, where="hosts"))]) == []
 
 
 def test_where_no_machine_carries_the_hosts_it_cannot_be_loaded() -> None:
     elsewhere: Any = PLUGINS.drivers["remote"]
-    (check,) = preflight.backgrounds([(elsewhere, SimpleNamespace(), StressParams(cpu=1))])
+    (check,) = preflight.backgrounds([(elsewhere, StressParams(cpu=1))])
     assert not check.works
     assert "remote" in check.found and "hosts, clients or servers" in check.mend

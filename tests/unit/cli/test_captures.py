@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from twinbed.cli import exit as codes
 from twinbed.cli.captures import chosen_style
 from twinbed.cli.main import run
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
 
 GOLDEN = Path(__file__).parents[2] / "golden"

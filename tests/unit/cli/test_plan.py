@@ -15,9 +15,10 @@ import click
 import pytest
 
 from twinbed import registry
-from twinbed.cli import main, output
+from twinbed.cli import main
 from twinbed.model.error import TwinbedError
-from twinbed.study.study import Catalogue
+from twinbed.render import rows as output
+from twinbed.study.catalogue import Catalogue
 
 STUDY = """
 study: small

@@ -10,9 +10,10 @@ from rich.console import Console
 from twinbed import design
 from twinbed.cli.progress import duration, title, watcher
 from twinbed.lab.event import PhaseBegan, RunEnded, StudyBegan
-from twinbed.model.run import Phase, Run, Status
+from twinbed.model.run import Phase, Status
 from twinbed.registry import catalogue
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 STUDY = """
 study: progress

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from synthetic_results import write_study
-from twinbed.cli import exit as codes
 from twinbed.cli.main import run
-from twinbed.published.beside import Own, beside
+from twinbed.contracts import exit_codes as codes
 from twinbed.published.printed import library
+from twinbed.published.printed_metrics import Own, beside
 from twinbed.published.verdicts import compare
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from twinbed import registry
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.study.study import load
+from twinbed.model.nic import NIC_MODELS
+from twinbed.study.loading import load
 from twinbed.testbeds.container import ContainerSettings
-from twinbed.testbeds.qemu.settings import DRIVERS, FEATURES, QemuSettings
+from twinbed.testbeds.qemu.settings import FEATURES, QemuSettings
 
 MANUAL = (Path(__file__).parents[3] / "docs/testbeds.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", MANUAL, re.MULTILINE | re.DOTALL)
@@ -30,5 +31,5 @@ def test_every_setting_is_described(settings: type[HostSettings], section: str) 
 
 
 def test_every_nic_and_feature_is_named() -> None:
-    for name in (*DRIVERS, *FEATURES):
+    for name in (*NIC_MODELS, *FEATURES):
         assert f"`{name}`" in MANUAL

@@ -24,13 +24,13 @@ KNOWN = {
         "wire/ethernet.rs wire/ipv4.rs wire/ipv6.rs wire/loopback.rs wire/mod.rs wire/ppp.rs wire/tcp.rs wire/tunnel.rs"
         " wire/udp.rs wire/usual.rs",
     },
-    "probe": {"agent.rs exec.rs files.rs"},
 }
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _STATEMENT = re.compile(
     rf"(?P<public>\bpub(?:\([a-z: ]+\))?\s+)?\buse\s+(?P<tree>[^;]+);|\bmod\s+(?P<module>{_NAME})\s*{{|[{{}}]"
 )
+_ELSEWHERE = re.compile(rf'#\[path = ""\]\s*(?:pub(?:\([a-z]+\))?\s+)?mod\s+({_NAME});')
 _PATH = re.compile(rf"(?<![:\w])(?:{_NAME})(?:::{_NAME})+")
 _LITERALS = re.compile(
     r"""//[^\n]*|/\*.*?\*/|r(?P<hashes>\#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*"|b?'(?:\\.[^']*|[^'\\\n])'""", re.DOTALL
@@ -48,6 +48,7 @@ class File:
     globs: list[Module] = field(default_factory=list)
     aliases: dict[str, Module] = field(default_factory=dict)
     paths: set[Module] = field(default_factory=set)
+    elsewhere: set[Module] = field(default_factory=set)
 
 
 def _leaves(tree: str, prefix: Module = ()) -> Iterator[tuple[Module, str]]:
@@ -89,6 +90,7 @@ def _absolute(path: Module, module: Module, modules: set[Module], names: dict[st
 def _read(path: Path, module: Module, modules: set[Module]) -> File:
     text = _LITERALS.sub(lambda found: "" if found[0].startswith("/") else '""', path.read_text())
     file = File(path)
+    file.elsewhere.update((*module, name) for name in _ELSEWHERE.findall(text))
     inline: list[str | None] = []
     pieces: list[tuple[str, Module]] = []
     start = 0
@@ -150,8 +152,11 @@ def dependencies(source: Path) -> dict[Path, set[Path]]:
     """Of each file of a crate, the other files that define what it names."""
     paths = {_module(path, source): path for path in sorted(source.rglob("*.rs"))}
     files = {module: _read(path, module, set(paths)) for module, path in paths.items()}
+    # Modules whose file is another crate's: it depends on nothing here.
+    elsewhere = {other for file in files.values() for other in file.elsewhere}
     edges: dict[Path, set[Path]] = {}
     for module, file in files.items():
+        file.paths = {path for path in file.paths if not any(path[: len(other)] == other for other in elsewhere)}
         named = file.paths | {glob for glob in file.globs if glob != module}
         needed = {paths[other] for path in named for other in _modules(path, files)}
         edges[file.path.relative_to(source)] = {path.relative_to(source) for path in needed if path != file.path}

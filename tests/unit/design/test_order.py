@@ -8,28 +8,38 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from twinbed import design
-from twinbed.design.time import capture_bytes
-from twinbed.model.run import Choice, Run
+from twinbed.contracts.params import DriverParams, InstrumentParams, WorkloadParams
+from twinbed.instruments.packets import PacketsParams
 from twinbed.model.topology import Link, Topology
-from twinbed.study.study import Catalogue, Study, load
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.loading import load
+from twinbed.study.run import Choice, Run
+from twinbed.study.study import Study
 
 
-class Nothing(BaseModel):
+class Bed(DriverParams):
     pass
 
 
-class Timed(BaseModel):
+class QuickBed(DriverParams):
+    def estimate_seconds(self) -> float:
+        return 2.0
+
+
+class Work(WorkloadParams):
+    pass
+
+
+class Timed(WorkloadParams):
     duration: float = 30.0
 
+    def estimate_seconds(self) -> float:
+        return self.duration
 
-class Capture(BaseModel):
-    snaplen: int = 84
 
-
-class Modest(BaseModel):
+class QuickWork(WorkloadParams):
     def estimate_seconds(self) -> float:
         return 2.0
 
@@ -37,7 +47,16 @@ class Modest(BaseModel):
         return link_rate / 1_000_000
 
 
-CATALOGUE = Catalogue(drivers={"d": Nothing}, workloads={"w": Timed}, instruments={"capture": Capture})
+class Modest(InstrumentParams):
+    def estimate_seconds(self) -> float:
+        return 2.0
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        return link_rate / 1_000_000
+
+
+CAPTURE = PacketsParams(snaplen=84)
+CATALOGUE = Catalogue(drivers={"d": Bed}, workloads={"w": Timed}, instruments={"capture": PacketsParams})
 
 
 def study(testbeds: str = "abc", replicates: int = 3, order: str = "randomized-blocks", seed: int = 7) -> Study:
@@ -126,7 +145,7 @@ def run(workload: Any, instruments: dict[str, Any], testbed: Any = None, link: L
         block=0,
         position=0,
         testbed_name="t",
-        testbed=Choice("d", testbed or Nothing()),
+        testbed=Choice("d", testbed or Bed()),
         topology=Topology(pairs=pairs, link=link or Link(rate="8mbit")),  # type: ignore[arg-type]
         workload=Choice("w", workload),
         instruments={name: Choice(name, params) for name, params in instruments.items()},
@@ -135,24 +154,24 @@ def run(workload: Any, instruments: dict[str, Any], testbed: Any = None, link: L
 
 def test_time_is_the_workloads_and_what_surrounds_it() -> None:
     assert design.run_expense(run(Timed(), {})).seconds == 5 + 30
-    assert design.run_expense(run(Nothing(), {})).seconds == 5 + 10
-    assert design.run_expense(run(Modest(), {"m": Modest()}, testbed=Modest())).seconds == 2 + 2 + 2
+    assert design.run_expense(run(Work(), {})).seconds == 5 + 10
+    assert design.run_expense(run(QuickWork(), {"m": Modest()}, testbed=QuickBed())).seconds == 2 + 2 + 2
 
 
 def test_a_capture_is_bounded_by_a_full_link() -> None:
     # 8 Mbit/s both ways is 2 MB/s, 2000 packets of 1000 bytes; of each 84 bytes and a 16-byte header are kept: 200 kB/s.
-    assert capture_bytes(8_000_000, 84) == 200_000
-    assert capture_bytes(8_000_000, 65535) == 2000 * 1016
+    assert CAPTURE.estimate_bytes(8_000_000) == 200_000
+    assert PacketsParams(snaplen=65535).estimate_bytes(8_000_000) == 2000 * 1016
     # One pair has two links; 30 s.
-    assert design.run_expense(run(Timed(), {"c": Capture()})).bytes == 2 * 30 * 200_000
-    assert design.run_expense(run(Timed(), {"c": Capture()}, pairs=3)).bytes == 6 * 30 * 200_000
-    unshaped = design.run_expense(run(Timed(), {"c": Capture()}, link=Link()))
+    assert design.run_expense(run(Timed(), {"c": CAPTURE})).bytes == 2 * 30 * 200_000
+    assert design.run_expense(run(Timed(), {"c": CAPTURE}, pairs=3)).bytes == 6 * 30 * 200_000
+    unshaped = design.run_expense(run(Timed(), {"c": CAPTURE}, link=Link()))
     assert unshaped.bytes == 2 * 30 * 250_000_000
 
 
 def test_plugins_may_know_better() -> None:
     # 8 bytes/s from the workload of one client, 8 from the instrument on each of two links, for 2 s.
-    assert design.run_expense(run(Modest(), {"m": Modest()})).bytes == 2 * (8 + 2 * 8)
+    assert design.run_expense(run(QuickWork(), {"m": Modest()})).bytes == 2 * (8 + 2 * 8)
 
 
 def test_a_study_takes_the_sum_of_its_runs() -> None:

@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.render.test_scaling import study as study_of_pairs
+from tests.unit.report.test_scaling import study as study_of_pairs
 
 import twinbed as tb
 from synthetic_results import planted_response, write_run, write_study
-from twinbed.cli.extraction import chains as chains_of
+from twinbed.analyses.chain.analysis import analysis as chain
+from twinbed.analyses.chain.section import chains as section
 from twinbed.cli.main import run
 from twinbed.exporting import figures
 from twinbed.exporting.tables import flat, tidy
-from twinbed.render.chains import chains as section
 from twinbed.render.collected import collected
 from twinbed.render.colours import light
 from twinbed.render.plots import COLOURS
@@ -187,7 +187,7 @@ def test_each_testbeds_chain(results: Path, tmp_path: Path) -> None:
 
 def test_chains_pictures(results: Path, tmp_path: Path) -> None:
     add(results, "transitions", transitions(results))
-    found = chains_of(Store.open(results))
+    found = chain.run(Store.open(results))
     with collected() as kept:
         assert "<svg" not in "".join(section(found))
     assert "var(--" in "".join(section(found)), "nothing is kept afterwards"

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from twinbed.hosts.agent import AgentHost, Exit, accept, listen
+from twinbed.contracts.host import Exit
+from twinbed.hosts.agent import AgentHost, accept, listen
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
 

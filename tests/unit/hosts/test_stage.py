@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from twinbed.contracts.plugin import Bed, Command, Ready
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.host import Exit
+from twinbed.contracts.site import Site
 from twinbed.hosts import stage
-from twinbed.hosts.agent import Exit
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded, ProgramFailed
-from twinbed.hosts.site import Site
 from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
 from twinbed.image import Image
 

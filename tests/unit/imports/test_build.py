@@ -17,10 +17,10 @@ from twinbed.imports.layout.pattern import compile_pattern
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.study import About, artifact
 from twinbed.imports.survey import Request, survey
+from twinbed.imports.workload import Imported
 from twinbed.model.error import TwinbedError
 from twinbed.results.extract import extract
 from twinbed.results.store import Store
-from twinbed.workloads.imported import Imported
 
 PATTERN = "{testbed}_{n:int}_{replicate:int}.txt"
 

@@ -11,8 +11,8 @@ from format_cases import Case, cases
 from twinbed import registry
 from twinbed.imports.build import build
 from twinbed.imports.layout.pattern import compile_pattern
-from twinbed.imports.layout.run_key import Assigned, ImportRefused
-from twinbed.imports.scan import Wish, look_at
+from twinbed.imports.layout.run_key import FileKey, ImportRefused
+from twinbed.imports.scan import ScanRequest, scan_files
 from twinbed.imports.study import About
 from twinbed.imports.survey import Request, survey
 from twinbed.results.extract import extract
@@ -25,7 +25,7 @@ def test_a_case_is_imported_as_it_is_read(case: Case, tmp_path: Path) -> None:
     folder, results = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     shutil.copy(case.input, folder / "host_1")
-    pattern = compile_pattern("{testbed}_{replicate:int}", Assigned("", {}, options=case.options))
+    pattern = compile_pattern("{testbed}_{replicate:int}", FileKey("", {}, options=case.options))
     request = Request(folder, lambda _: pattern)
     formats = registry.PLUGINS.formats
     if isinstance(case.expected, dict):
@@ -33,7 +33,7 @@ def test_a_case_is_imported_as_it_is_read(case: Case, tmp_path: Path) -> None:
             survey(request, formats)
         return
     found = survey(request, formats)
-    assert [each.candidate.looked.format for each in found.plan.outcomes if each.candidate] == [case.format]
+    assert [each.candidate.scanned.format for each in found.plan.outcomes if each.candidate] == [case.format]
     assert len(found.plan.runs) == len(case.expected)
     build(folder, results, found.plan.runs, About("case"), {})
     table = extract(results, registry.PLUGINS.read, {}).table("metrics")
@@ -53,8 +53,8 @@ def test_two_programs_in_a_text_are_said_whichever_files_come_before(tmp_path: P
     for name, text in {"a.txt": ping, "b.txt": ping + siege, "c.txt": siege, "d.txt": ping + siege}.items():
         (tmp_path / name).write_text(text)
     formats = registry.PLUGINS.formats
-    seen = {each.path: each for each in look_at(tmp_path, [Wish(f"{name}.txt") for name in "abcd"], formats, {})}
+    seen = {each.path: each for each in scan_files(tmp_path, [ScanRequest(f"{name}.txt") for name in "abcd"], formats, {})}
     assert [seen[f"{name}.txt"].format for name in "abcd"] == ["ping", "siege", "siege", "siege"]
     for name in "bd":
-        assert "nothing is read of what it has of ping: part the file" in seen[f"{name}.txt"].pieces[-1].flaws[-1]
-    assert not seen["a.txt"].pieces[0].flaws
+        assert "nothing is read of what it has of ping: part the file" in seen[f"{name}.txt"].pieces[-1].diagnostics[-1]
+    assert not seen["a.txt"].pieces[0].diagnostics

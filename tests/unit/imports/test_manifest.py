@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinbed.imports.layout.manifest import Described, read_csv, read_passport, read_yaml
-from twinbed.imports.layout.run_key import Assigned, ImportRefused, NotAssigned
+from twinbed.imports.layout.run_key import FileKey, ImportRefused, NotAssigned
 
 CSV = "path,testbed,replicate,host,format,n,offload\na/b.txt,kvm,01,client,line,10,on\n./c.txt,kvm,,,,,off\n"
 
@@ -17,8 +17,8 @@ CSV = "path,testbed,replicate,host,format,n,offload\na/b.txt,kvm,01,client,line,
 @pytest.mark.parametrize("text", [CSV, CSV.replace(",", ";"), CSV.replace(",", "\t"), "\ufeff" + CSV.replace("\n", "\r\n")])
 def test_a_row_is_a_file(text: str) -> None:
     listed = read_csv(text, "files.csv")
-    assert listed.assign("a/b.txt") == Assigned("kvm", {"n": 10, "offload": "on"}, "1", "client", "line")
-    assert listed.assign("c.txt") == Assigned("kvm", {"n": None, "offload": "off"})
+    assert listed.assign("a/b.txt") == FileKey("kvm", {"n": 10, "offload": "on"}, "1", "client", "line")
+    assert listed.assign("c.txt") == FileKey("kvm", {"n": None, "offload": "off"})
     with pytest.raises(NotAssigned, match="is not in the manifest"):
         listed.assign("d.txt")
 
@@ -68,7 +68,7 @@ def test_yaml_has_patterns_with_formats_and_what_testbeds_are() -> None:
     found = assigner.assign("kvm/3/client.csv")
     assert (found.testbed, found.levels, found.host, found.format) == ("kvm", {"n": 3}, "client", "csv")
     assert (found.options, found.metrics[0].name) == ({"columns": {"rate": "frames"}}, "frames")
-    assert assigner.assign("7.txt") == Assigned("physical", {"offload": "on", "n": 7})
+    assert assigner.assign("7.txt") == FileKey("physical", {"offload": "on", "n": 7})
     physical = manifest.testbeds["physical"]
     assert physical is not None and physical.link is not None
     assert (physical.link.rate, physical.facts["nic"], manifest.expressions) == (10**10, {"driver": "ixgbe"}, True)

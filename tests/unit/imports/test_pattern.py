@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from twinbed.imports.layout.infer_pattern import propose
 from twinbed.imports.layout.pattern import compile_pattern, compile_regex, cpu_limit
-from twinbed.imports.layout.run_key import Assigned, FirstOf, ImportRefused, NotAssigned
+from twinbed.imports.layout.run_key import FileKey, FirstOf, ImportRefused, NotAssigned
 
 IPERF = "{testbed}_{peer}_{direction}_parallel-{parallel:int}_{replicate:int}.txt"
 
 
 def test_fields_are_testbed_replicate_host_format_and_factors() -> None:
     found = compile_pattern(IPERF).assign("host_srv_send_parallel-10_07.txt")
-    assert found == Assigned("host", {"peer": "srv", "direction": "send", "parallel": 10}, "7")
+    assert found == FileKey("host", {"peer": "srv", "direction": "send", "parallel": 10}, "7")
     found = compile_pattern("{testbed}/{load:float}/{host}.{format}").assign("physical/2.5e1/client.line")
-    assert found == Assigned("physical", {"load": 25.0}, None, "client", "line")
+    assert found == FileKey("physical", {"load": 25.0}, None, "client", "line")
     found = compile_pattern("{testbed}-{_}-{{x}}-{_}").assign("kvm-a-{x}-b.c")
-    assert found == Assigned("kvm", {})
+    assert found == FileKey("kvm", {})
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_a_path_with_more_separators_than_the_pattern_is_read_from_its_end_and_t
 @pytest.mark.parametrize(
     ("pattern", "path", "found"),
     [
-        ("{testbed}_{replicate:int}.txt", "docker_nat_3.txt", Assigned("docker_nat", {}, "3")),
-        ("{testbed}-{n:int}.txt", "a-b--5.txt", Assigned("a-b", {"n": -5})),
-        ("{testbed}_{load:float}_x.txt", "a_b_2.5e-1_x.txt", Assigned("a_b", {"load": 0.25})),
+        ("{testbed}_{replicate:int}.txt", "docker_nat_3.txt", FileKey("docker_nat", {}, "3")),
+        ("{testbed}-{n:int}.txt", "a-b--5.txt", FileKey("a-b", {"n": -5})),
+        ("{testbed}_{load:float}_x.txt", "a_b_2.5e-1_x.txt", FileKey("a_b", {"load": 0.25})),
         # Read from its end, the number would have to be a word: then it is read from its beginning.
-        ("{testbed}_{n:int}_{name}.txt", "a_4_small_file.txt", Assigned("a", {"n": 4, "name": "small_file"})),
+        ("{testbed}_{n:int}_{name}.txt", "a_4_small_file.txt", FileKey("a", {"n": 4, "name": "small_file"})),
     ],
 )
-def test_numbers_say_which_reading_is_meant(pattern: str, path: str, found: Assigned) -> None:
+def test_numbers_say_which_reading_is_meant(pattern: str, path: str, found: FileKey) -> None:
     assert compile_pattern(pattern).assign(path) == found
 
 
@@ -107,8 +107,8 @@ def test_the_first_pattern_that_matches_counts_and_others_are_named() -> None:
 
 
 def test_a_testbed_may_be_given_for_all_files() -> None:
-    fixed = Assigned("physical", {})
-    assert compile_pattern("{n:int}.txt", fixed).assign("3.txt") == Assigned("physical", {"n": 3})
+    fixed = FileKey("physical", {})
+    assert compile_pattern("{n:int}.txt", fixed).assign("3.txt") == FileKey("physical", {"n": 3})
     with pytest.raises(ImportRefused, match="--testbed gives one too"):
         compile_pattern("{testbed}.txt", fixed)
 
@@ -202,6 +202,6 @@ def test_what_is_proposed_of_names_of_many_kinds(paths: list[str], pattern: str)
     proposal = propose(paths)
     assert proposal is not None
     assert proposal.pattern == pattern
-    compiled = compile_pattern(pattern, Assigned("" if "{testbed}" in pattern else "mine", {}))
+    compiled = compile_pattern(pattern, FileKey("" if "{testbed}" in pattern else "mine", {}))
     for path in paths:
         compiled.assign(path)

@@ -12,7 +12,7 @@ from twinbed.imports.gaps import cell_counts, gaps, uneven
 from twinbed.imports.layout.pattern import compile_pattern
 from twinbed.imports.plan import plan
 from twinbed.imports.runs import Candidate, Made, Plan, State
-from twinbed.imports.scan import Wish, look_at
+from twinbed.imports.scan import ScanRequest, scan_files
 
 PATTERN = "{testbed}_{n:int}_{replicate}.txt"
 
@@ -22,12 +22,12 @@ def planned(folder: Path, texts: Mapping[str, str], pattern: str = PATTERN, **op
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     compiled = compile_pattern(pattern)
-    looked = look_at(folder, [Wish(name) for name in texts], FORMATS, {})
-    return plan([Candidate(compiled.assign(each.path), each) for each in looked], FORMATS, **options)
+    scanned = scan_files(folder, [ScanRequest(name) for name in texts], FORMATS, {})
+    return plan([Candidate(compiled.assign(each.path), each) for each in scanned], FORMATS, **options)
 
 
 def read(run: Made) -> list[tuple[str, int]]:
-    return [(one.looked.path, piece) for one, piece in run.files]
+    return [(one.scanned.path, piece) for one, piece in run.files]
 
 
 def test_a_file_is_a_run(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_file_is_a_run(tmp_path: Path) -> None:
     assert found.factors() == {"n": (2, 10)}
     assert len({run.id for run in found.runs}) == 4
     assert len({run.cell for run in found.runs}) == 3
-    assert found.runs[0].files[0][0].looked.sha256 == hashlib.sha256(b"rate 2").hexdigest()
+    assert found.runs[0].files[0][0].scanned.sha256 == hashlib.sha256(b"rate 2").hexdigest()
     assert gaps(found.runs, found.testbeds(), found.factors()) == [{"testbed": "b", "n": 2}]
     usual, short = uneven(cell_counts(found.runs))
     assert (usual, short) == (1, [])
@@ -71,7 +71,7 @@ def test_files_of_other_kinds_and_hosts_belong_together(tmp_path: Path) -> None:
     texts = {"a_1_1/x.txt": "rate 1", "a_1_1/client.txt": "load 2", "a_1_1/server.txt": "load 3"}
     found = planned(tmp_path, texts, "{testbed}_{n:int}_{replicate}/{host}.txt")
     (run,) = found.runs
-    assert sorted((one.looked.format, one.assigned.host) for one, _ in run.files) == [
+    assert sorted((one.scanned.format, one.file_key.host) for one, _ in run.files) == [
         ("line", "x"),
         ("load", "client"),
         ("load", "server"),
@@ -93,7 +93,7 @@ def test_copies_are_dropped_and_said(tmp_path: Path) -> None:
     copies = [(each.path, each.reason) for each in found.outcomes if each.state is State.COPY]
     assert copies == [("old/a_1_1.txt", "the same bytes as a_1_1.txt"), ("a_1_2.txt", "the same bytes as a_1_1.txt")]
     doubt = "a_2_1.txt has the same bytes as a_1_1.txt, which is of another cell"
-    assert (found.doubts, [run.doubts for run in found.runs]) == ([doubt], [[doubt], [doubt]])
+    assert (found.cautions, [run.cautions for run in found.runs]) == ([doubt], [[doubt], [doubt]])
     found = planned(tmp_path, {"b_1_1.txt": "load 1", "b_1_2.txt": "load 1", "b2/b_1_2.txt": "load 1"})
     assert len(found.runs) == 2
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from twinbed import registry
 from twinbed.cli.main import run
-from twinbed.contracts.format import Reading
+from twinbed.contracts.format import Measurement
 from twinbed.imports.layout.manifest import read_yaml
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.survey import Request, survey
@@ -307,7 +307,7 @@ def test_a_table_is_read_once_and_not_once_a_run(tmp_path: Path, monkeypatch: py
 
     def counted(kind: Any, file: File, options: Mapping[str, Any]) -> Any:
         read.append(file.name)
-        found: list[Reading] = list(kind.read(file, options))
+        found: list[Measurement] = list(kind.read(file, options))
         return found
 
     monkeypatch.setattr(repeated, "read", counted)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from twinbed.contracts.plugin import MACHINE, Extracted, Ready, Target
+from twinbed.contracts.command import Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.counters import CountersParams, counters
 from twinbed.metrics.metric import Layer
 from twinbed.model.caution import Kind

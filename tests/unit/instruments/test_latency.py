@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from twinbed.contracts.plugin import Target
+from twinbed.contracts.place import Target
 from twinbed.instruments.latency import LatencyParams, irtt, latency, owamp
 from twinbed.model.caution import Kind
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from twinbed.contracts.plugin import MACHINE, Extracted, Ready, Target
+from twinbed.contracts.command import Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.packets import PacketsParams, packets
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.tcpdump import QUIET_ANSWERS, ended, has_drained

@@ -11,9 +11,11 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed._core import Transitions
-from twinbed.contracts.plugin import MACHINE, Extracted, Ready, Target
+from twinbed.contracts.command import Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.place import MACHINE, Target
 from twinbed.instruments.syscalls import SyscallsParams, syscalls
-from twinbed.instruments.syscalls.metrics import KINDS, kind_of
+from twinbed.metrics.syscalls import KINDS, kind_of
 from twinbed.model.caution import Kind
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "syscalls"

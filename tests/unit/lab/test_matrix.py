@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from pydantic import BaseModel
 
 from twinbed.backgrounds.stress import stress
 from twinbed.cli.check import _lines, command
-from twinbed.contracts.plugin import Applied, Bed, Check
+from twinbed.contracts import driver as contracts
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.params import DriverParams
+from twinbed.contracts.plugins import Plugins
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.cgroups import Limits
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Installed, Site
 from twinbed.image import Image
 from twinbed.lab import matrix, preflight, settings
 from twinbed.testbeds.container import _limited
@@ -27,20 +29,20 @@ from twinbed.testbeds.qemu import qemu, trial
 IMAGE = Image("0", Path("r"), Path("d"), "erofs", Path("k"), Path("i"), "6.1", {})
 
 
-class NoSettings(BaseModel):
+class NoSettings(DriverParams):
     pass
 
 
-class NeedsHosts(BaseModel):
+class NeedsHosts(DriverParams):
     hosts: dict[str, str]
 
 
-class Driver:
+class Pair(contracts.Driver[Any]):
     """As a driver is, with a pair of hosts that nothing can be started on."""
 
     summary = ""
 
-    def __init__(self, name: str, params: type[BaseModel] = NoSettings, refused: str = "", dies: str = "") -> None:
+    def __init__(self, name: str, params: type[DriverParams] = NoSettings, refused: str = "", dies: str = "") -> None:
         self.name, self.params, self.refused, self.dies = name, params, refused, dies
 
     def check(self, params: Any) -> Sequence[Check]:
@@ -60,7 +62,7 @@ def tried(
     monkeypatch.setattr(matrix, "_installed", lambda: Installed(Path("p"), IMAGE))
     monkeypatch.setattr(matrix, "_settings", lambda _: [])
     monkeypatch.setattr(matrix, "_network", lambda _: [matrix._of_the_network(Check("HTB", True, "made", required=False))])
-    plugins = SimpleNamespace(drivers={each.name: each for each in drivers}, instruments={}, workloads={}, backgrounds={})
+    plugins = Plugins(drivers={each.name: each for each in drivers}, instruments={}, workloads={}, backgrounds={})
     found = matrix.matrix(plugins, boot=boot)
     groups = [matrix.GROUPS.index(check.group) for check in found]
     assert groups == sorted(groups)
@@ -68,14 +70,14 @@ def tried(
 
 
 def test_what_the_machine_lacks_is_not_tried_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = tried(monkeypatch, Driver("container"), image=False)
+    found = tried(monkeypatch, Pair("container"), image=False)
     assert not found["machine", "lab"].works and found["machine", "lab"].required
     container = found["driver", "container"]
     assert (container.works, container.tried, container.required) == (False, False, False)
 
 
 def test_only_the_machine_itself_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = tried(monkeypatch, Driver("container", dies="no\n  room"))
+    found = tried(monkeypatch, Pair("container", dies="no\n  room"))
     assert {what for (_, what), check in found.items() if check.required} == {"lab"}
     assert (found["driver", "container"].works, found["driver", "container"].found) == (False, "no room")
     assert found["parameter", "HTB"].works
@@ -94,22 +96,22 @@ def test_what_the_fabric_can_do_is_sorted_by_what_it_is() -> None:
 
 
 def test_a_driver_that_the_machine_refuses_says_why_and_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = tried(monkeypatch, Driver("container", refused="not in the kernel"))["driver", "container"]
+    check = tried(monkeypatch, Pair("container", refused="not in the kernel"))["driver", "container"]
     assert (check.works, check.found, check.mend) == (False, "overlay: not in the kernel", "modprobe overlay")
 
 
 def test_a_driver_that_needs_settings_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = tried(monkeypatch, Driver("remote", NeedsHosts))["driver", "remote"]
+    check = tried(monkeypatch, Pair("remote", NeedsHosts))["driver", "remote"]
     assert (check.tried, check.works) == (False, False) and "twinbed check STUDY" in check.mend
 
 
 def test_hosts_that_come_up_otherwise_than_asked_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = tried(monkeypatch, Driver("container"))["driver", "container"]
+    check = tried(monkeypatch, Pair("container"))["driver", "container"]
     assert (check.works, check.found) == (False, "client: mtu is 1400, not 1500")
 
 
 def test_what_tests_need_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not any(group == "driver" for group, _ in tried(monkeypatch, Driver("fake")))
+    assert not any(group == "driver" for group, _ in tried(monkeypatch, Pair("fake")))
 
 
 def test_a_background_load_that_does_not_start_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

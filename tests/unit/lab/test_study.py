@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from twinbed import design
-from twinbed.contracts.plugin import Bed
+from twinbed.contracts.bed import Bed
+from twinbed.contracts.site import Installed
 from twinbed.hosts.error import HostError, HostLost
-from twinbed.hosts.site import Installed
 from twinbed.image import Image
 from twinbed.lab.event import Event, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.study import Ending, carry_out, chosen
 from twinbed.model.run import Phase, Status
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
-from twinbed.study.study import load
+from twinbed.study.loading import load
 from twinbed.testbeds import fake
 
 STUDY = """

@@ -12,17 +12,17 @@ import pytest
 from twinbed import linkcheck
 from twinbed.linkcheck import judge_delay, judge_rate, probe_flow, timestamps
 from twinbed.linkcheck.judge_delay import Train
-from twinbed.linkcheck.judge_rate import Behind, Look
-from twinbed.linkcheck.timestamps import Arrivals
+from twinbed.linkcheck.judge_rate import CapturePoint, QueueSample
+from twinbed.linkcheck.timestamps import Packets
 from twinbed.linkcheck.train import pace, read_train
 from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
 from twinbed.model.topology import Link, Topology
 
-SHAPER = Behind(at_the_shaper=True)
-HOST = Behind(at_the_shaper=False)
+SHAPER = CapturePoint(at_the_shaper=True)
+HOST = CapturePoint(at_the_shaper=False)
 
 
-def bucket(rate: float, burst: float, size: int = 1514, seconds: float = 0.4, sent: float = 1e12) -> Arrivals:
+def bucket(rate: float, burst: float, size: int = 1514, seconds: float = 0.4, sent: float = 1e12) -> Packets:
     """A token bucket as HTB is one: a packet may leave while there are tokens, and its size is taken off them."""
     times, now, tokens = [], 0.0, burst
     while now < seconds:
@@ -31,14 +31,14 @@ def bucket(rate: float, burst: float, size: int = 1514, seconds: float = 0.4, se
         wait = max(size * 8 / sent, -tokens * 8 / rate if tokens < 0 else 0.0)
         now += wait
         tokens = min(burst, tokens + wait * rate / 8)
-    return Arrivals(np.array(times), np.full(len(times), float(size)))
+    return Packets(np.array(times), np.full(len(times), float(size)))
 
 
 def verdicts(figures: list[Figure]) -> dict[str, str]:
     return {figure.quantity: figure.verdict.value for figure in figures}
 
 
-def carried(link: Link, rate: float, size: int | None = None) -> Arrivals:
+def carried(link: Link, rate: float, size: int | None = None) -> Packets:
     """What arrives of the check's own flow over a token bucket with the link's burst and some rate."""
     flow = probe_flow.flow(link)
     assert link.burst_bytes is not None
@@ -49,7 +49,7 @@ def carried(link: Link, rate: float, size: int | None = None) -> Arrivals:
 @pytest.mark.parametrize("rate", [64_000, 10**6, 10**7, 10**8, 10**9])
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("behind", [SHAPER, HOST])
-def test_a_right_link_is_within_tolerance(rate: int, joined: bool, behind: Behind) -> None:
+def test_a_right_link_is_within_tolerance(rate: int, joined: bool, behind: CapturePoint) -> None:
     link = Link(rate=rate)
     size = 65226 if joined and not probe_flow.single_packets(link) else None
     figures = judge_rate.judge_flow("a to b", carried(link, rate, size), link, behind)
@@ -72,7 +72,7 @@ def test_a_joined_packet_at_the_edge_of_the_stretch_makes_no_link_fast() -> None
     after = np.concatenate([[0.0], np.cumsum(sizes)[:-1]]) * 8 / 1e7
     before = np.cumsum(sizes) * 8 / 1e7
     for times in (after, before):
-        assert judge_rate.sustained(Arrivals(times, sizes)) == pytest.approx(1e7, rel=1e-9)
+        assert judge_rate.sustained(Packets(times, sizes)) == pytest.approx(1e7, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_a_link_that_takes_too_long_is_not_measured(rate: int, burst: int | None
     assert "20 s at most" in why_not
     figures = judge_rate.no_figures("a to b", link, why_not)
     assert [(each.quantity, each.measured, each.verdict) for each in figures] == [
-        ("rate", None, Verdict.UNTOLD),
-        ("burst", None, Verdict.UNTOLD),
+        ("rate", None, Verdict.INCONCLUSIVE),
+        ("burst", None, Verdict.INCONCLUSIVE),
     ]
 
 
@@ -147,7 +147,7 @@ def test_a_late_time_stamp_is_no_burst() -> None:
     arrived = bucket(1e9, 125_000)
     late = arrived.times_s.copy()
     late[0] += 0.002
-    stamped = Arrivals(np.maximum.accumulate(late), arrived.sizes)
+    stamped = Packets(np.maximum.accumulate(late), arrived.sizes)
     figures = judge_rate.judge_flow("a to b", stamped, Link(rate=10**9), SHAPER)
     assert figures[1].measured is not None
     assert figures[1].measured > 350_000
@@ -157,14 +157,14 @@ def test_a_late_time_stamp_is_no_burst() -> None:
 def test_what_is_too_fast_after_a_pause_is_doubted() -> None:
     """A bucket that lets its burst pass late, in the half that the rate is taken from."""
     first, then = bucket(1e6, 66_560, seconds=0.7), bucket(1e6, 40_000, seconds=2.0)
-    arrived = Arrivals(np.concatenate([first.times_s, then.times_s + 1.02]), np.concatenate([first.sizes, then.sizes]))
+    arrived = Packets(np.concatenate([first.times_s, then.times_s + 1.02]), np.concatenate([first.sizes, then.sizes]))
     figures = judge_rate.judge_flow("a to b", arrived, Link(rate=10**6), SHAPER)
     assert verdicts(figures)["rate"] == "cannot be told"
 
 
 @pytest.mark.parametrize("rate", [10**7, 10**8, 10**9])
 @pytest.mark.parametrize("behind", [SHAPER, HOST])
-def test_twice_the_rate_is_found(rate: int, behind: Behind) -> None:
+def test_twice_the_rate_is_found(rate: int, behind: CapturePoint) -> None:
     link = Link(rate=rate)
     assert link.burst_bytes is not None
     figures = judge_rate.judge_flow("a to b", bucket(2 * rate, link.burst_bytes), link, behind)
@@ -174,7 +174,7 @@ def test_twice_the_rate_is_found(rate: int, behind: Behind) -> None:
 def test_twice_the_rate_is_found_though_the_hosts_pause() -> None:
     """For most of its second half nothing is sent."""
     arrived = bucket(2e8, 66_560, seconds=0.3)
-    paused = Arrivals(arrived.times_s + 0.15 * (arrived.times_s > 0.25), arrived.sizes)
+    paused = Packets(arrived.times_s + 0.15 * (arrived.times_s > 0.25), arrived.sizes)
     figures = judge_rate.judge_flow("a to b", paused, Link(rate=10**8), SHAPER)
     assert verdicts(figures) == {"rate": "out of tolerance", "burst": "within tolerance"}
 
@@ -206,38 +206,38 @@ def test_slow_hosts_are_not_a_slow_link() -> None:
     assert figures[0].measured == pytest.approx(3e8, rel=0.01)
 
 
-def looks(rate: float, waiting: float) -> tuple[Look, ...]:
-    return tuple(Look(at_s / 10, waiting, rate / 8 * at_s / 10) for at_s in range(5))
+def samples(rate: float, waiting: float) -> tuple[QueueSample, ...]:
+    return tuple(QueueSample(at_s / 10, waiting, rate / 8 * at_s / 10) for at_s in range(5))
 
 
 def test_a_shaper_at_half_the_rate_is_found_by_what_waits_in_it() -> None:
     link = Link(rate=10**9)
     slow = bucket(5e8, 125_000)
-    always = Behind(at_the_shaper=True, looks=looks(5e8, 30_000))
+    always = CapturePoint(at_the_shaper=True, samples=samples(5e8, 30_000))
     assert verdicts(judge_rate.judge_flow("a to b", slow, link, always))["rate"] == "out of tolerance"
-    now_and_then = Behind(at_the_shaper=True, looks=(*looks(5e8, 30_000), Look(0.6, 0, 1e7)))
+    now_and_then = CapturePoint(at_the_shaper=True, samples=(*samples(5e8, 30_000), QueueSample(0.6, 0, 1e7)))
     assert verdicts(judge_rate.judge_flow("a to b", slow, link, now_and_then))["rate"] == "cannot be told"
 
 
 def test_a_shaper_that_is_called_late_but_goes_at_its_rate_is_not_slow() -> None:
     """Every 20 ms the machine pauses for 10: packets always wait, and leave at half the rate on the whole."""
     arrived = bucket(1e9, 125_000, seconds=0.2)
-    late = Arrivals(arrived.times_s + np.floor(arrived.times_s / 0.01) * 0.01, arrived.sizes)
-    always = Behind(at_the_shaper=True, looks=looks(5e8, 30_000))
+    late = Packets(arrived.times_s + np.floor(arrived.times_s / 0.01) * 0.01, arrived.sizes)
+    always = CapturePoint(at_the_shaper=True, samples=samples(5e8, 30_000))
     assert verdicts(judge_rate.judge_flow("a to b", late, Link(rate=10**9), always))["rate"] == "cannot be told"
 
 
 def test_what_a_delay_keeps_waiting_is_not_the_shapers() -> None:
     link = Link(rate=10**9, delay=0.01)
     waiting = 5e8 / 8 * 0.01
-    behind = Behind(at_the_shaper=True, looks=looks(5e8, waiting))
+    behind = CapturePoint(at_the_shaper=True, samples=samples(5e8, waiting))
     assert verdicts(judge_rate.judge_flow("a to b", bucket(5e8, 125_000), link, behind))["rate"] == "cannot be told"
 
 
 def test_nothing_arrived_is_null() -> None:
-    nothing = Arrivals(np.array([]), np.array([]))
+    nothing = Packets(np.array([]), np.array([]))
     (figure,) = judge_rate.judge_flow("a to b", nothing, Link(rate=10**9), SHAPER)
-    assert (figure.measured, figure.verdict) == (None, Verdict.UNTOLD)
+    assert (figure.measured, figure.verdict) == (None, Verdict.INCONCLUSIVE)
 
 
 def train(delay_s: float, jitter_s: float = 0.0, host_s: float = 0.0005, packets: int = 400) -> Train:
@@ -294,7 +294,7 @@ def test_twice_the_jitter_is_found_by_round_trips_that_are_too_short() -> None:
     link, wide = Link(delay=0.1, jitter=0.02), train(0.1, 0.04)
     assert judge_delay.judge_jitter("a to b", wide.there_s, link, min(wide.round_trips_s)).verdict is Verdict.OUT
     busy = train(0.1, 0.02, host_s=0.2)
-    assert judge_delay.judge_jitter("a to b", busy.there_s, link, min(busy.round_trips_s)).verdict is Verdict.UNTOLD
+    assert judge_delay.judge_jitter("a to b", busy.there_s, link, min(busy.round_trips_s)).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -344,15 +344,15 @@ def capture(*packets: tuple[int, bytes, int]) -> bytes:
 def test_a_superpacket_counts_with_the_headers_of_each_of_its_segments() -> None:
     """45 segments of 1448 bytes leave the shaper as 45 frames of 1514."""
     joined = 45 * 1448 + 66
-    found = timestamps.read(capture((10**9, frame(joined), joined), (10**9 + 250, frame(1514), 1514)), 1500)
-    assert found.sizes.tolist() == [45 * 1514, 1514]
-    assert found.times_s.tolist() == [0.0, 250e-9]
+    packets = timestamps.read(capture((10**9, frame(joined), joined), (10**9 + 250, frame(1514), 1514)), 1500)
+    assert packets.sizes.tolist() == [45 * 1514, 1514]
+    assert packets.times_s.tolist() == [0.0, 250e-9]
 
 
 def test_a_capture_that_was_cut_short_is_read_so_far_and_another_file_is_refused() -> None:
     whole = capture((0, frame(1514), 1514), (1000, frame(1514), 1514))
     assert len(timestamps.read(whole[:-3], 1500).sizes) == 1
-    with pytest.raises(ValueError, match="not a capture"):
+    with pytest.raises(ValueError, match="magic number"):
         timestamps.read(b"nothing of the kind", 1500)
 
 
@@ -371,7 +371,7 @@ def test_irtt_is_read() -> None:
         judge_delay.judge_jitter("p", silent.there_s, link, None),
         judge_delay.judge_loss("p", silent.there, None, link),
     ]
-    assert {figure.verdict for figure in figures} == {Verdict.UNTOLD}, (
+    assert {figure.verdict for figure in figures} == {Verdict.INCONCLUSIVE}, (
         "hosts that stood still and a link that is cut look alike"
     )
 
@@ -384,7 +384,7 @@ def test_only_what_is_asked_is_checked() -> None:
 
 
 def test_a_check_survives_json() -> None:
-    figure = Figure("a to b", "rate", "bit/s", 1e9, None, None, 1.1e9, Verdict.UNTOLD, "because")
+    figure = Figure("a to b", "rate", "bit/s", 1e9, None, None, 1.1e9, Verdict.INCONCLUSIVE, "because")
     check = LinkCheck("cell", "run", {"topology": {}}, (figure,), (), "reason", ("client1 and server1",), 40)
     written = json.loads(json.dumps(check.to_json()))
     assert LinkCheck.from_json(written) == check

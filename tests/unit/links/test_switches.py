@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from twinbed.contracts.check import Check
+from twinbed.contracts.host import Exit
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import MACHINE, MACHINE2, Check
-from twinbed.hosts.agent import Exit
+from twinbed.contracts.place import MACHINE, MACHINE2
 from twinbed.hosts.error import HostError
 from twinbed.lab import preflight
 from twinbed.links import abilities as able

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pydantic import BaseModel, ConfigDict
 
 from synthetic_results import planted_response, write_run, write_study
 from twinbed.cli.main import run as main
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import InstrumentParams
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -33,7 +33,7 @@ def values(store: Store) -> dict[tuple[str, str, str], float | None]:
 
 
 @dataclass
-class Counting:
+class Counting(type(planted)):  # type: ignore[misc]
     """Planted, but counts how often it reads."""
 
     reads: list[str] = field(default_factory=list)
@@ -48,8 +48,8 @@ class Counting:
         return planted.parse(params, artifacts)
 
 
-class NoParams(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class NoParams(InstrumentParams):
+    pass
 
 
 @dataclass

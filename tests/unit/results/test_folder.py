@@ -13,10 +13,11 @@ import pytest
 
 from twinbed import design
 from twinbed.model.record import Record
-from twinbed.model.run import Run, Status
+from twinbed.model.run import Status
 from twinbed.registry import catalogue
 from twinbed.results.folder import DiskFull, Folder, ResultsBusy, ResultsUnusable
-from twinbed.study.study import load
+from twinbed.study.loading import load
+from twinbed.study.run import Run
 
 STUDY = "study: x\ntestbeds: {a: {driver: fake}}\nworkload: {kind: planted}\ninstruments: []\nreplicates: 1\n"
 
@@ -33,7 +34,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def record(run: Run, status: Status = Status.COMPLETE) -> Record:
     rest = {"started_s": 1.0, "phases": {"up": 0.5}, "failed_phase": None, "reason": None, "cautions": (), "artifacts": []}
-    return Record.of(run, status=status, twinbed="0", lab="", **rest)
+    return run.record(status=status, twinbed="0", lab="", **rest)
 
 
 def test_a_run_appears_whole(folder: Folder, run: Run) -> None:

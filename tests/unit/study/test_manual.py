@@ -12,10 +12,11 @@ import pytest
 from twinbed import design, registry
 from twinbed.cli import main
 from twinbed.model.topology import Link, Topology
-from twinbed.published.beside import printed_at
 from twinbed.published.printed import library
+from twinbed.published.printed_metrics import printed_at
+from twinbed.study.loading import load
+from twinbed.study.problem import StudyError
 from twinbed.study.reader import KEYS
-from twinbed.study.study import StudyError, load
 
 REPOSITORY = Path(__file__).parents[3]
 MANUAL = (REPOSITORY / "docs/study-file.md").read_text()

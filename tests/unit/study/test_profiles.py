@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from twinbed.cli import main
-from twinbed.study.study import Catalogue, StudyError, load, seed_of
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.loading import load
+from twinbed.study.problem import StudyError
+from twinbed.study.study import seed_of
 
 STUDY = """
 study: survey

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from twinbed import registry
-from twinbed.study.problem import Problem
-from twinbed.study.study import Catalogue, Order, Study, StudyError, load
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.loading import load
+from twinbed.study.problem import Problem, StudyError
+from twinbed.study.study import Order, Study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "studies"
 

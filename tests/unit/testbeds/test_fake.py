@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError, ProgramFailed
-from twinbed.hosts.site import Site
 from twinbed.image import Image
 from twinbed.model.topology import Topology
 from twinbed.testbeds.fake import FakeSettings, fake

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
 from twinbed.model.caution import Kind
 from twinbed.workloads.http import http
 from twinbed.workloads.http.params import HttpParams

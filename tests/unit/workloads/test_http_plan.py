@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from twinbed.contracts.plugin import Command, Ready
+from twinbed.contracts.command import Command, Ready
 from twinbed.workloads.http import http
 from twinbed.workloads.http.params import HttpParams
 

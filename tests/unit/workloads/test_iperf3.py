@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
 from twinbed.model.caution import Kind
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.iperf3.params import Iperf3Params

@@ -1,6 +1,6 @@
 //! Two chains held against each other.
 //!
-//! * Edges that only one has, of all that either has; and how much of its own transitions go over them.
+//! * Edges: the share that only one chain has of all that either has, and the share of its own transitions over them.
 //! * Weights: |p - q| of the edges that both have; the mean is weighted by the edges' use.
 //! * Rows: the Jensen-Shannon divergence (Lin 1991, IEEE Trans. Inf. Theory 37:145) in bits of the two rows of each state,
 //!   averaged with the states' use as weight: D = sum of (u + v)/2 JSD(P, Q), where u and v are the shares of each chain's
@@ -64,7 +64,7 @@ pub fn compare(one: &Transitions, two: &Transitions, order: usize, threshold: f6
     let names = names_of_both(one, two);
     let chains = [one, two].map(|counts| Chain::new(&counts.numbered_by(&names), order, threshold));
     let totals = chains.each_ref().map(|chain| chain.transitions() as f64);
-    let mut found = Comparison {
+    let mut comparison = Comparison {
         edges: Vec::new(),
         shared_edges: 0,
         only: [0, 0],
@@ -91,36 +91,36 @@ pub fn compare(one: &Transitions, two: &Transitions, order: usize, threshold: f6
             row_divergence.add(divergence_term(p, q));
             match weights {
                 [Some(one), Some(two)] => {
-                    found.shared_edges += 1;
+                    comparison.shared_edges += 1;
                     let difference = (p - q).abs();
-                    let most = found.greatest_difference.unwrap_or(0.0);
-                    found.greatest_difference = Some(most.max(difference));
+                    let most = comparison.greatest_difference.unwrap_or(0.0);
+                    comparison.greatest_difference = Some(most.max(difference));
                     weighted.add((one.share + two.share) * difference);
                     weight.add(one.share + two.share);
                 }
                 [one, two] => {
                     for (side, weights) in [one, two].into_iter().enumerate() {
                         if let Some(weights) = weights {
-                            found.only[side] += 1;
+                            comparison.only[side] += 1;
                             only[side].add(weights.share);
                         }
                     }
                 }
             }
-            found.edges.push(Edge { state: state.clone(), call: holder.name(call).into(), weights });
+            comparison.edges.push(Edge { state: state.clone(), call: holder.name(call).into(), weights });
         }
         let uses: [f64; 2] = std::array::from_fn(|side| rows[side].map_or(0.0, |row| row.total as f64 / totals[side]));
         let bits = if rows.iter().all(Option::is_some) { row_divergence.value().clamp(0.0, 1.0) } else { 1.0 };
         divergence.add((uses[0] + uses[1]) / 2.0 * bits);
     }
-    if found.shared_edges > 0 {
-        found.mean_difference = Some(weighted.value() / weight.value());
+    if comparison.shared_edges > 0 {
+        comparison.mean_difference = Some(weighted.value() / weight.value());
     }
-    found.only_share = std::array::from_fn(|side| (totals[side] > 0.0).then(|| only[side].value()));
+    comparison.only_share = std::array::from_fn(|side| (totals[side] > 0.0).then(|| only[side].value()));
     if totals.iter().all(|total| *total > 0.0) {
-        found.divergence_bits = Some(divergence.value().clamp(0.0, 1.0));
+        comparison.divergence_bits = Some(divergence.value().clamp(0.0, 1.0));
     }
-    found
+    comparison
 }
 
 /// The states that either chain leaves, sorted.

@@ -1,6 +1,6 @@
-//! A hash table of counts by gram.
+//! A hash table of counts by packed gram.
 
-/// Counts by packed gram: open addressing, since this is looked into for every call.
+/// Counts by packed gram, with open addressing, since every call looks into it.
 pub struct Grams {
     keys: Vec<u64>,
     counts: Vec<u64>,

@@ -31,7 +31,7 @@ pub struct Next {
 }
 
 impl Row {
-    /// Of the edge among the row's; the row's probabilities sum to 1.
+    /// The probability of an edge of this row. The row's probabilities sum to 1.
     pub fn probability(&self, edge: &Next) -> f64 {
         edge.count as f64 / self.total as f64
     }
@@ -42,8 +42,8 @@ impl Row {
 }
 
 impl Chain {
-    /// The chain of order 1 to 3 (others are brought there). Edges of a probability below `threshold` are dropped, and
-    /// the rows normalised again (0 drops none).
+    /// The chain of order 1 to 3 (other orders are clamped). Edges with a probability below `threshold` are dropped and the
+    /// rows normalised again; 0 drops none.
     pub fn new(counts: &Transitions, order: usize, threshold: f64) -> Self {
         let order = order.clamp(1, 3);
         let OfOrder { counts: transitions, starts } = counts.of_order(order);

@@ -1,8 +1,9 @@
 //! Markov chains of system calls: what follows what, how often, and how likely.
 //!
-//! A state is the last N calls of a thread (N is the chain's order, 1 to 3); from it the next call leads to another state.
-//! [`Transitions`] counts them, for all orders at once; [`Chain`] divides the counts by their rows; [`compare`] holds two
-//! chains against each other; [`walk`] asks how likely a sequence is under a chain, in logarithms, from counts alone.
+//! A state is the last N calls of a thread (N is the chain's order, 1 to 3). The next call leads from it to another state.
+//! [`Transitions`] counts these steps for all orders at once. [`Chain`] divides the counts by the totals of their rows.
+//! [`compare`] holds two chains against each other. [`walk`] gives how likely a sequence is under a chain, in logarithms, from
+//! counts alone.
 
 pub mod compare;
 mod grams;

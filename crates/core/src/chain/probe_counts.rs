@@ -17,7 +17,7 @@ use crate::syscall::state::State;
 use crate::syscall::{Architecture, Kind, Trace};
 
 const LAYER: &str = "count file";
-/// Until version 2 all calls that returned were timed.
+/// Version 1 timed all calls that returned.
 const VERSIONS: [&[u8]; 2] = [b"1", COUNT_VERSION.as_bytes()];
 
 pub fn read(
@@ -57,7 +57,7 @@ pub fn read(
     Ok(state.finish(tally))
 }
 
-/// The first line and the header, up to the empty line; gives the version.
+/// Reads the first line and the header, up to the empty line. Returns the version.
 fn head(lines: &mut Lines<impl Read>, state: &mut State) -> std::result::Result<&'static [u8], ReadError> {
     let mut read = None;
     while let Some(Line::Whole(line)) = lines.next()? {
@@ -126,7 +126,7 @@ impl Reader {
         let mut gram: [Option<Call>; 4] = [None; 4];
         for (place, call) in gram.iter_mut().enumerate() {
             let word = words.next()?;
-            // What lies before the cut is as if it had not been.
+            // Calls before the cut are as if they had not been made.
             if word != b"-" && place + known >= 3 {
                 *call = Some(state.calls.number(decimal(word)?)?);
             }
@@ -182,7 +182,8 @@ fn wide(word: &[u8]) -> Option<u128> {
 }
 
 impl Cut {
-    /// Whether what comes after a count file's own cut is what is asked for; a count file has been cut already, if at all.
+    /// Whether only the counts after a count file's own cut are wanted. A count file was cut when it was written, if at all, so
+    /// no other cut can be made.
     fn of_counts(self, cut_at: u64) -> Result<bool> {
         if self.limit.is_none() && (self.skip == 0 || self.skip == cut_at) {
             return Ok(self.skip > 0);

@@ -5,7 +5,7 @@ use super::totals::CallTotals;
 use super::transitions::{Gram, Transitions, START};
 use crate::syscall::{Call, CallNames, Event, Program, Sink, Slot, Summary, Trace};
 
-/// Which calls of each sequence count: not the first `skip`, and then at most `limit`.
+/// The calls of each sequence that count: not the first `skip`, and then at most `limit`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cut {
     pub skip: u64,
@@ -26,7 +26,7 @@ pub struct Tallied {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub summary: Summary,
-    /// All calls in the trace, those outside of the cut too; of a count file those that count.
+    /// All calls in the trace, also those outside of the cut. In a count file, the calls that count.
     pub calls: u64,
     /// Entry of the first and last call, on the trace's clock.
     pub first_ns: Option<i64>,
@@ -37,14 +37,14 @@ pub struct Source {
 pub struct Tally {
     cut: Cut,
     sequences: Vec<Sequence>,
-    /// By [`Program::index`] plus one; the first is of no name.
+    /// By [`Program::index`] plus one. The first is that of calls without a program's name.
     programs: Vec<Option<Box<OfProgram>>>,
     calls: u64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
 }
 
-/// Where a thread is.
+/// Where a thread is in its sequence of calls.
 #[derive(Clone, Copy)]
 struct Sequence {
     /// Three calls of 16 bits, the latest lowest.
@@ -144,14 +144,14 @@ impl Tally {
         self.programs[index].get_or_insert_default()
     }
 
-    /// Counts that somebody else has made: of a call after three others.
+    /// Adds a count made elsewhere, of a call after three others.
     pub fn add(&mut self, program: Program, gram: [Option<Call>; 4], count: u64) {
         let packed = gram.iter().fold(0, |packed, call| packed << 16 | u64::from(call.unwrap_or(START)));
         self.calls = self.calls.saturating_add(count);
         self.program(program).grams.add(packed, count);
     }
 
-    /// Totals that somebody else has made.
+    /// Adds totals made elsewhere.
     pub fn add_totals(&mut self, program: Program, call: Call, more: &CallTotals) {
         self.program(program).totals(call).add(more);
     }

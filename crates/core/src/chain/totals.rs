@@ -1,6 +1,6 @@
-//! What the calls of one name come to.
+//! Totals of the calls of one name.
 
-/// What a call comes to in one program.
+/// The totals of one call in one program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallTotals {
     pub calls: u64,
@@ -8,7 +8,7 @@ pub struct CallTotals {
     pub timed: u64,
     /// Their durations together.
     pub duration_ns: u64,
-    /// The calls that the timed ones stand for: of a random sample all that returned, else themselves.
+    /// The calls that the timed ones stand for: all that returned if the timed ones are a random sample, else themselves.
     pub represented: u64,
     /// Of a sample: the durations' squares together.
     pub squares_ns2: u128,
@@ -29,7 +29,7 @@ impl CallTotals {
         self.positive = self.positive.saturating_add(more.positive);
     }
 
-    /// What all represented calls took, in seconds: as the timed ones did in the mean. `None` without any.
+    /// The time of all represented calls in seconds, if each took the mean of the timed ones. `None` without any.
     pub fn seconds(&self) -> Option<f64> {
         (self.timed > 0).then(|| self.duration_ns as f64 / 1e9 * (self.represented as f64 / self.timed as f64))
     }

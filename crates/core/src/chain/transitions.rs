@@ -17,7 +17,7 @@ pub const START: u16 = u16::MAX;
 /// A state of order N: its calls, the latest in the lowest 16 bits.
 pub(crate) type State = u64;
 
-/// Counts over sequences; between sequences there is no transition. Two that hold the same are equal.
+/// Counts over sequences. There is no transition between sequences. Two values with the same counts are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transitions {
     /// Sorted; each occurs in a gram.
@@ -33,8 +33,8 @@ pub(crate) struct OfOrder {
 }
 
 impl Transitions {
-    /// From counts in any order and repetition; `names` are what the grams' numbers stand for. Grams with numbers that have
-    /// no name, or with a start after a call, are left out.
+    /// Takes counts in any order and repetition. `names` are what the grams' numbers stand for. Grams with a number that has no
+    /// name, or with a start after a call, are left out.
     pub fn new(names: &[impl AsRef<str>], grams: impl IntoIterator<Item = (Gram, u64)>) -> Self {
         let mut sorted: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();

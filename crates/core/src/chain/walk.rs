@@ -3,7 +3,7 @@
 //! The probability of a walk is the product of the probabilities of its transitions, each as often as it is taken. So its
 //! logarithm is the sum, over the transitions that the sequence has, of count times logarithm: counts are all it takes.
 //! The first state is given, not drawn (ICNC 2019, section V-D). A transition that the chain does not have is invalid and
-//! makes the probability zero; the sum over the valid ones is told beside.
+//! makes the probability zero. The sum over the valid transitions is kept as well.
 
 use super::markov::Chain;
 use super::transitions::Transitions;
@@ -12,7 +12,7 @@ use super::transitions::Transitions;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smoothing {
     pub alpha: f64,
-    /// How many calls there are: those of every chain and every sequence that are held against each other.
+    /// How many calls there are in all chains and sequences that are held against each other.
     pub support: u64,
 }
 

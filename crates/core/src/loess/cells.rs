@@ -15,7 +15,7 @@ pub struct Cells {
     pub locals: Vec<Local>,
 }
 
-/// What value and slope of a cell's lower vertex, and of its upper one, add to a point in it.
+/// The shares of a point in a cell that come from value and slope of its lower vertex and of its upper one.
 #[derive(Debug, Clone, Copy)]
 pub struct Blend {
     pub cell: usize,
@@ -121,14 +121,14 @@ mod tests {
         let sample = Sample::new(&x, &y, None).unwrap();
         let cells = Cells::new(&sample, &sample.weights, 0.3, 2).unwrap();
         let values = cells.values(&sample.y);
-        let found: Vec<f64> = x.iter().map(|x| cells.blend(*x).of(&values)).collect();
-        assert_close(&found, &y);
+        let curve: Vec<f64> = x.iter().map(|x| cells.blend(*x).of(&values)).collect();
+        assert_close(&curve, &y);
     }
 
-    fn assert_close(found: &[f64], expected: &[f64]) {
-        assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
-        for (one, other) in found.iter().zip(expected) {
-            assert!((one - other).abs() < 1e-9, "{found:?} {expected:?}");
+    fn assert_close(actual: &[f64], expected: &[f64]) {
+        assert_eq!(actual.len(), expected.len(), "{actual:?} {expected:?}");
+        for (one, other) in actual.iter().zip(expected) {
+            assert!((one - other).abs() < 1e-9, "{actual:?} {expected:?}");
         }
     }
 }

@@ -1,9 +1,10 @@
-//! What the residuals of a linear smoother add up to: with L the map from responses to the curve and M = I - L,
-//! `one` = tr(M M') and `two` = tr((M M')^2). The residual scale is the root of the residual sum of squares over `one`, with
-//! one^2 / two degrees of freedom (Cleveland and Devlin 1988).
+//! The deltas of a linear smoother. With L the map from responses to the curve and M = I - L, they are `one` = tr(M M') and
+//! `two` = tr((M M')^2). The residual scale is the root of the residual sum of squares over `one`, with one^2 / two degrees of
+//! freedom (Cleveland and Devlin 1988).
 //!
-//! An interpolating surface is L = B V, of few vertices: all traces are those of small matrices of their values and slopes. A
-//! direct one has as many rows as there are different x; beyond [`DIRECT`] observations it takes the interpolating one's.
+//! An interpolating surface is L = B V with few vertices, so all traces are those of small matrices of their values and slopes.
+//! A direct surface has as many rows as there are different x. Beyond [`DIRECT`] observations it takes the deltas of the
+//! interpolating one.
 
 use super::band::Band;
 use super::cells::Cells;
@@ -46,8 +47,8 @@ fn of_rows(weights: &[f64], sample: &Sample, params: &Params) -> Result<Deltas, 
             row.clone_from(&residual[place - 1]);
             row[place - 1] -= 1.0;
         } else {
-            let found = local(sample, weights, *at, params.span, params.degree)?;
-            row[found.start..].iter_mut().zip(&found.value).for_each(|(entry, share)| *entry = -share);
+            let polynomial = local(sample, weights, *at, params.span, params.degree)?;
+            row[polynomial.start..].iter_mut().zip(&polynomial.value).for_each(|(entry, share)| *entry = -share);
         }
         trace -= row[place];
         parameters += row.iter().map(|entry| entry * entry).sum::<f64>();

@@ -8,25 +8,25 @@ use super::robust;
 use super::sample::Sample;
 use super::student;
 
-/// Fits of the symmetric family: one by least squares, then with weights of the residuals before.
+/// How many fits the symmetric family makes: one by least squares, the others with weights from the residuals before.
 const ROUNDS: usize = 4;
-/// Share of the observations below which what they leave for residuals is rounding.
+/// Below this share of the observations, what the curve leaves for residuals is rounding.
 const ROUNDING: f64 = 1e-10;
 
 #[derive(Debug, Clone)]
 pub struct Fit {
     params: Params,
     sample: Sample,
-    /// With robustness weights: the curve is of it.
+    /// With robustness weights. The curve is that of this operator.
     operator: Operator,
-    /// With the given weights alone: what pseudovalues are smoothed by, so standard errors are of it.
+    /// With the given weights alone. It smooths the pseudovalues, so standard errors are those of this operator.
     first: Operator,
     pub deltas: Deltas,
     /// At the observations, in their given order.
     pub fitted: Vec<f64>,
-    /// The weight that each observation's residual earned it: 1 for all of the Gaussian family.
+    /// The weight of each observation that follows from its residual: 1 for all in the Gaussian family.
     pub robustness: Vec<f64>,
-    /// Of an observation of weight 1. `None` where the curve leaves nothing for residuals.
+    /// The scale of an observation of weight 1. `None` where the curve leaves nothing for residuals.
     pub residual_scale: Option<f64>,
 }
 
@@ -44,13 +44,13 @@ pub struct Spread {
     pub high: f64,
 }
 
-/// Weights count an observation as that many of the same variance; they must be above 0.
+/// A weight counts an observation as that many of the same variance. Weights must be above 0.
 pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, params: Params) -> Result<Fit, Error> {
     let sample = Sample::new(x, y, weights)?;
     check(&sample, &params)?;
     let n = sample.len();
     let first = Operator::new(&sample, sample.weights.clone(), &params)?;
-    let found = deltas(&first, &sample, &params)?;
+    let deltas = deltas(&first, &sample, &params)?;
     let mut operator = first.clone();
     let mut fitted = operator.curve(&sample, &params, &sample.y, &sample.x)?;
     let mut robustness = vec![1.0; n];
@@ -66,9 +66,9 @@ pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>, params: Params) -> Res
     }
     let left = residuals(&response, &first.curve(&sample, &params, &response, &sample.x)?);
     let squares: f64 = left.iter().zip(&sample.weights).map(|(left, weight)| weight * left * left).sum();
-    let residual_scale = (found.one > ROUNDING * n as f64).then(|| (squares / found.one).sqrt());
+    let residual_scale = (deltas.one > ROUNDING * n as f64).then(|| (squares / deltas.one).sqrt());
     let (fitted, robustness) = (as_given(&sample, &fitted), as_given(&sample, &robustness));
-    Ok(Fit { params, operator, first, deltas: found, fitted, robustness, residual_scale, sample })
+    Ok(Fit { params, operator, first, deltas, fitted, robustness, residual_scale, sample })
 }
 
 fn check(sample: &Sample, params: &Params) -> Result<(), Error> {
@@ -90,15 +90,15 @@ fn residuals(y: &[f64], fitted: &[f64]) -> Vec<f64> {
 }
 
 fn as_given(sample: &Sample, sorted: &[f64]) -> Vec<f64> {
-    let mut found = vec![0.0; sorted.len()];
+    let mut given = vec![0.0; sorted.len()];
     for (value, place) in sorted.iter().zip(&sample.places) {
-        found[*place] = *value;
+        given[*place] = *value;
     }
-    found
+    given
 }
 
 impl Fit {
-    /// Of the residual scale.
+    /// The degrees of freedom of the residual scale.
     pub fn degrees_of_freedom(&self) -> Option<f64> {
         self.residual_scale.map(|_| self.deltas.one * self.deltas.one / self.deltas.two)
     }
@@ -116,14 +116,14 @@ impl Fit {
         let curve = self.operator.curve(&self.sample, &self.params, &self.sample.y, &sorted)?;
         let variances = self.first.variances(&self.sample, &self.params, &sorted)?;
         let reach = self.degrees_of_freedom().map(|df| student::quantile((1.0 - level) / 2.0, df));
-        let mut found = vec![None; points.len()];
+        let mut predicted = vec![None; points.len()];
         for ((place, fit), variance) in order.into_iter().zip(curve).zip(variances) {
             let interval = self.residual_scale.zip(reach).map(|(scale, reach)| {
                 let standard_error = scale * variance.sqrt();
                 Spread { standard_error, low: fit - reach * standard_error, high: fit + reach * standard_error }
             });
-            found[place] = Some(Point { fit, interval });
+            predicted[place] = Some(Point { fit, interval });
         }
-        Ok(found)
+        Ok(predicted)
     }
 }

@@ -38,10 +38,10 @@ pub fn local(sample: &Sample, weights: &[f64], at: f64, span: f64, degree: usize
     }
     let mut lengths = [1.0; TERMS];
     for (column, length) in columns.iter_mut().zip(&mut lengths) {
-        let found = dot(column, column).sqrt();
-        if found > 0.0 {
-            *length = found;
-            column.iter_mut().for_each(|one| *one /= found);
+        let norm = dot(column, column).sqrt();
+        if norm > 0.0 {
+            *length = norm;
+            column.iter_mut().for_each(|one| *one /= norm);
         }
     }
     let mut upper = reduce(&mut columns);
@@ -51,13 +51,13 @@ pub fn local(sample: &Sample, weights: &[f64], at: f64, span: f64, degree: usize
     let row = |term: usize| -> Vec<f64> {
         let kept = |at: &usize| squares[*at].sqrt() > SINGULAR * largest;
         let share = |at: usize| turned[term][at] / (squares[at] * lengths[term]);
-        let mut found = vec![0.0; roots.len()];
+        let mut entries = vec![0.0; roots.len()];
         for (place, column) in columns.iter().enumerate() {
             let times: f64 = (0..upper.len()).filter(kept).map(|at| share(at) * upper[at][place]).sum();
-            found.iter_mut().zip(column).for_each(|(sum, one)| *sum += times * one);
+            entries.iter_mut().zip(column).for_each(|(sum, one)| *sum += times * one);
         }
-        found.iter_mut().zip(&roots).for_each(|(sum, root)| *sum *= root);
-        found
+        entries.iter_mut().zip(&roots).for_each(|(sum, root)| *sum *= root);
+        entries
     };
     let slope = if degree > 0 { row(1) } else { vec![0.0; roots.len()] };
     Ok(Local { start, value: row(0), slope })

@@ -29,8 +29,8 @@ impl Operator {
                 Ok(points.iter().map(|at| cells.blend(*at).of(&values)).collect())
             }
             Operator::Direct { weights } => each(points, |at| {
-                let found = local(sample, weights, at, params.span, params.degree)?;
-                Ok(Local::of(&found.value, found.start, y))
+                let polynomial = local(sample, weights, at, params.span, params.degree)?;
+                Ok(Local::of(&polynomial.value, polynomial.start, y))
             }),
         }
     }
@@ -40,8 +40,8 @@ impl Operator {
         match self {
             Operator::Cells(cells) => Ok(of_cells(cells, &sample.weights, points)),
             Operator::Direct { weights } => each(points, |at| {
-                let found = local(sample, weights, at, params.span, params.degree)?;
-                let shares = found.value.iter().zip(&sample.weights[found.start..]);
+                let polynomial = local(sample, weights, at, params.span, params.degree)?;
+                let shares = polynomial.value.iter().zip(&sample.weights[polynomial.start..]);
                 Ok(shares.map(|(share, weight)| share * share / weight).sum())
             }),
         }
@@ -52,17 +52,17 @@ impl Operator {
 fn each(points: &[f64], mut one: impl FnMut(f64) -> Result<f64, Error>) -> Result<Vec<f64>, Error> {
     let mut last: Option<(f64, f64)> = None;
     let next = |at: &f64| {
-        let found = match last {
-            Some((before, found)) if before == *at => found,
+        let value = match last {
+            Some((before, value)) if before == *at => value,
             _ => one(*at)?,
         };
-        last = Some((*at, found));
-        Ok(found)
+        last = Some((*at, value));
+        Ok(value)
     };
     points.iter().map(next).collect()
 }
 
-/// Of a cell's four values, how each two vary together.
+/// Variances at points, from how each two of a cell's four values vary together.
 fn of_cells(cells: &Cells, weights: &[f64], points: &[f64]) -> Vec<f64> {
     let mut known: Vec<Option<[[f64; 4]; 4]>> = vec![None; cells.locals.len()];
     let one = |at: &f64| {

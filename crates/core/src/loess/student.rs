@@ -50,7 +50,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let off_zero = |value: f64| if value.abs() < LEAST { LEAST } else { value };
     let mut c = 1.0;
     let mut d = 1.0 / off_zero(1.0 - (a + b) * x / (a + 1.0));
-    let mut found = d;
+    let mut value = d;
     for step in 1..100_000 {
         let m = f64::from(step);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
@@ -60,13 +60,13 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
             d = 1.0 / off_zero(1.0 + term * d);
             c = off_zero(1.0 + term / c);
             change = c * d;
-            found *= change;
+            value *= change;
         }
         if (change - 1.0).abs() <= f64::EPSILON {
             break;
         }
     }
-    found
+    value
 }
 
 /// Stirling's series, above 15 after the recurrence.
@@ -97,8 +97,8 @@ mod tests {
             (0.005, 1e5, 2.575_878_469_908_37),
             (0.05, 3.5, 2.222_433_493_649_6),
         ] {
-            let found = quantile(tail, df);
-            assert!((found / expected - 1.0).abs() < 1e-10, "{tail} {df}: {found} {expected}");
+            let computed = quantile(tail, df);
+            assert!((computed / expected - 1.0).abs() < 1e-10, "{tail} {df}: {computed} {expected}");
         }
     }
 }

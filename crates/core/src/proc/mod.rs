@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `snapshot` | cuts the file into snapshots and sources |
 //! | `sources`, `network` | one source's text into keys and values |
-//! | `text`, `value` | what those read, and what they give |
+//! | `text`, `value` | a source's lines, and the values of its keys |
 //! | `series` | all snapshots' values of each key; differences; intervals |
 //! | `kernel_log` | the kernel's log records |
 

@@ -33,24 +33,24 @@ pub struct Snapshots<'a> {
 /// Cuts a file. One that ends within its last snapshot gives the others; within its first, an error.
 pub fn snapshots(bytes: &[u8]) -> Result<Snapshots<'_>> {
     let mut reader = Reader { bytes, at: 0, line: 1 };
-    let mut found = Vec::new();
+    let mut whole = Vec::new();
     while reader.at < bytes.len() {
         match reader.snapshot() {
-            Ok(snapshot) => found.push(snapshot),
-            Err(error @ Error::Length { .. }) if !found.is_empty() => {
-                return Ok(Snapshots { snapshots: found, cut_off: Some(error) });
+            Ok(snapshot) => whole.push(snapshot),
+            Err(error @ Error::Length { .. }) if !whole.is_empty() => {
+                return Ok(Snapshots { snapshots: whole, cut_off: Some(error) });
             }
             Err(error) => return Err(error),
         }
     }
-    if found.is_empty() {
+    if whole.is_empty() {
         return Err(Error::Missing {
             layer: LAYER,
             expected: "a line \"@ INDEX MONOTONIC REALTIME\"".into(),
             found: String::new(),
         });
     }
-    Ok(Snapshots { snapshots: found, cut_off: None })
+    Ok(Snapshots { snapshots: whole, cut_off: None })
 }
 
 struct Reader<'a> {

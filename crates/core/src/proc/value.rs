@@ -1,4 +1,4 @@
-//! What a key has: a value, and how its values are to be compared.
+//! The value of a key, and how the values of one key are to be compared.
 
 /// How a key's values are to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

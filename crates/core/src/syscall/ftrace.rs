@@ -81,7 +81,7 @@ impl LineReader for Reader {
                 }
                 let duration = header.time_ns.zip(entered.time_ns).and_then(|(end, start)| end.checked_sub(start));
                 let duration = duration.and_then(|ns| u64::try_from(ns).ok());
-                state.threads.tell(slot, entered, duration, Some(value), sink);
+                state.threads.report(slot, entered, duration, Some(value), sink);
                 Ok(())
             }
         }

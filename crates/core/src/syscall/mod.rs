@@ -33,6 +33,7 @@ pub mod probe_trace;
 mod recognise;
 pub(crate) mod state;
 pub mod strace;
+mod strace_line;
 pub mod sysdig;
 mod threads;
 mod trace;

@@ -1,4 +1,4 @@
-//! The compressed records of `perf record -z`: pieces of one Zstandard stream, in which records go on from one piece to the
+//! The compressed records of `perf record -z`: pieces of one Zstandard stream. A record may go on from one piece to the
 //! next.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};

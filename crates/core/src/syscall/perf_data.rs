@@ -15,11 +15,11 @@ use crate::error::{Error, ReadError};
 
 pub const MAGIC: &[u8] = b"PERFILE2";
 
-fn missing(found: &str) -> Error {
+fn missing(content: &str) -> Error {
     Error::Missing {
         layer: LAYER,
         expected: "the tracepoints raw_syscalls:sys_enter and sys_exit".to_owned(),
-        found: found.to_owned(),
+        found: content.to_owned(),
     }
 }
 

@@ -20,7 +20,7 @@ pub enum What {
 pub struct Queue {
     waiting: Vec<(u64, What)>,
     latest_ns: u64,
-    /// What came before the last round ended cannot be preceded any more once this round has.
+    /// Once this round has ended, nothing can precede the records that came before the end of the last one.
     previous_ns: u64,
 }
 

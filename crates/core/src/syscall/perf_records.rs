@@ -31,7 +31,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// What of a perf_event_attr says how its records are laid out.
+/// The part of a perf_event_attr that says how its records are laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
     sample_type: u64,

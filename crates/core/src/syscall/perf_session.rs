@@ -1,4 +1,4 @@
-//! What the records of a perf.data say, one after the other.
+//! Reads the records of a perf.data one after the other.
 
 use super::architecture::Architecture;
 use super::event::Sink;
@@ -41,7 +41,7 @@ pub struct Session {
     queue: Queue,
     /// Samples of no system call.
     others: u64,
-    /// perf tells each loss twice: where it happened, and as what the events' counters lack in the end.
+    /// perf reports each loss twice: where it happened, and at the end as what the events' counters lack.
     lost_samples: u64,
     /// `None` while they are being read.
     pieces: Option<Pieces>,
@@ -51,7 +51,7 @@ pub fn length(offset: u64, needed: u64, available: u64, claimed_by: &'static str
     Error::Length { layer: LAYER, offset, needed, available, claimed_by }
 }
 
-/// How many bytes the record at the start has, or how many are needed to go on.
+/// The number of bytes of the record at the start, or the number that is needed to go on.
 pub fn whole_record(bytes: &[u8], offset: u64) -> Result<Result<usize, usize>, Error> {
     let (Some(kind), Some(size)) = (u32_at(bytes, 0), u16_at(bytes, 6)) else { return Ok(Err(RECORD_HEADER_BYTES)) };
     let mut size = usize::from(size);
@@ -202,12 +202,12 @@ impl Session {
             self.others += 1;
             return Some(());
         }
-        let found = sample(body, attribute)?;
+        let decoded = sample(body, attribute)?;
         // A tracepoint's data begin with its id.
-        let id = u16_at(found.raw, 0)?;
-        let thread = found.thread;
+        let id = u16_at(decoded.raw, 0)?;
+        let thread = decoded.thread;
         let what = if let Some(point) = self.points.enter.filter(|point| point.id == id) {
-            let Some(call) = u64_at(found.raw, point.number).filter(|number| number.cast_signed() >= 0) else {
+            let Some(call) = u64_at(decoded.raw, point.number).filter(|number| number.cast_signed() >= 0) else {
                 state.skip("no_call_number");
                 return Some(());
             };
@@ -217,12 +217,12 @@ impl Session {
             };
             What::Enter { thread, call }
         } else if let Some(point) = self.points.exit.filter(|point| point.id == id) {
-            What::Exit { thread, value: u64_at(found.raw, point.value)?.cast_signed() }
+            What::Exit { thread, value: u64_at(decoded.raw, point.value)?.cast_signed() }
         } else {
             self.others += 1;
             return Some(());
         };
-        let time = found.time_ns;
+        let time = decoded.time_ns;
         self.queue.push(time, what);
         Some(())
     }

@@ -28,12 +28,12 @@ impl Tracepoints {
 
 /// What could be read, up to where it is damaged.
 pub fn tracepoints(bytes: &[u8]) -> Tracepoints {
-    let mut found = Tracepoints::default();
-    let _ = walk(bytes, &mut found);
-    found
+    let mut tracepoints = Tracepoints::default();
+    let _ = walk(bytes, &mut tracepoints);
+    tracepoints
 }
 
-fn walk(bytes: &[u8], found: &mut Tracepoints) -> Option<()> {
+fn walk(bytes: &[u8], tracepoints: &mut Tracepoints) -> Option<()> {
     let mut rest = bytes.strip_prefix(b"\x17\x08\x44tracing")?;
     text(&mut rest)?;
     // Byte order, size of a long, size of a page.
@@ -53,8 +53,8 @@ fn walk(bytes: &[u8], found: &mut Tracepoints) -> Option<()> {
                 continue;
             }
             match std::str::from_utf8(format).ok().and_then(point) {
-                Some(("sys_enter", point)) => found.enter = Some(point),
-                Some(("sys_exit", point)) => found.exit = Some(point),
+                Some(("sys_enter", point)) => tracepoints.enter = Some(point),
+                Some(("sys_exit", point)) => tracepoints.exit = Some(point),
                 _ => {}
             }
         }

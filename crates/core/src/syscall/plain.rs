@@ -1,5 +1,5 @@
-//! Plain sequences: calls by number or name, apart by spaces, commas or lines. An empty line ends a sequence; from `#` on a
-//! line is a comment.
+//! Plain sequences: calls by number or name, separated by spaces, commas or lines. An empty line ends a sequence. The rest of a
+//! line after `#` is a comment.
 
 use super::event::Sink;
 use super::lines::{LineReader, EMPTY_LINE};
@@ -47,7 +47,7 @@ impl LineReader for Reader {
             };
             let slot = state.threads.slot(THREAD);
             let entered = Entered { call, program: Program::UNKNOWN, time_ns: None };
-            state.threads.tell(slot, entered, None, None, sink);
+            state.threads.report(slot, entered, None, None, sink);
         }
         match (refused, words(line).next()) {
             (Some(reason), _) => Err(reason),

@@ -1,4 +1,4 @@
-//! What a reader knows of a trace while it goes through it.
+//! The state of a reader while it goes through a trace.
 
 use super::architecture::Architecture;
 use super::event::Sink;

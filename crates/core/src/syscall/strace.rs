@@ -5,22 +5,20 @@
 //! `--- SIGCHLD {...} ---`, an exit `+++ exited with 0 +++`, or a word of strace's own. Durations (`-T`) are `<seconds>` at
 //! the end of the line.
 //!
-//! The program of a thread is what it has last executed, or else its parent's; a program that strace was attached to
-//! has no name without `-Y`. Times of day (`-t`) count from midnight. Of errors strace prints -1 and a name.
+//! The program of a thread is what it has last executed, or else its parent's. A program that strace was attached to has no
+//! name without `-Y`. Times of day (`-t`) count from midnight. strace prints errors as -1 and a name.
 
 use std::collections::{HashMap, HashSet};
 
 use super::event::{Sink, Slot};
 use super::lines::{LineReader, EMPTY_LINE};
 use super::names::{Call, CallNames, Program};
-use super::numbers::{decimal, digits_at_end, seconds, signed, time};
 use super::state::{State, TOO_MANY_NAMES};
+use super::strace_line::{attached, ending, executed, name_length, prefix, Ending, Prefix, UNFINISHED};
 use super::threads::Entered;
 
 /// Lines without a process id are this thread's, as long as no id is known for it.
 const UNNAMED: u64 = 0;
-/// TASK_COMM_LEN less the final zero.
-const NAME_BYTES: usize = 15;
 
 pub struct Reader {
     execute: [Option<Call>; 2],
@@ -116,11 +114,36 @@ impl Reader {
         if end.value.is_none() {
             state.note("no_value");
         }
-        state.threads.tell(slot, entered, end.duration_ns, end.value, sink);
+        state.threads.report(slot, entered, end.duration_ns, end.value, sink);
         let call = Some(entered.call);
         if self.execute.contains(&call) || self.make_thread.contains(&call) {
             self.returned(slot, entered.call, end.value, state);
         }
+    }
+
+    /// The end of a call whose start is on an earlier line.
+    fn resumed(
+        &mut self,
+        prefix: &Prefix,
+        text: &[u8],
+        state: &mut State,
+        sink: &mut impl Sink,
+    ) -> Result<(), &'static str> {
+        let length = name_length(text);
+        if !text[length..].starts_with(b" resumed>") {
+            return Err("not_a_call");
+        }
+        let Some(end) = ending(text) else { return Err("no_return_value") };
+        let slot = self.thread(prefix, state);
+        let call = state.calls.known(&text[..length]);
+        let Some(entered) = state.threads.entered(slot) else { return Err("resumed_without_start") };
+        if Some(entered.call) != call {
+            state.note("resumed_another_call");
+        }
+        let between = prefix.time_ns.zip(entered.time_ns).and_then(|(end, start)| end.checked_sub(start));
+        let duration_ns = end.duration_ns.or(between.and_then(|ns| u64::try_from(ns).ok()));
+        self.left(slot, entered, &Ending { duration_ns, ..end }, state, sink);
+        Ok(())
     }
 }
 
@@ -157,7 +180,7 @@ impl LineReader for Reader {
             }
             if let Some(left) = state.threads.entered(slot) {
                 state.note("never_resumed");
-                state.threads.tell(slot, left, None, None, sink);
+                state.threads.report(slot, left, None, None, sink);
             }
             let entered = Entered { call, program: state.threads.program(slot), time_ns: prefix.time_ns };
             match end {
@@ -191,144 +214,5 @@ impl LineReader for Reader {
             }
         }
         Err("not_a_call")
-    }
-}
-
-impl Reader {
-    fn resumed(
-        &mut self,
-        prefix: &Prefix,
-        text: &[u8],
-        state: &mut State,
-        sink: &mut impl Sink,
-    ) -> Result<(), &'static str> {
-        let length = name_length(text);
-        if !text[length..].starts_with(b" resumed>") {
-            return Err("not_a_call");
-        }
-        let Some(end) = ending(text) else { return Err("no_return_value") };
-        let slot = self.thread(prefix, state);
-        let call = state.calls.known(&text[..length]);
-        let Some(entered) = state.threads.entered(slot) else { return Err("resumed_without_start") };
-        if Some(entered.call) != call {
-            state.note("resumed_another_call");
-        }
-        let between = prefix.time_ns.zip(entered.time_ns).and_then(|(end, start)| end.checked_sub(start));
-        let duration_ns = end.duration_ns.or(between.and_then(|ns| u64::try_from(ns).ok()));
-        self.left(slot, entered, &Ending { duration_ns, ..end }, state, sink);
-        Ok(())
-    }
-}
-
-const UNFINISHED: &[u8] = b"<unfinished ...>";
-
-struct Prefix<'a> {
-    pid: Option<u64>,
-    name: Option<&'a [u8]>,
-    time_ns: Option<i64>,
-}
-
-/// Splits what stands before the call off; `None` for a line that is strace's own message.
-#[inline]
-fn prefix(line: &[u8]) -> Option<(Prefix<'_>, &[u8])> {
-    let mut prefix = Prefix { pid: None, name: None, time_ns: None };
-    let mut rest = line.trim_ascii_start();
-    if let Some(inside) = rest.strip_prefix(b"[pid ") {
-        let end = memchr::memmem::find(inside, b"] ")?;
-        pid(inside[..end].trim_ascii(), &mut prefix)?;
-        rest = inside[end + 2..].trim_ascii_start();
-    } else if rest.first().is_some_and(u8::is_ascii_digit) {
-        // `N ` and `N<comm> `, but not a time.
-        let end = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-        match rest[end] {
-            b' ' => {
-                prefix.pid = decimal(&rest[..end]);
-                rest = rest[end..].trim_ascii_start();
-            }
-            b'<' => {
-                let close = end + memchr::memmem::find(&rest[end..], b"> ")?;
-                pid(&rest[..=close], &mut prefix)?;
-                rest = rest[close + 1..].trim_ascii_start();
-            }
-            _ => {}
-        }
-    }
-    if rest.first().is_some_and(u8::is_ascii_digit) {
-        let end = memchr::memchr(b' ', rest)?;
-        // Below this a number is the time since the last line (-r).
-        const RELATIVE_S: i64 = 100_000_000;
-        let text = &rest[..end];
-        let absolute = |ns: &i64| text.contains(&b':') || *ns >= RELATIVE_S * 1_000_000_000;
-        prefix.time_ns = Some(time(text)?).filter(absolute);
-        rest = rest[end..].trim_ascii_start();
-    }
-    // The instruction pointer (-i) and the call's number (-n).
-    while let Some(inside) = rest.strip_prefix(b"[") {
-        let end = memchr::memchr(b']', inside)?;
-        rest = inside[end + 1..].trim_ascii_start();
-    }
-    let message = rest.is_empty() || rest.starts_with(b"strace: ");
-    (!message).then_some((prefix, rest))
-}
-
-/// `N` or `N<comm>`.
-fn pid<'a>(text: &'a [u8], prefix: &mut Prefix<'a>) -> Option<()> {
-    let (id, name) = match memchr::memchr(b'<', text) {
-        Some(at) => (&text[..at], text[at + 1..].strip_suffix(b">")),
-        None => (text, None),
-    };
-    prefix.pid = Some(decimal(id)?);
-    prefix.name = name;
-    Some(())
-}
-
-/// `strace: Process N attached`
-fn attached(line: &[u8]) -> Option<u64> {
-    decimal(line.strip_prefix(b"strace: Process ")?.strip_suffix(b" attached")?)
-}
-
-#[inline]
-fn name_length(text: &[u8]) -> usize {
-    text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(text.len())
-}
-
-/// The name of the program in `("/path/name", ...`.
-fn executed(arguments: &[u8]) -> Option<&[u8]> {
-    let start = memchr::memchr(b'"', arguments)? + 1;
-    let path = &arguments[start..start + memchr::memchr(b'"', &arguments[start..])?];
-    let name = path.rsplit(|byte| *byte == b'/').next()?;
-    Some(&name[..name.len().min(NAME_BYTES)])
-}
-
-struct Ending {
-    value: Option<i64>,
-    duration_ns: Option<u64>,
-}
-
-/// The last `) = value` of a line, and the duration at its end.
-#[inline]
-fn ending(text: &[u8]) -> Option<Ending> {
-    let mut rest = text.trim_ascii_end();
-    let mut duration_ns = None;
-    if let Some(inside) = rest.strip_suffix(b">") {
-        let dot = digits_at_end(inside);
-        let start = digits_at_end(inside[..dot].strip_suffix(b".").unwrap_or(&inside[..dot]));
-        if start > 0 && start < dot && inside[start - 1] == b'<' {
-            duration_ns = seconds(&inside[start..]).and_then(|ns| u64::try_from(ns).ok());
-            rest = &inside[..start - 1];
-        }
-    }
-    let mut end = rest.len();
-    loop {
-        let at = memchr::memrchr(b'=', &rest[..end])?;
-        let before = rest[..at].trim_ascii_end();
-        if rest.get(at + 1) == Some(&b' ') && before.len() < at && before.ends_with(b")") {
-            let value = rest[at + 2..].trim_ascii_start();
-            let end = value.iter().position(|byte| matches!(byte, b' ' | b'<')).unwrap_or(value.len());
-            let value = &value[..end];
-            let whole = value == b"?" || signed(value).is_some();
-            return whole.then(|| Ending { value: signed(value), duration_ns });
-        }
-        end = at;
     }
 }

@@ -96,7 +96,7 @@ impl LineReader for Reader {
         }
         let program = state.programs.of(line.program);
         state.threads.set_program(slot, program);
-        state.threads.tell(slot, Entered { call, program, time_ns: line.time_ns }, None, value, sink);
+        state.threads.report(slot, Entered { call, program, time_ns: line.time_ns }, None, value, sink);
         Ok(())
     }
 }

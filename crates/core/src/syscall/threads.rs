@@ -106,7 +106,7 @@ impl Threads {
         let thread = &mut self.slots[slot as usize];
         let entered = Entered { call, program: thread.program, time_ns };
         if let Some(left) = thread.entered.replace(entered) {
-            self.tell(slot, left, None, None, sink);
+            self.report(slot, left, None, None, sink);
         }
     }
 
@@ -121,16 +121,16 @@ impl Threads {
     pub fn leave(&mut self, slot: Slot, time_ns: Option<i64>, value: Option<i64>, sink: &mut impl Sink) -> bool {
         let Some(entered) = self.slots[slot as usize].entered.take() else { return false };
         let duration = time_ns.zip(entered.time_ns).and_then(|(end, start)| end.checked_sub(start));
-        self.tell(slot, entered, duration.and_then(|ns| u64::try_from(ns).ok()), value, sink);
+        self.report(slot, entered, duration.and_then(|ns| u64::try_from(ns).ok()), value, sink);
         true
     }
 
     #[inline]
-    pub fn tell(&self, slot: Slot, of: Entered, duration_ns: Option<u64>, value: Option<i64>, sink: &mut impl Sink) {
+    pub fn report(&self, slot: Slot, of: Entered, duration_ns: Option<u64>, value: Option<i64>, sink: &mut impl Sink) {
         sink.call(&Event { thread: slot, program: of.program, call: of.call, time_ns: of.time_ns, duration_ns, value });
     }
 
-    /// The thread is no more; its slot and id may come back as another's.
+    /// The thread has ended. Its slot and id may come back as another's.
     pub fn end(&mut self, id: u64, sink: &mut impl Sink) {
         let Some(slot) = self.by_id.remove(&id) else { return };
         self.flush(slot, sink);
@@ -139,7 +139,7 @@ impl Threads {
         self.last = None;
     }
 
-    /// Events are missing: calls that threads were in have no known end, and what follows does not follow on them.
+    /// Events are missing: the calls that threads were in have no known end, and no call follows on them.
     pub fn gap(&mut self, sink: &mut impl Sink) {
         for slot in 0..self.slots.len() as u32 {
             self.flush(slot, sink);
@@ -156,7 +156,7 @@ impl Threads {
 
     fn flush(&mut self, slot: Slot, sink: &mut impl Sink) {
         if let Some(entered) = self.entered(slot) {
-            self.tell(slot, entered, None, None, sink);
+            self.report(slot, entered, None, None, sink);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a trace once it has been read, besides its calls.
+//! Facts about a trace that has been read, besides its calls.
 
 use super::architecture::Architecture;
 use super::kind::Kind;

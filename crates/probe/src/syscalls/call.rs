@@ -2,11 +2,13 @@
 
 use std::ops::{AddAssign, Sub};
 
+use super::probe_files::calls_that_move_bytes;
+
 /// Bytes of a program's name with its NUL (TASK_COMM_LEN).
 pub const NAME_BYTES: usize = 16;
 /// What stands in a history for "nothing known before".
 pub const NONE: u16 = u16::MAX;
-/// Numbers beyond are given as this.
+/// Numbers above this one are written as this one.
 pub const LARGEST_NUMBER: u16 = u16::MAX - 1;
 const LARGEST_ERRNO: i64 = 4095;
 
@@ -35,12 +37,12 @@ pub struct Exit {
     pub value: i64,
 }
 
-/// A call's number as it is counted; the kernel traces those that it does not have as well.
+/// A call's number as it is counted. The kernel also traces numbers that it has no call for.
 pub fn number(id: i64) -> u16 {
     u16::try_from(id).unwrap_or(LARGEST_NUMBER).min(LARGEST_NUMBER)
 }
 
-/// The last four calls of a stream: the current one in the lowest 16 bits, that before it above.
+/// The last four calls of a stream. The current one is in the lowest 16 bits, the one before it above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct History(u64);
 
@@ -75,7 +77,7 @@ impl History {
     }
 }
 
-/// Where a call lies with regard to the cut after the first calls of a thread.
+/// Whether a call is before the cut after a thread's first calls, or how many calls after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Part(u32);
 
@@ -163,29 +165,12 @@ impl Sub for Cell {
 
 /// Whether a positive exit value is a number of bytes.
 pub fn moves_bytes(number: u16) -> bool {
-    const THESE: [libc::c_long; 20] = [
-        libc::SYS_read,
-        libc::SYS_write,
-        libc::SYS_pread64,
-        libc::SYS_pwrite64,
-        libc::SYS_readv,
-        libc::SYS_writev,
-        libc::SYS_preadv,
-        libc::SYS_pwritev,
-        libc::SYS_preadv2,
-        libc::SYS_pwritev2,
-        libc::SYS_sendfile,
-        libc::SYS_sendto,
-        libc::SYS_recvfrom,
-        libc::SYS_sendmsg,
-        libc::SYS_recvmsg,
-        libc::SYS_splice,
-        libc::SYS_tee,
-        libc::SYS_vmsplice,
-        libc::SYS_copy_file_range,
-        libc::SYS_process_vm_readv,
-    ];
-    THESE.contains(&number.into())
+    macro_rules! is_one_of {
+        ($($constant:ident)*) => {
+            [$(libc::$constant),*].contains(&number.into())
+        };
+    }
+    calls_that_move_bytes!(is_one_of)
 }
 
 #[cfg(test)]

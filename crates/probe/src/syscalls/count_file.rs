@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use super::call::{moves_bytes, Cell, History, Part, Stream, StreamNumber};
 use super::header::Header;
 use super::options::Times;
+use super::probe_files::{COUNT_MAGIC, COUNT_VERSION};
 use crate::failure::{Outcome, Tried};
 
 type Totals = BTreeMap<(StreamNumber, Part, u16), Cell>;
@@ -30,7 +31,7 @@ impl CountFile {
     pub fn create(path: &str, header: &Header) -> Outcome<CountFile> {
         let out = BufWriter::new(File::create(path).tried(|| format!("create {path}"))?);
         let mut file = CountFile { out, path: path.to_owned(), times: header.times, calls: 0, lost: 0 };
-        file.write(|out| write!(out, "twinbed-syscalls-count 2\n{}\n", header.lines()))?;
+        file.write(|out| write!(out, "{COUNT_MAGIC} {COUNT_VERSION}\n{}\n", header.lines()))?;
         file.slice(0, header.start_ns)?;
         Ok(file)
     }

@@ -1,4 +1,4 @@
-//! From events of many threads to the finished calls of each: what the BPF programs do in the kernel, done here.
+//! Turns events of many threads into the finished calls of each, as the BPF programs do in the kernel.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,12 +1,12 @@
 //! The lines at the head of both files.
 
 use super::options::{Command, Method, Options, Times};
-use super::waiting::{clock_ns, now_ns};
+use super::waiting::now_ns;
 use crate::sys;
 
 pub struct Header {
     pub start_ns: u64,
-    /// Of a count: what is timed.
+    /// The calls that a count times.
     pub times: Times,
     lines: String,
 }
@@ -15,7 +15,7 @@ impl Header {
     /// `refused`: the methods that were tried before, and why they failed.
     pub fn now(options: &Options, method: Method, refused: &[String]) -> Header {
         let start_ns = now_ns();
-        let from_start = |clock| clock_ns(clock) - clock_ns(libc::CLOCK_MONOTONIC);
+        let from_start = |clock| sys::clock_ns(clock) - sys::monotonic_ns();
         let mut lines = String::new();
         let mut add = |name: &str, value: &dyn std::fmt::Display| lines.push_str(&format!("{name} {value}\n"));
         add("architecture", &std::env::consts::ARCH);

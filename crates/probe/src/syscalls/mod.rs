@@ -1,7 +1,7 @@
 //! `syscalls`: what programs ask of the kernel, counted or traced at the source. SYSCALLS.md has the formats.
 //!
-//! The methods, in the order in which they are tried: eBPF programs on raw tracepoints (Linux 5.8), which count
-//! in the kernel; a private tracefs instance, whose events this process reads and counts.
+//! Two methods are tried, in this order: eBPF programs on raw tracepoints (Linux 5.8), which count in the kernel, and a
+//! private tracefs instance, whose events this process reads and counts.
 
 mod bpf;
 mod call;
@@ -9,6 +9,8 @@ mod count_file;
 mod follow;
 mod header;
 mod options;
+#[path = "../../../core/src/syscall/probe_files.rs"]
+mod probe_files;
 mod recorder;
 mod scope;
 mod trace_file;
@@ -19,12 +21,12 @@ use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome, Tried};
 use header::Header;
 use options::{Method, Options};
-use waiting::Stop;
+use waiting::StopDescriptor;
 
 pub fn main(arguments: Arguments) -> Outcome<()> {
     let options = Options::take(arguments)?;
-    // Blocked before anything else, so that a signal at any time is an orderly end.
-    let stop = Stop::block().tried(|| "block signals")?;
+    // Signals are blocked before anything else, so that one at any time is an orderly end.
+    let stop = StopDescriptor::block().tried(|| "block signals")?;
     let mut refused = Vec::new();
     for method in Method::IN_ORDER {
         if options.method.is_some_and(|wanted| wanted != method) {

@@ -7,14 +7,14 @@ use crate::failure::{Failure, Outcome};
 const USAGE: &str = "usage: twinbed-probe syscalls count|trace --out FILE [options]";
 /// Distinct transitions that the kernel holds at once: 25 MB of its memory.
 const DEFAULT_STATES: u32 = 131_072;
-/// Of the ring in the kernel: a third of a second of 1 million calls/s.
+/// The size of the ring in the kernel: a third of a second of 1 million calls/s.
 const DEFAULT_BUFFER_KIB: usize = 8192;
 
 pub struct Options {
     pub command: Command,
     pub out: String,
     pub scope: Scope,
-    /// `None`: whichever works, in order.
+    /// `None`: the first that works.
     pub method: Option<Method>,
     /// Of the ring (bpf: one; tracefs: one for each processor).
     pub buffer_bytes: usize,
@@ -50,10 +50,10 @@ impl Method {
     }
 }
 
-/// Of which calls the time from entry to exit is measured.
+/// The calls whose time from entry to exit is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// Of each with a probability of one in `SAMPLED_ONE_IN`.
+    /// Each call with a probability of one in `SAMPLED_ONE_IN`.
     Sampled,
     All,
     None,

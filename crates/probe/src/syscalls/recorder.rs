@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 
 use super::header::Header;
-use super::waiting::Stop;
+use super::waiting::StopDescriptor;
 use crate::failure::{Outcome, Tried};
 
-/// How often what the kernel holds is looked after, at least.
+/// The longest time between two looks at what the kernel holds.
 pub const TICK_NS: u64 = 250_000_000;
 
 /// Records the calls that it sees.
 pub trait Recorder {
-    /// Writes the file until told to stop, and to its end.
-    fn record(self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()>;
+    /// Writes the file until it is told to stop, and completes it.
+    fn record(self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()>;
 }
 
 pub fn say_ready() -> Outcome<()> {

@@ -40,7 +40,7 @@ impl Namespace {
         u64::from(libc::major(self.device)) << 20 | u64::from(libc::minor(self.device))
     }
 
-    /// Ids there are the kernel's own (PROC_PID_INIT_INO).
+    /// Whether ids in it are the kernel's own (PROC_PID_INIT_INO).
     pub fn is_first(self) -> bool {
         self.inode == 0xefff_fffc
     }

@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 
 use super::call::{Call, Stream, StreamNumber};
 use super::header::Header;
+use super::probe_files::{block, BLOCK_HEADER_BYTES, TRACE_MAGIC};
 use crate::failure::{Outcome, Tried};
 
-const MAGIC: &[u8; 8] = b"\x89TBSYS\x01\n";
 const BUFFER_BYTES: usize = 256 * 1024;
 
 pub struct TraceFile {
@@ -23,15 +23,15 @@ impl TraceFile {
     pub fn create(path: &str, header: &Header) -> Outcome<TraceFile> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path).tried(|| format!("create {path}"))?);
         let mut file = TraceFile { out, path: path.to_owned(), calls: 0, lost: 0, body: Vec::new() };
-        file.out.write_all(MAGIC).tried(|| format!("write {path}"))?;
+        file.out.write_all(&TRACE_MAGIC).tried(|| format!("write {path}"))?;
         file.body.extend(header.lines().as_bytes());
-        file.block(b'H')?;
+        file.block(block::HEADER)?;
         file.flush()?;
         Ok(file)
     }
 
     fn block(&mut self, kind: u8) -> Outcome<()> {
-        let mut head = [kind, 0, 0, 0, 0];
+        let mut head = [kind; BLOCK_HEADER_BYTES];
         head[1..].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
         let written = self.out.write_all(&head).and_then(|()| self.out.write_all(&self.body));
         self.body.clear();
@@ -43,7 +43,7 @@ impl TraceFile {
         varint(&mut self.body, stream.tid.into());
         varint(&mut self.body, stream.tgid.unwrap_or(0).into());
         self.body.extend(&stream.name);
-        self.block(b'S')
+        self.block(block::STREAM)
     }
 
     /// Calls of one stream, in order; `lost` of it were lost before them.
@@ -68,12 +68,12 @@ impl TraceFile {
             }
         }
         self.calls += calls.len() as u64;
-        self.block(b'C')
+        self.block(block::CALLS)
     }
 
     pub fn ended(&mut self, stream: StreamNumber) -> Outcome<()> {
         varint(&mut self.body, stream);
-        self.block(b'E')
+        self.block(block::STREAM_END)
     }
 
     /// Adds to the total alone; where they were lost is told by `calls` or `lost`.
@@ -85,7 +85,7 @@ impl TraceFile {
         self.lost += events;
         varint(&mut self.body, time_ns);
         varint(&mut self.body, events);
-        self.block(b'L')
+        self.block(block::LOST)
     }
 
     pub fn flush(&mut self) -> Outcome<()> {
@@ -96,7 +96,7 @@ impl TraceFile {
         for value in [end_ns, self.calls, self.lost] {
             varint(&mut self.body, value);
         }
-        self.block(b'Z')?;
+        self.block(block::END)?;
         self.flush()
     }
 }

@@ -2,28 +2,21 @@
 
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
+use crate::stop::blocked_signals;
 use crate::sys;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// SIGINT and SIGTERM, blocked and taken by reading.
-pub struct Stop(File);
+/// SIGTERM and SIGINT, taken by reading them from a descriptor.
+pub struct StopDescriptor(File);
 
-impl Stop {
+impl StopDescriptor {
     pub fn block() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set; the new descriptor is ours alone.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            let mut set = set.assume_init();
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::sigaddset(&mut set, libc::SIGINT);
-            sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
-            Ok(Stop(File::from_raw_fd(sys::check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?)))
-        }
+        let set = blocked_signals()?;
+        // SAFETY: the set is valid; the new descriptor is ours alone.
+        Ok(StopDescriptor(unsafe { File::from_raw_fd(sys::check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC))?) }))
     }
 
     /// Waits until the time, or until one of the descriptors has something; true if told to stop.
@@ -41,10 +34,5 @@ impl Stop {
 
 /// CLOCK_MONOTONIC.
 pub fn now_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC) as u64
-}
-
-pub fn clock_ns(clock: libc::clockid_t) -> i64 {
-    let (seconds, nanoseconds) = sys::clock_parts(clock);
-    seconds * 1_000_000_000 + nanoseconds
+    sys::monotonic_ns() as u64
 }

@@ -38,12 +38,12 @@ fn parts(count: &Count) -> Parts {
 }
 
 /// Some of what either has and the other has not.
-fn unlike<K: Ord + Clone, V: PartialEq + Clone>(found: &BTreeMap<K, V>, expected: &BTreeMap<K, V>) -> Vec<(K, V)> {
+fn unlike<K: Ord + Clone, V: PartialEq + Clone>(actual: &BTreeMap<K, V>, expected: &BTreeMap<K, V>) -> Vec<(K, V)> {
     let lacks = |one: &BTreeMap<K, V>, other: &BTreeMap<K, V>| {
         let lacking = one.iter().filter(|(key, value)| other.get(key) != Some(*value)).take(4);
         lacking.map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>()
     };
-    [lacks(found, expected), lacks(expected, found)].concat()
+    [lacks(actual, expected), lacks(expected, actual)].concat()
 }
 
 #[test]

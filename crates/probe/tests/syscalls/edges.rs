@@ -63,19 +63,19 @@ fn totals_are_those_of_strace() {
     let probe = Probe::start(&folder, "count", &arguments);
     let pid = run(Command::new(&program).args(["plain", &second]), Some(&group));
     let count = Count::parse(&probe.stop());
-    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut counted: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (((tid, _, name), number), (calls, _, errors, _)) in count.sums() {
         assert_eq!(tid, pid);
         let known = NAMES.iter().find(|(_, n)| *n as u16 == number);
         match known {
             Some(("exit_group", _)) => {}
-            Some((call, _)) if name == "program" => drop(found.insert((*call).into(), (calls, errors))),
+            Some((call, _)) if name == "program" => drop(counted.insert((*call).into(), (calls, errors))),
             // Between fork and exec the test program makes some.
             _ => assert_ne!(name, "program", "call {number}"),
         }
     }
-    assert_eq!(found, expected);
-    let sum = found.values().fold((1, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert_eq!(counted, expected);
+    let sum = counted.values().fold((1, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert_eq!(sum, total);
 }
 
@@ -164,12 +164,12 @@ fn without_permission_it_says_what_was_tried() {
     let probe = [PROBE, "syscalls", "count", "--out", &out];
     let output = Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).args(probe).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("no way to see system calls here"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("no way to see system calls here"), "{stderr}");
     let refusals =
         ["bpf: cannot make a BPF map: Operation not permitted", "tracefs: cannot mount tracefs: Operation not"];
     for refusal in refusals {
-        assert!(said.contains(refusal), "{said}");
+        assert!(stderr.contains(refusal), "{stderr}");
     }
     assert!(!Path::new(&out).exists());
 }
@@ -178,7 +178,7 @@ fn without_permission_it_says_what_was_tried() {
 fn wrong_arguments_are_told() {
     let folder = Folder::new("arguments");
     let out = folder.path("out");
-    for (arguments, told) in [
+    for (arguments, message) in [
         (&["syscalls"][..], "count|trace"),
         (&["syscalls", "count"], "--out is missing"),
         (&["syscalls", "count", "--out", &out, "--slice", "0"], "--slice takes 0.01 to 86400 seconds"),
@@ -193,8 +193,8 @@ fn wrong_arguments_are_told() {
     ] {
         let output = Command::new(PROBE).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(told), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(message), "{stderr}");
     }
 }
 

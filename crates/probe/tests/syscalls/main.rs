@@ -7,150 +7,22 @@ mod common;
 mod crowds;
 mod edges;
 mod formats;
+mod probe;
+mod program;
 mod times;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use common::*;
 use formats::*;
+use probe::*;
+use program::*;
 
 const METHODS: [&str; 2] = ["bpf", "tracefs"];
-
-/// A control group of one test, with the program in it.
-struct Group {
-    path: PathBuf,
-}
-
-impl Group {
-    fn new(name: &str) -> Group {
-        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-        let root = roots.iter().find(|root| Path::new(root).join("cgroup.controllers").exists());
-        let root = root.expect("the unified control-group hierarchy");
-        let path = Path::new(root).join(format!("twinbed-test-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Group { path }
-    }
-
-    fn text(&self) -> &str {
-        self.path.to_str().unwrap()
-    }
-
-    fn spawn(&self, command: &mut Command) -> Child {
-        let procs = std::ffi::CString::new(format!("{}/cgroup.procs", self.text())).unwrap();
-        // SAFETY: only system calls between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
-                let fd = libc::open(procs.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-                match libc::write(fd, c"0".as_ptr().cast(), 1) {
-                    1 => Ok(()),
-                    _ => Err(std::io::Error::last_os_error()),
-                }
-            });
-        }
-        command.stdin(Stdio::piped()).spawn().unwrap()
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        until("an empty control group", || fs::remove_dir(&self.path).is_ok());
-    }
-}
-
-/// The program under two names, compiled once a test.
-fn programs(folder: &Folder) -> (String, String) {
-    let (program, second) = (folder.path("program"), folder.path("second"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/syscalls/program.c");
-    let compiled = Command::new("cc").args(["-O1", "-static", "-pthread", "-o", &program, source]).status().unwrap();
-    assert!(compiled.success());
-    fs::copy(&program, &second).unwrap();
-    (program, second)
-}
-
-struct Program {
-    child: Child,
-    stdin: Option<ChildStdin>,
-}
-
-impl Program {
-    /// Started, and waiting in its first read.
-    fn start(group: &Group, folder: &Folder, what: &str) -> Program {
-        let (program, second) = programs(folder);
-        let mut child = group.spawn(Command::new(program).args([what, &second]));
-        let stdin = child.stdin.take();
-        let program = Program { child, stdin };
-        program.until_it_reads();
-        program
-    }
-
-    /// A pipe that is empty: whatever was written to it has been taken.
-    fn until_it_reads(&self) {
-        let call = format!("/proc/{}/syscall", self.child.id());
-        let pending = || {
-            let mut bytes = 0;
-            // SAFETY: `bytes` is valid for writing.
-            unsafe { libc::ioctl(self.stdin.as_ref().unwrap().as_raw_fd(), libc::FIONREAD, &mut bytes) };
-            bytes
-        };
-        until("a program that reads", || pending() == 0 && fs::read_to_string(&call).unwrap().starts_with("0 0x0 "));
-    }
-
-    fn go(&mut self) {
-        self.stdin.as_mut().unwrap().write_all(b"x").unwrap();
-    }
-
-    fn finish(mut self) -> u32 {
-        assert!(self.child.wait().unwrap().success());
-        self.child.id()
-    }
-}
-
-struct Probe {
-    child: Child,
-    out: String,
-}
-
-impl Probe {
-    fn start(folder: &Folder, name: &str, arguments: &[&str]) -> Probe {
-        let out = folder.path(name);
-        let mut command = Command::new(PROBE);
-        command.arg("syscalls").args(arguments).args(["--out", &out]).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "{arguments:?}");
-        Probe { child, out }
-    }
-
-    fn signal(&self, signal: i32) {
-        // SAFETY: no memory is involved, and the child is ours.
-        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
-    }
-
-    /// When the last slice that the file has begins.
-    fn last_slice_ns(&self) -> u64 {
-        let text = fs::read_to_string(&self.out).unwrap();
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let line = whole.lines().rfind(|line| line.starts_with("@ ")).unwrap();
-        line.split(' ').nth(2).unwrap().parse().unwrap()
-    }
-
-    fn ended_streams(&self) -> usize {
-        fs::read_to_string(&self.out).unwrap().lines().filter(|line| line.starts_with("x ")).count()
-    }
-
-    fn stop(mut self) -> Vec<u8> {
-        self.signal(libc::SIGTERM);
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
-        fs::read(&self.out).unwrap()
-    }
-}
 
 /// Every method counts and traces the same run; gives (pid, counts, traces) once they agree.
 fn everything(what: &str, count_arguments: &[&str]) -> (u32, Vec<Count>, Vec<Trace>) {
@@ -228,8 +100,8 @@ fn counts_and_traces_are_what_the_program_did() {
         assert_eq!(count.header["skip"], "7");
     }
     for trace in &traces {
-        let [(found, made)] = &trace.streams[..] else { panic!("{:?}", trace.streams) };
-        assert_eq!(*found, stream);
+        let [(actual, made)] = &trace.streams[..] else { panic!("{:?}", trace.streams) };
+        assert_eq!(*actual, stream);
         assert!(made.iter().map(|call| call.number).eq(calls.iter().copied()));
         for pair in made.windows(2) {
             assert!(pair[0].entry_ns + pair[0].exit.unwrap().0 <= pair[1].entry_ns, "times go on");
@@ -288,8 +160,8 @@ fn a_thread_that_takes_over_the_first_one_s_id_is_another_stream() {
     for count in &counts {
         let sums = count.sums();
         let of = |name: &str, call| -> Vec<_> {
-            let found = sums.iter().filter(|((stream, n), _)| stream.2 == name && *n == number(call));
-            found.map(|((stream, _), sum)| (stream.0 == pid, sum.0, sum.1)).collect()
+            let entries = sums.iter().filter(|((stream, n), _)| stream.2 == name && *n == number(call));
+            entries.map(|((stream, _), sum)| (stream.0 == pid, sum.0, sum.1)).collect()
         };
         assert_eq!(of("program", libc::SYS_execve), [(false, 1, 0)]);
         assert_eq!(of("second", libc::SYS_getegid), [(true, 1, 1)]);

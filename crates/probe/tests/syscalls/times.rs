@@ -8,19 +8,19 @@ const SHARE: f64 = 1.0 / 16.0;
 
 /// (calls, seconds together) by name, from the lines of `strace -T`.
 fn strace_times(text: &str) -> BTreeMap<String, (u64, f64)> {
-    let mut found = BTreeMap::new();
+    let mut times = BTreeMap::new();
     for (name, rest) in text.lines().filter_map(|line| line.split_once('(')) {
         let spent = rest.rsplit_once('<').and_then(|(_, spent)| spent.trim_end_matches('>').parse::<f64>().ok());
-        let one: &mut (u64, f64) = found.entry(name.to_owned()).or_default();
+        let one: &mut (u64, f64) = times.entry(name.to_owned()).or_default();
         *one = (one.0 + 1, one.1 + spent.unwrap_or(0.0));
     }
-    found
+    times
 }
 
 /// Of a call under the name `program`.
 fn totals(count: &Count, call: libc::c_long) -> Totals {
-    let found = count.totals.iter().find(|((_, stream, _, n), _)| stream.2 == "program" && *n == number(call));
-    *found.expect("the call").1
+    let entry = count.totals.iter().find(|((_, stream, _, n), _)| stream.2 == "program" && *n == number(call));
+    *entry.expect("the call").1
 }
 
 /// The estimate of all calls' time and its standard error, in nanoseconds: as SYSCALLS.md has them.

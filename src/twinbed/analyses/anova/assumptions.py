@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from twinbed.analyses.anova.model import Data
-from twinbed.model.variance import Alternative, Check, Term
+from twinbed.analyses.anova.result import Alternative, Check, Term
 from twinbed.statistics import alternatives, anova, assumptions
 from twinbed.statistics.alternatives import ROUNDS, Group
 from twinbed.statistics.anova import Fit, Floats

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Iterator
 
 from twinbed.analyses.anova.estimates import Estimates
+from twinbed.analyses.anova.result import Difference
 from twinbed.model.result import Interval
-from twinbed.model.variance import Difference
 from twinbed.statistics.anova import Floats
 from twinbed.statistics.pairwise import Judged, by_itself, sidak, tukey_kramer
 

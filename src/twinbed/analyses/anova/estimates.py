@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinbed.analyses.anova.model import Data
+from twinbed.analyses.anova.result import Line, Term
 from twinbed.model.result import Interval
-from twinbed.model.variance import Line, Term
 from twinbed.statistics import anova
 from twinbed.statistics.anova import Fit, Floats, Integers
 from twinbed.statistics.distribution import t_quantile

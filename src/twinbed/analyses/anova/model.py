@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twinbed.analyses.anova.result import Term, term_text
 from twinbed.analyses.anova.terms import factorial
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
-from twinbed.model.frame import Frame
 from twinbed.model.run import level_text
-from twinbed.model.variance import Term, term_text
+from twinbed.observations.frame import Frame
 from twinbed.statistics import anova
 from twinbed.statistics.anova import Aliased, Cells
 

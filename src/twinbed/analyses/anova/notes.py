@@ -9,7 +9,7 @@ import numpy as np
 
 from twinbed.analyses.anova import assumptions, differences
 from twinbed.analyses.anova.model import Data
-from twinbed.model.variance import Check, Difference, Line, Term, term_text
+from twinbed.analyses.anova.result import Check, Difference, Line, Term, term_text
 from twinbed.statistics.distribution import normal_quantile, t_quantile
 
 UNBALANCED = 5e-4

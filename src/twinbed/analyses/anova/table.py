@@ -14,9 +14,9 @@ import numpy as np
 
 from twinbed.analyses.anova.estimates import Estimates
 from twinbed.analyses.anova.model import Data
+from twinbed.analyses.anova.result import Effect, Line, Mean, SignEffect, Term, Truncation
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
-from twinbed.model.variance import Effect, Line, Mean, SignEffect, Term, Truncation
 from twinbed.statistics import anova, factorial
 from twinbed.statistics.anova import Fit, Integers
 from twinbed.statistics.distribution import f_quantile, f_tail

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from twinbed.analyses.anova.result import Term
 from twinbed.model.error import TwinbedError
-from twinbed.model.variance import Term
 
 TOKEN = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.@]*)|(?P<number>\d+)|(?P<sign>\*\*|[-+:*^()]))")
 Terms = list[frozenset[str]]

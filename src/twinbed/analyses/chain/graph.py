@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from twinbed._core import Transitions
-from twinbed.model.graph import Edge, Graph, Node
+from twinbed.analyses.chain.result import Edge, Graph, Node
 
 Seconds = Mapping[str, float]
 """Call: time in it, of one program."""

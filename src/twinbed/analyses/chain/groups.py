@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twinbed._core import Transitions
-from twinbed.contracts.plugin import MACHINE
+from twinbed.contracts.place import MACHINE
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables

@@ -11,8 +11,8 @@ from twinbed.analyses.compare.samples import Group, Samples, cell_of
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.model.run import Status, level_text
-from twinbed.model.suspicion import suspicion
 from twinbed.model.tables import Tables
+from twinbed.observations.suspicion import suspicion
 
 Carried = Mapping[str, Sequence[tuple[Kind, str]]]
 """Run -> what it carries."""

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from twinbed.analyses.compare.result import Comparison, Effect
 from twinbed.analyses.compare.spreads import spread
 from twinbed.metrics.metric import Scale
-from twinbed.model.result import Comparison, Effect, Interval, Verdict
+from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.bootstrap import far_from_normal, ratio_interval
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.difference import difference_test

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from twinbed.analyses.compare.result import Estimate, Quantile
 from twinbed.metrics.metric import Scale
-from twinbed.model.result import Estimate, Interval, Quantile
+from twinbed.model.result import Interval
 from twinbed.statistics.moments import mean_interval, variance
 from twinbed.statistics.quantile import fewest, quantile, quantile_interval
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from twinbed.analyses.compare.decision import Judged, Rules
-from twinbed.model.result import Comparison, Effect, Interval, Spread, Verdict
+from twinbed.analyses.compare.result import Comparison, Effect, Spread
+from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.sequential import look_levels, overall_level
 
 UNLOOKED = "unlooked"

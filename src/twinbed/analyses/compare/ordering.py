@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from twinbed.analyses.compare.result import Drift, Ordering, Residual
 from twinbed.analyses.compare.samples import Key, Samples
 from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
-from twinbed.model.result import Drift, Ordering, Residual
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.order import block_effect, neighbours

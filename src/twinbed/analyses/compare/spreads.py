@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from twinbed.model.result import Comparison, Interval, Spread
+from twinbed.analyses.compare.result import Comparison, Spread
+from twinbed.model.result import Interval
 from twinbed.statistics.moments import logarithms, variance, varies
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.spread import LEAST, brown_forsythe, deviation_ratio_interval, equal_deviations

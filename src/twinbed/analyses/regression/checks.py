@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from twinbed.analyses.regression.fits import LEVEL, Fitted, unequal_variances
-from twinbed.model.regression import Check, Column, Inflation
+from twinbed.analyses.regression.result import Check, Column, Inflation
 from twinbed.statistics.regression.collinearity import USUAL_LIMIT
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.heteroscedasticity import ChiSquare

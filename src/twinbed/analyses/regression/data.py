@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.frame import Column, Frame
 from twinbed.model.run import Level, level_text
 from twinbed.model.units import QuantityError, parse_size
+from twinbed.observations.frame import Column, Frame
 from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.evaluation import Categorical, Numeric
 from twinbed.statistics.regression.expression import names

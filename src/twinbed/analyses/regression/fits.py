@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from twinbed.model.regression import BoxCox, Coefficient, Column, Effect
+from twinbed.analyses.regression.result import BoxCox, Coefficient, Column, Effect
 from twinbed.model.result import Interval
 from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.box_cox import box_cox, transformed

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from twinbed.analyses.regression.fits import Fitted
-from twinbed.model.regression import Point
+from twinbed.analyses.regression.result import Point
 from twinbed.statistics.regression.influence import Influence
 
 MOST = 2000

@@ -18,15 +18,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from twinbed.backgrounds.traffic.params import TrafficParams
-from twinbed.backgrounds.traffic.parse import METRICS, read
+from twinbed.backgrounds.traffic.parse import read
 from twinbed.backgrounds.traffic.plan import traffic_plan
-from twinbed.contracts.plugin import BackgroundPlan, Extracted, Places
+from twinbed.contracts.background import Background, BackgroundPlan
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.place import Places
+from twinbed.metrics.traffic import METRICS
 
 
-class Traffic:
+class Traffic(Background[TrafficParams]):
     """The background load."""
 
     name = "traffic"
@@ -37,10 +39,10 @@ class Traffic:
         {"http": TrafficParams(http=1), "tcp": TrafficParams(tcp=1), "udp": TrafficParams(udp=10**6)}
     )
 
-    def plan(self, params: Any, places: Places) -> BackgroundPlan:
+    def plan(self, params: TrafficParams, places: Places) -> BackgroundPlan:
         return traffic_plan(params, places)
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: TrafficParams, artifacts: Path) -> Extracted:
         return read(params, artifacts)
 
 

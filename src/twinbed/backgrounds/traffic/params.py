@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from twinbed.contracts.params import BackgroundParams, Unfit
 from twinbed.contracts.resources import PROGRAM_TASKS, ProgramNeed
+from twinbed.model.topology import Topology
 from twinbed.model.units import Rate, Size
 
 
-class TrafficParams(BaseModel):
+class TrafficParams(BackgroundParams):
     """How much traffic of each kind every pair of hosts carries, and which pairs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     http: int = Field(0, ge=0, le=500, description="HTTP connections of each pair, with one request after another on each")
     http_payload: Size = Field(10_000, ge=1, le=2**20, description="size of the document that is asked for, such as 10kB")
@@ -28,14 +28,10 @@ class TrafficParams(BaseModel):
         """What hosts must have installed."""
         return (*(("nginx", "stdbuf", "wrk") if self.http else ()), *(("iperf3",) if self.tcp or self.udp else ()))
 
-    def machine_programs(self) -> Mapping[str, str]:
-        """What the machine must have installed: it carries the hosts alone."""
-        return {}
-
-    def unfit(self, topology: Any) -> tuple[str, str, str] | None:
+    def unfit(self, topology: Topology) -> Unfit | None:
         """Traffic between bystanders where there are none."""
         if self.on == "bystanders" and self.programs() and not topology.bystanders:
-            return "on", "there are no bystanders to carry it", "topology: {bystanders: N}, or on: pairs"
+            return Unfit("on", "there are no bystanders to carry it", "topology: {bystanders: N}, or on: pairs")
         return None
 
     def estimate_seconds(self) -> float:

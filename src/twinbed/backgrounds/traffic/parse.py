@@ -11,15 +11,10 @@ from pathlib import Path
 from twinbed import _core
 from twinbed.backgrounds.traffic.params import TrafficParams
 from twinbed.backgrounds.traffic.plan import HTTP_REPORT, TCP_REPORT, UDP_REPORT
-from twinbed.contracts.plugin import Extracted
-from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.contracts.extracted import Extracted
+from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.traffic import HTTP, LOSS, TCP, UDP
 from twinbed.readers.clients import total
-
-HTTP = Metric("background_http_rate", "1/s", Layer.APPLICATION, "HTTP requests a second of the background traffic")
-TCP = Metric("background_tcp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background TCP that arrived")
-UDP = Metric("background_udp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background UDP that arrived")
-LOSS = Metric("background_udp_loss", "1", Layer.APPLICATION, "share of the background's UDP datagrams that did not arrive")
-METRICS = (HTTP, TCP, UDP, LOSS)
 
 _INTERVAL = re.compile(
     r"\[ *(?P<stream>\d+)\] +(?P<start>\d+\.\d+)-(?P<end>\d+\.\d+) +sec +\S+ \w+ +(?P<kbit_s>\S+) Kbits/sec"
@@ -58,10 +53,12 @@ def read(params: TrafficParams, artifacts: Path) -> Extracted:
     if params.tcp:
         found += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
-        counted = _received(artifacts, UDP_REPORT)
-        whole = Received(datagrams=sum(each.datagrams for each in counted.values()), lost=sum(e.lost for e in counted.values()))
-        losses = {host: each.loss for host, each in counted.items()}
-        found += _values(UDP, {host: each.goodput for host, each in counted.items()}, total)
+        received = _received(artifacts, UDP_REPORT)
+        whole = Received(
+            datagrams=sum(each.datagrams for each in received.values()), lost=sum(e.lost for e in received.values())
+        )
+        losses = {host: each.loss for host, each in received.items()}
+        found += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
         found += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
     return Extracted(found)
 

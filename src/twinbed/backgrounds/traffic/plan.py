@@ -9,7 +9,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from twinbed.backgrounds.traffic.params import TrafficParams
-from twinbed.contracts.plugin import BACKGROUND_PORTS, BackgroundPlan, Command, Places, Ready
+from twinbed.contracts.background import BackgroundPlan
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.place import BACKGROUND_PORTS, Places
 
 HTTP_PORT, TCP_PORT, UDP_PORT = BACKGROUND_PORTS
 HTTP_REPORT = "background-http.txt"

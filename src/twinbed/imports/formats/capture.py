@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.uncompressed import read_by_path
-from twinbed.instruments.packets import link
-from twinbed.instruments.packets.metrics import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
-from twinbed.instruments.packets.path import stream_values
 from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.packets import COUNTED, EXCHANGES, MEASURED, METRICS, STREAMS
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.packets import link
+from twinbed.readers.packets.path import stream_values
 
 _PCAP = tuple(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"))
 _PCAPNG = bytes.fromhex("0a0d0d0a")
@@ -44,7 +44,7 @@ class Capture:
     def recognises(self, head: bytes) -> bool:
         return head.startswith(_PCAP) or (head.startswith(_PCAPNG) and head[8:12] in _BYTE_ORDERS)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         at = options.get("captured_at")
         if at is not None and at not in _ARRIVES:
             raise FormatError(f"captured_at is {at!r}, expected client or server")
@@ -53,11 +53,11 @@ class Capture:
             raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
         named = {name: _of_link(source.name, table) for name, table in tables.items()}
         return [
-            Reading(
+            Measurement(
                 list(_values(source, tables, about, at)),
                 named,
                 _cautions(about),
-                [*damaged, *_flaws(about)],
+                [*damaged, *_diagnostics(about)],
                 {},
                 about["first_s"],
             )
@@ -107,9 +107,9 @@ def _cautions(about: _core.LogSummary) -> list[Caution]:
     return found
 
 
-def _flaws(about: _core.LogSummary) -> list[Flaw]:
-    ends = [Flaw(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in about["truncated"]]
-    return ends + [Flaw(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
+def _diagnostics(about: _core.LogSummary) -> list[Diagnostic]:
+    ends = [Diagnostic(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in about["truncated"]]
+    return ends + [Diagnostic(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
 
 
 capture = Capture()

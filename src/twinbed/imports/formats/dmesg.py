@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
 from twinbed.metrics.metric import Metric
@@ -72,18 +72,20 @@ class Dmesg:
         ]
         return 2 * sum(1 for line in lines if _STARTS.match(line)) > len(lines)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         text = source.text()
-        flaws: list[Flaw] = []
+        diagnostics: list[Diagnostic] = []
         is_json = _JSON.match(text[:1000].encode(errors="replace")) is not None
-        records = list(_of_json(text, flaws) if is_json else _of_text(text, flaws))
+        records = list(_of_json(text, diagnostics) if is_json else _of_text(text, diagnostics))
         if not records:
             raise FormatError("has no record of a kernel's log")
         shown = [_shown(record) for record in records]
         where = f"since boot, {source.name}"
         cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
         booted = [found[1] for record in records if (found := _KERNEL.match(record.text))]
-        return [Reading((), {"kernel_log": _table(records)}, cautions, flaws, {"kernel": booted[-1]} if booted else {})]
+        return [
+            Measurement((), {"kernel_log": _table(records)}, cautions, diagnostics, {"kernel": booted[-1]} if booted else {})
+        ]
 
 
 def _shown(record: _Record) -> str:
@@ -92,7 +94,7 @@ def _shown(record: _Record) -> str:
     return f"{line} (at {at})" if at else line
 
 
-def _of_text(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
+def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
     record: _Record | None = None
     for number, line in enumerate(text.split("\n"), 1):
         found = _LINE.fullmatch(line)
@@ -105,7 +107,7 @@ def _of_text(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
         elif record:
             record.text += f"\n{line}" if line.strip() else ""
         elif line.strip():
-            flaws.append(Flaw(f"is no record of a kernel's log: {line.strip()[:80]!r}", number))
+            diagnostics.append(Diagnostic(f"is no record of a kernel's log: {line.strip()[:80]!r}", number))
     if record:
         yield record
 
@@ -123,20 +125,20 @@ def _record(found: re.Match[str]) -> _Record:
     return _Record(float(seconds) if seconds else None, stamp, level, facility, found["text"])
 
 
-def _of_json(text: str, flaws: list[Flaw]) -> Iterator[_Record]:
+def _of_json(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
     begins = text.index("[") + 1
     end = begins
     for each, end in elements(text, begins):
         said = each.get("msg") if isinstance(each, dict) else None
         if not isinstance(said, str):
-            flaws.append(Flaw(f"is no record of a kernel's log: {json.dumps(each)[:80]}", line_of(text, end)))
+            diagnostics.append(Diagnostic(f"is no record of a kernel's log: {json.dumps(each)[:80]}", line_of(text, end)))
             continue
         pri, seconds = of_json(each.get("pri")), of_json(each.get("time"))
         known = pri is not None and 0 <= pri < 8192
         level, facility = (_LEVELS[int(pri or 0) & 7], int(pri or 0) >> 3) if known else (None, None)
         yield _Record(seconds, "", level, facility, said)
     if next(documents(text), None) is None:
-        flaws.append(Flaw("ends early, or is damaged", line_of(text, end)))
+        diagnostics.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
 
 
 def _table(records: Sequence[_Record]) -> Any:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.metrics.metric import Metric
 
 _HEAD = re.compile(r"(?:Features|Offload parameters) for (\S{1,64}):\s*")
@@ -33,21 +33,21 @@ class EthtoolFeatures:
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         nics: dict[str, dict[str, bool]] = {}
         features: dict[str, bool] | None = None
-        flaws: list[Flaw] = []
+        diagnostics: list[Diagnostic] = []
         for number, line in enumerate(source.text().split("\n"), 1):
             if head := _HEAD.fullmatch(line):
                 features = nics.setdefault(head[1], {})
             elif features is not None and line.strip():
                 found = _FEATURE.fullmatch(line)
                 if line.startswith(_NOT_TOLD):
-                    flaws.append(Flaw(line.strip()[:120], number, beside=True))
+                    diagnostics.append(Diagnostic(line.strip()[:120], number, harmless=True))
                 elif found is None:
-                    flaws.append(Flaw(f"is no feature that can be read: {line.strip()[:80]!r}", number))
+                    diagnostics.append(Diagnostic(f"is no feature that can be read: {line.strip()[:80]!r}", number))
                 elif features.setdefault(name := found[1].replace(" ", "-"), found[2] == "on") != (found[2] == "on"):
-                    flaws.append(Flaw(f"has {name} a second time, and otherwise", number))
+                    diagnostics.append(Diagnostic(f"has {name} a second time, and otherwise", number))
         if not any(nics.values()):
             raise FormatError("has no feature of ethtool -k")
         facts = {
@@ -55,7 +55,7 @@ class EthtoolFeatures:
             for nic, own in nics.items()
             for name, state in own.items()
         }
-        return [Reading(flaws=flaws, facts=facts)]
+        return [Measurement(diagnostics=diagnostics, facts=facts)]
 
 
 ethtool_features = EthtoolFeatures()

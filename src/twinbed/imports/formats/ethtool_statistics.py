@@ -15,10 +15,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.counter_deltas import differences, flaws, joined, summed, table
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.counter_deltas import counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.figures import count
-from twinbed.instruments.counters.metrics import NIC_METRICS
+from twinbed.metrics.counters import NIC_METRICS
 from twinbed.metrics.metric import Metric
 
 _HEAD = "NIC statistics:"
@@ -43,9 +43,9 @@ class EthtoolStatistics:
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None or _LINES.fullmatch(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         blocks: list[dict[str, int]] = []
-        unread: list[Flaw] = []
+        unread: list[Diagnostic] = []
         lines = source.text().split("\n")
         has_heading = any(line.strip() == _HEAD for line in lines)
         for number, line in enumerate(lines, 1):
@@ -57,21 +57,21 @@ class EthtoolStatistics:
                 name, _, word = line.strip().rpartition(":")
                 value = count(word.strip())
                 if not name or value is None or name in blocks[-1]:
-                    unread.append(Flaw(f"is no counter that can be read: {line.strip()[:80]!r}", number))
+                    unread.append(Diagnostic(f"is no counter that can be read: {line.strip()[:80]!r}", number))
                 else:
                     blocks[-1][name] = value
         if not any(blocks):
             raise FormatError("has no counter of ethtool -S")
         if options.get("before_and_after") is not True:
-            tables = [table("ethtool -S", differences([block])) for block in blocks]
-            return [Reading((), {"counters": joined(tables)}, (), [*unread, Flaw(_TOTALS)])]
+            tables = [table("ethtool -S", counter_deltas([block])) for block in blocks]
+            return [Measurement((), {"counters": joined(tables)}, (), [*unread, Diagnostic(_TOTALS)])]
         if len(blocks) < 2:
             raise FormatError("has one block only, and before_and_after is said of it")
-        found = differences(blocks)
+        found = counter_deltas(blocks)
         values = [
             summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
         ]
-        return [Reading(values, {"counters": table("ethtool -S", found)}, (), [*unread, *flaws(found)])]
+        return [Measurement(values, {"counters": table("ethtool -S", found)}, (), [*unread, *diagnostics(found)])]
 
 
 def _begins_next(line: str, blocks: Sequence[Mapping[str, int]]) -> bool:

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
+from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,30 +99,39 @@ class Flent:
     def recognises(self, head: bytes) -> bool:
         return head.lstrip()[:1] == b"{" and _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         said = document(source.content())
         metadata, results = (said.get(name) if isinstance(said, dict) else None for name in ("metadata", "results"))
         if not isinstance(metadata, dict) or not isinstance(results, dict) or not results:
             raise FormatError("is not what flent writes: metadata and results are missing")
-        flaws: list[Flaw] = []
-        series = _series(said, metadata, results, flaws)
+        diagnostics: list[Diagnostic] = []
+        series = _series(said, metadata, results, diagnostics)
         failed = count_of_json(metadata.get("FAILED_RUNNERS"))
         if failed:
-            flaws.append(Flaw(f"{failed} of flent's runners failed"))
+            diagnostics.append(Diagnostic(f"{failed} of flent's runners failed"))
         cautions: list[Caution] = []
         found = [*_goodput(series), *_round_trips(series)]
         cautions += _apart(series)
-        return [Reading(found, {"series": _table(said, series, flaws)}, cautions, flaws, _facts(metadata), _started(metadata))]
+        return [
+            Measurement(
+                found,
+                {"series": _table(said, series, diagnostics)},
+                cautions,
+                diagnostics,
+                _facts(metadata),
+                _started(metadata),
+            )
+        ]
 
 
 def _series(
-    said: Mapping[str, Any], metadata: Mapping[str, Any], results: Mapping[str, Any], flaws: list[Flaw]
+    said: Mapping[str, Any], metadata: Mapping[str, Any], results: Mapping[str, Any], diagnostics: list[Diagnostic]
 ) -> list[_Series]:
     abouts, raws = metadata.get("SERIES_META"), said.get("raw_values")
     found = []
     for name, points in results.items():
         if not isinstance(points, list):
-            flaws.append(Flaw(f"series {name[:60]} is no list"))
+            diagnostics.append(Diagnostic(f"series {name[:60]} is no list"))
             continue
         about = abouts.get(name) if isinstance(abouts, dict) else None
         about = about if isinstance(about, dict) else {}
@@ -130,21 +139,21 @@ def _series(
         if unit is None and "(ms)" in name:
             unit = "ms"
         if not isinstance(unit, str) or unit not in _UNITS:
-            flaws.append(Flaw(f"series {name[:60]} has a unit that is not known: {str(unit)[:40]}"))
+            diagnostics.append(Diagnostic(f"series {name[:60]} has a unit that is not known: {str(unit)[:40]}"))
             factor, base = None, ""
         else:
             factor, base = _UNITS[unit]
         raw = raws.get(name) if isinstance(raws, dict) else None
-        scaled = [_scaled(point, factor, name, flaws) for point in points]
+        scaled = [_scaled(point, factor, name, diagnostics) for point in points]
         samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
         found.append(_Series(name[:200], about, factor, base, scaled, samples))
     return found
 
 
-def _scaled(point: object, factor: float | None, name: str, flaws: list[Flaw]) -> float | None:
+def _scaled(point: object, factor: float | None, name: str, diagnostics: list[Diagnostic]) -> float | None:
     number = of_json(point)
     if number is None and point is not None:
-        flaws.append(Flaw(f"series {name[:60]} holds what is no number: {str(point)[:40]}"))
+        diagnostics.append(Diagnostic(f"series {name[:60]} holds what is no number: {str(point)[:40]}"))
     return None if number is None or factor is None else number * factor
 
 
@@ -199,7 +208,7 @@ def _apart(series: Sequence[_Series]) -> Iterator[Caution]:
             yield Caution(Kind.CONTRADICTED, detail)
 
 
-def _table(said: Mapping[str, Any], series: Sequence[_Series], flaws: list[Flaw]) -> pa.Table:
+def _table(said: Mapping[str, Any], series: Sequence[_Series], diagnostics: list[Diagnostic]) -> pa.Table:
     import pyarrow as pa
 
     moments = said.get("x_values")
@@ -210,7 +219,7 @@ def _table(said: Mapping[str, Any], series: Sequence[_Series], flaws: list[Flaw]
     times: list[float | None] = []
     for each in series:
         if len(each.points) != len(at):
-            flaws.append(Flaw(f"series {each.name[:60]} has {len(each.points)} values at {len(at)} moments"))
+            diagnostics.append(Diagnostic(f"series {each.name[:60]} has {len(each.points)} values at {len(at)} moments"))
         names += [each.name] * len(each.points)
         units += [each.unit] * len(each.points)
         points += each.points

@@ -14,14 +14,14 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.column_mapping import Named, Row, checked, is_missing, readings
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_missing, measurements
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.levels import number_or_text
 from twinbed.metrics.metric import Metric
 
 
-class CsvOptions(Named):
+class CsvOptions(ColumnMapping):
     """What a manifest says of a table."""
 
     columns: dict[str, str] = Field(min_length=1, description="column -> metric")
@@ -54,7 +54,7 @@ class GenericCsv:
     def recognises(self, head: bytes) -> bool:
         return False
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         said = checked(CsvOptions, options)
         text = source.text()
         lines = _lines(text, said)
@@ -65,19 +65,21 @@ class GenericCsv:
         for number, cells in lines:
             names = names or [str(at) for at in range(1, len(cells) + 1)]
             found = dict(zip(names, _sure(cells, len(names), number == unended), strict=False))
-            flaws = [] if len(cells) == len(names) else [Flaw(f"{len(cells)} cells for {len(names)} columns", number)]
-            numbers = {column: _number(said, column, found, number, flaws) for column in said.columns}
+            diagnostics = (
+                [] if len(cells) == len(names) else [Diagnostic(f"{len(cells)} cells for {len(names)} columns", number)]
+            )
+            numbers = {column: _number(said, column, found, number, diagnostics) for column in said.columns}
             facts = {fact: found[column].strip() for column, fact in said.facts.items() if column in found}
-            of = said.of(_levels_with_points(said, found), number, flaws)
-            rows.append(Row(numbers, facts, flaws, of))
-        named = (*said.columns, *said.facts, *said.told())
+            of = said.of(_levels_with_points(said, found), number, diagnostics)
+            rows.append(Row(numbers, facts, diagnostics, of))
+        named = (*said.columns, *said.facts, *said.key_places())
         if said.header and (absent := [column for column in named if column not in header]):
             raise FormatError(f"no column {', '.join(absent)}; there are {', '.join(header)[:300]}")
         if twice := [column for column in named if header.count(column) > 1]:
             raise FormatError(f"column {twice[0]} is there {header.count(twice[0])} times")
         if not rows:
             raise FormatError("no row in it")
-        return readings(said, rows)
+        return measurements(said, rows)
 
 
 def _sure(cells: Sequence[str], columns: int, may_be_cut: bool) -> Sequence[str]:
@@ -106,14 +108,14 @@ def _lines(text: str, said: CsvOptions) -> Iterator[tuple[int, list[str]]]:
 
 
 def _levels_with_points(said: CsvOptions, found: Mapping[str, str]) -> Mapping[str, str]:
-    """The cells, with numbers that are levels written as ``Told`` reads them."""
+    """The cells, with numbers that are levels written as ``RowKeys`` reads them."""
     if said.decimal == ".":
         return found
     pointed = {column: found[column].replace(",", ".", 1) for column in said.levels if column in found}
     return {**found, **{column: text for column, text in pointed.items() if not isinstance(number_or_text(text), str)}}
 
 
-def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, flaws: list[Flaw]) -> float | None:
+def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, diagnostics: list[Diagnostic]) -> float | None:
     text = found.get(column)
     if text is None:  # the row's number of cells is a flaw already
         return None
@@ -123,7 +125,7 @@ def _number(said: CsvOptions, column: str, found: Mapping[str, str], line: int, 
         text = "no number" if "." in text else text.replace(",", ".", 1)
     number = real(text)
     if number is None:
-        flaws.append(Flaw(f"{column} is no number: {found[column][:40]}", line))
+        diagnostics.append(Diagnostic(f"{column} is no number: {found[column][:40]}", line))
     return number
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.column_mapping import Named, Row, checked, is_missing, readings
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_missing, measurements
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import of_json, real
 from twinbed.metrics.metric import Metric
@@ -37,7 +37,7 @@ def steps(path: str) -> list[str | int]:
     return found
 
 
-class JsonOptions(Named):
+class JsonOptions(ColumnMapping):
     """What a manifest says of a document."""
 
     paths: dict[str, str] = Field(min_length=1, description="path -> metric")
@@ -59,7 +59,7 @@ class JsonOptions(Named):
 
     @model_validator(mode="after")
     def _own(self) -> JsonOptions:
-        for path in self.told():
+        for path in self.key_places():
             steps(path)
         return self
 
@@ -79,19 +79,19 @@ class GenericJson:
     def recognises(self, head: bytes) -> bool:
         return False
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         said = checked(JsonOptions, options)
         rows = []
         for line, item in _items(source.text(), said):
-            flaws = [item] if isinstance(item, Flaw) else []
-            found = None if isinstance(item, Flaw) else item
-            numbers = {path: _number(found, path, line, flaws) for path in said.paths}
+            diagnostics = [item] if isinstance(item, Diagnostic) else []
+            found = None if isinstance(item, Diagnostic) else item
+            numbers = {path: _number(found, path, line, diagnostics) for path in said.paths}
             facts = {fact: each for path, fact in said.facts.items() if (each := _fact(found, path)) is not None}
-            told = {path: each for path in said.told() if (each := _at(found, path)) is not _NOWHERE}
-            rows.append(Row(numbers, facts, flaws, said.of(told, line, flaws)))
+            key_cells = {path: each for path in said.key_places() if (each := _at(found, path)) is not _NOWHERE}
+            rows.append(Row(numbers, facts, diagnostics, said.of(key_cells, line, diagnostics)))
         if not rows:
             raise FormatError("no row in it")
-        return readings(said, rows)
+        return measurements(said, rows)
 
 
 def _items(text: str, said: JsonOptions) -> Iterator[tuple[int | None, Any]]:
@@ -105,7 +105,7 @@ def _items(text: str, said: JsonOptions) -> Iterator[tuple[int | None, Any]]:
         try:
             whole = document(line)
         except FormatError as error:
-            yield number, Flaw(error.reason, number)
+            yield number, Diagnostic(error.reason, number)
             continue
         yield from ((number, item) for item in _listed(whole, said))
 
@@ -129,7 +129,7 @@ def _at(item: Any, path: str) -> Any:
     return item
 
 
-def _number(item: Any, path: str, line: int | None, flaws: list[Flaw]) -> float | None:
+def _number(item: Any, path: str, line: int | None, diagnostics: list[Diagnostic]) -> float | None:
     if item is None:
         return None
     found = _at(item, path)
@@ -138,7 +138,7 @@ def _number(item: Any, path: str, line: int | None, flaws: list[Flaw]) -> float 
     number = real(found.strip()) if isinstance(found, str) else of_json(found)
     if number is None:
         said = "leads nowhere" if found is _NOWHERE else f"leads to no number: {str(found)[:40]}"
-        flaws.append(Flaw(f"{path} {said}", line))
+        diagnostics.append(Diagnostic(f"{path} {said}", line))
     return number
 
 

@@ -19,13 +19,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, plain, rounding, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_cautions
 
 _FIRST = "from the start of a connection until the first byte of an answer"
 METRICS = (
@@ -82,7 +82,7 @@ class H2load:
         text = head_of(head)
         return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -98,7 +98,7 @@ class _Report:
         self.times: dict[str, float] = {}
         self.resolution: dict[str, float] = {}
         self.facts: dict[str, str | int | float | bool] = {}
-        self.flaws: list[Flaw] = []
+        self.diagnostics: list[Diagnostic] = []
         self._columns: list[str] = []
         self._rate_step = 0.0
 
@@ -112,7 +112,7 @@ class _Report:
 
     def take(self, line: str, at: int) -> None:
         if not self._known(line) and not _NOTHING.match(line):
-            self.flaws.append(Flaw(f"cannot be read: {line.strip()[:SHOWN]!r}", at))
+            self.diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", at))
 
     def _known(self, line: str) -> bool:
         if (found := _FINISHED.fullmatch(line)) is not None:
@@ -171,18 +171,18 @@ def _counts(found: re.Match[str]) -> Sequence[float]:
     return [each for each in numbers if each is not None] if None not in numbers else ()
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     report = _Report()
     for index, line in enumerate(lines):
         report.take(line, first + index)
     if not report.requests:
         raise FormatError("has no line of requests that can be read", first)
-    report.flaws += cut
+    report.diagnostics += cut
     numbers = dict(_numbers(report))
-    return Reading(
+    return Measurement(
         values=list(values(numbers, UNITS)),
-        cautions=[*request_doubts(numbers, report.requests["total"]), *_contradictions(report)],
-        flaws=report.flaws,
+        cautions=[*request_cautions(numbers, report.requests["total"]), *_contradictions(report)],
+        diagnostics=report.diagnostics,
         facts=report.facts,
         resolution=report.resolution,
     )
@@ -202,8 +202,8 @@ def _contradictions(report: _Report) -> Iterator[Caution]:
 
 
 def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
-    told = report.requests
-    answered = told["succeeded"] + told["failed"] - told["errored"]
+    counts = report.requests
+    answered = counts["succeeded"] + counts["failed"] - counts["errored"]
     taken, rate = report.finished if report.finished is not None else (None, None)
     seconds = report.seconds
     total, data = report.traffic if report.traffic is not None else (None, None)
@@ -217,8 +217,8 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     yield "time_taken", taken
     yield "transferred_bytes", total
     yield "document_transferred_bytes", data
-    yield "failed_requests", told["errored"]
-    yield "failed_timeout", told["timeout"]
+    yield "failed_requests", counts["errored"]
+    yield "failed_timeout", counts["timeout"]
     yield "non_2xx", sum(report.statuses[1:]) if report.statuses else None
     for name in UNITS:
         if name.startswith(tuple(_STEMS.values())) and (

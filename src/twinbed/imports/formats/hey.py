@@ -17,12 +17,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_cautions
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
 METRICS = (
@@ -74,7 +74,7 @@ class Hey:
         text = head_of(head)
         return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -88,7 +88,7 @@ class _Report:
         self.details: dict[str, list[float | None]] = {}
         self.statuses: dict[str, int] = {}
         self.errors: dict[str, int] = {}
-        self.flaws: list[Flaw] = []
+        self.diagnostics: list[Diagnostic] = []
         self._section = ""
 
     def take(self, line: str, at: int) -> None:
@@ -98,7 +98,7 @@ class _Report:
         elif not plain or _BAR.fullmatch(line):
             return
         elif not self._known(line):
-            self.flaws.append(Flaw(f"cannot be read: {plain[:SHOWN]!r}", at))
+            self.diagnostics.append(Diagnostic(f"cannot be read: {plain[:SHOWN]!r}", at))
 
     def _known(self, line: str) -> bool:
         if (found := _LABELLED.fullmatch(line)) is not None and self._section == "Summary:":
@@ -124,21 +124,21 @@ class _Report:
         return True
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     report = _Report()
     for index, line in enumerate(lines):
         report.take(line, first + index)
     if "Requests/sec" not in report.summary:
         raise FormatError("has no line Requests/sec of a summary", first)
-    report.flaws += cut
+    report.diagnostics += cut
     numbers = dict(_numbers(report))
     answered, failed = numbers["requests"], numbers["failed_requests"]
-    cautions = list(request_doubts(numbers, None if answered is None or failed is None else answered + failed))
+    cautions = list(request_cautions(numbers, None if answered is None or failed is None else answered + failed))
     times = [name for name in numbers if "_time_" in name]
-    return Reading(
+    return Measurement(
         values=list(values(numbers, UNITS)),
         cautions=cautions,
-        flaws=report.flaws,
+        diagnostics=report.diagnostics,
         resolution=dict.fromkeys([*times, "time_taken"], _STEP_S),
     )
 
@@ -147,19 +147,19 @@ def _numbers(report: _Report) -> Iterator[tuple[str, float | None]]:
     summary = report.summary
     taken, rate = summary.get("Total"), summary.get("Requests/sec")
     answered, failed = sum(report.statuses.values()), _failed(report)
-    counted = answered if answered < MOST_RESULTS and failed is not None else None
+    completed = answered if answered < MOST_RESULTS and failed is not None else None
     if answered >= MOST_RESULTS:
-        report.flaws.append(Flaw(f"hey counts the statuses of {MOST_RESULTS} requests at most"))
-    tried = counted + failed if counted is not None and failed is not None else None
-    yield "requests", counted
-    yield "requests_per_second", rate * counted / tried if rate is not None and counted and tried else None
+        report.diagnostics.append(Diagnostic(f"hey counts the statuses of {MOST_RESULTS} requests at most"))
+    tried = completed + failed if completed is not None and failed is not None else None
+    yield "requests", completed
+    yield "requests_per_second", rate * completed / tried if rate is not None and completed and tried else None
     data = summary.get("Total data")
     seconds = finer_seconds(taken or 0.0, _STEP_S, tried or 0, rate or 0.0, _STEP_S)
-    yield "goodput", 8 * data / seconds if data is not None and seconds and counted else None
+    yield "goodput", 8 * data / seconds if data is not None and seconds and completed else None
     yield "time_taken", taken
     yield "document_transferred_bytes", data
     yield "failed_requests", failed
-    whole = failed is not None and not report.flaws
+    whole = failed is not None and not report.diagnostics
     yield "non_2xx", sum(n for status, n in report.statuses.items() if not 200 <= int(status) < 300) if whole else None
     for moment, label in (("min", "Fastest"), ("mean", "Average"), ("max", "Slowest")):
         yield f"total_time_{moment}", summary.get(label) if answered else None
@@ -183,7 +183,9 @@ def _failed(report: _Report) -> int | None:
     rounding = rate * _STEP_S + taken * _STEP_S + 0.5
     if answered >= MOST_RESULTS or abs(rate * taken - answered) <= rounding:
         return 0
-    report.flaws.append(Flaw(f"{rate * taken:.0f} requests by rate and time, but {answered} statuses, and no errors"))
+    report.diagnostics.append(
+        Diagnostic(f"{rate * taken:.0f} requests by rate and time, but {answered} statuses, and no errors")
+    )
     return None
 
 

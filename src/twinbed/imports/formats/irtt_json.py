@@ -14,17 +14,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import FormatError, Reading, Source
+from twinbed.contracts.format import FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
-from twinbed.instruments.latency.metrics import METRICS
-from twinbed.instruments.latency.windows import LEAST
+from twinbed.metrics.latency import METRICS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency.windows import LEAST
 
 if TYPE_CHECKING:
-    from twinbed.instruments.latency.clocks import Clocks
-    from twinbed.instruments.latency.probes import Pair
+    from twinbed.readers.latency.clocks import Clocks
+    from twinbed.readers.latency.probes import Pair
 
 _START = re.compile(rb'\A\s*\{\s*"version":\s*\{\s*"irtt":\s*"')
 _MOST_NS = 1 << 62
@@ -45,8 +45,8 @@ class IrttJson:
     def recognises(self, head: bytes) -> bool:
         return _START.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        from twinbed.instruments.latency import clocks, summary
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        from twinbed.readers.latency import clocks, summary
 
         text = source.text().encode()
         said = document(text)
@@ -56,24 +56,24 @@ class IrttJson:
         try:
             related = clocks.relate(pair, None, None)
             window_s = max(1.0, LEAST * (of_json(_params(said).get("interval")) or 0.0) / 1e9)
-            judged = summary.judge(pair, related, window_s)
-            values = list(summary.values([judged], ""))
-            values += [replace(each, host="") for each in summary.clock_values(judged)]
+            pair_summary = summary.summarise(pair, related, window_s)
+            values = list(summary.values([pair_summary], ""))
+            values += [replace(each, host="") for each in summary.clock_values(pair_summary)]
             tables = {
-                "probes": summary.probes_table(judged),
-                "delay_windows": summary.windows_table(judged, window_s),
-                "clocks": _clocks(judged),
+                "probes": summary.probes_table(pair_summary),
+                "delay_windows": summary.windows_table(pair_summary, window_s),
+                "clocks": _clocks(pair_summary),
             }
         except (ValueError, ArithmeticError) as error:
             raise FormatError(f"its stamps cannot be compared: {error}") from error
         mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
         cautions = [*_steps(related), *_contradictions(said["stats"], pair, mean_s)]
-        return [Reading(values, tables, cautions, facts=_facts(said), started_s=float(pair.wall.client_sent[0]) / 1e9)]
+        return [Measurement(values, tables, cautions, facts=_facts(said), started_s=float(pair.wall.client_sent[0]) / 1e9)]
 
 
 def _pair(text: bytes, said: Mapping[str, Any]) -> Pair:
-    from twinbed.instruments.latency import irtt
-    from twinbed.instruments.latency.probes import MISSING
+    from twinbed.readers.latency import irtt
+    from twinbed.readers.latency.probes import MISSING
 
     config, stats = said["config"], said["stats"]
     if of_json(stats.get("duration")) is None or (
@@ -99,12 +99,12 @@ def _params(said: Mapping[str, Any]) -> Mapping[str, Any]:
     return params if isinstance(params, dict) else {}
 
 
-def _clocks(judged: Any) -> Any:
+def _clocks(pair_summary: Any) -> Any:
     import pyarrow as pa
 
-    from twinbed.instruments.latency import summary
+    from twinbed.readers.latency import summary
 
-    return pa.Table.from_pylist([summary.clocks_row(judged)], summary.clocks_schema())
+    return pa.Table.from_pylist([summary.clocks_row(pair_summary)], summary.clocks_schema())
 
 
 def _steps(related: Clocks) -> Iterator[Caution]:

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
-from twinbed.imports.text.processors import Sample, doubts, shares
-from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
+from twinbed.imports.text.processors import Sample, cpu_cautions, shares
+from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 
 _BEGINS = re.compile(rb'\s*\{\s*"sysstat"\s*:\s*\{\s*"hosts"\s*:')
@@ -45,32 +45,34 @@ class MpstatJson:
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None and _KINDS.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         text = source.text()
         begins = _STATISTICS.search(text)
         if begins is None:
             raise FormatError('has no "statistics"')
         found = list(elements(text, begins.end()))
         blocks, end = [block for block, _ in found], found[-1][1] if found else begins.end()
-        flaws = []
+        diagnostics = []
         whole = [after for _, after in documents(text)]
         if not whole:
-            flaws.append(Flaw("ends early, or is damaged", line_of(text, end)))
+            diagnostics.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
         elif text[whole[0] :].strip():
-            flaws.append(Flaw("only the first document is read", line_of(text, whole[0])))
+            diagnostics.append(Diagnostic("only the first document is read", line_of(text, whole[0])))
         facts = {_FACTS[name]: said.strip('"') for name, said in _FACT.findall(text[: begins.start()])}
         if len(blocks) == 1 and options.get("one_interval") is not True:
-            flaws.append(Flaw("has one block, which may be about the time since boot: one_interval says that it is not"))
+            diagnostics.append(
+                Diagnostic("has one block, which may be about the time since boot: one_interval says that it is not")
+            )
             blocks = []
         elif not blocks:
-            flaws.append(Flaw("has no block"))
-        return [_reading(blocks, flaws, facts)]
+            diagnostics.append(Diagnostic("has no block"))
+        return [_reading(blocks, diagnostics, facts)]
 
 
-def _reading(blocks: Sequence[Any], flaws: list[Flaw], facts: Mapping[str, str]) -> Reading:
+def _reading(blocks: Sequence[Any], diagnostics: list[Diagnostic], facts: Mapping[str, str]) -> Measurement:
     import pyarrow as pa
 
-    rows = list(_rows(blocks, flaws))
+    rows = list(_rows(blocks, diagnostics))
     of_all = [sample for _, cpu, sample in rows if cpu == _ALL]
     each: dict[str, list[Sample]] = {}
     for _, cpu, sample in rows:
@@ -84,10 +86,10 @@ def _reading(blocks: Sequence[Any], flaws: list[Flaw], facts: Mapping[str, str])
     }
     for name in ("busy", "idle", "steal"):
         columns[name] = pa.array([getattr(sample, name) / sample.whole for _, _, sample in rows], pa.float64())
-    return Reading(values, {"mpstat": pa.table(columns)}, list(doubts(of_all, each)), flaws, dict(facts))
+    return Measurement(values, {"mpstat": pa.table(columns)}, list(cpu_cautions(of_all, each)), diagnostics, dict(facts))
 
 
-def _rows(blocks: Sequence[Any], flaws: list[Flaw]) -> Iterator[tuple[int, str, Sample]]:
+def _rows(blocks: Sequence[Any], diagnostics: list[Diagnostic]) -> Iterator[tuple[int, str, Sample]]:
     for interval, block in enumerate(blocks):
         for load in _list(block, "cpu-load"):
             cpu = load.get("cpu")
@@ -95,7 +97,7 @@ def _rows(blocks: Sequence[Any], flaws: list[Flaw]) -> Iterator[tuple[int, str, 
             known = [part for group in parts for part in group if part is not None and 0 <= part <= 100]
             sums = [sum(part for part in group if part is not None) for group in parts]
             if not isinstance(cpu, str) or len(known) < sum(map(len, parts)) or not sum(sums):
-                flaws.append(Flaw(f"interval {interval + 1} of a CPU is not as mpstat writes it"))
+                diagnostics.append(Diagnostic(f"interval {interval + 1} of a CPU is not as mpstat writes it"))
             else:
                 yield interval, cpu, Sample(*sums)
 

@@ -17,14 +17,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.netperf_text import Test, scale, tests
-from twinbed.instruments.counters.metrics import METRICS as COUNTERS
+from twinbed.metrics.counters import METRICS as COUNTERS
+from twinbed.metrics.http import METRICS as HTTP
+from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS as HTTP
-from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,19 +72,19 @@ class Netperf:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         found = tests(source.text().split("\n"))
         if not found:
             raise FormatError("no heading of a netperf test")
-        readings = [reading for test in found if (reading := _reading(test)) is not None]
-        if not readings:
+        measurements = [measurement for test in found if (measurement := _reading(test)) is not None]
+        if not measurements:
             said = next((warning for test in found for warning in test.warnings), "")
             why = f": {said}" if said else ": it is cut, or a table of -O, where those of -k and -o are read"
             raise FormatError(f"no result that is understood{why}", found[0].line)
-        return readings
+        return measurements
 
 
-def _reading(test: Test) -> Reading | None:
+def _reading(test: Test) -> Measurement | None:
     cautions = [Caution(Kind.FEW_REPLICATES, f"netperf: {test.warnings[1]}")] if _unsure(test) else []
     if test.selected:
         numbers = _of_selected(test)
@@ -104,7 +104,7 @@ def _reading(test: Test) -> Reading | None:
     cautions += _apart(test, numbers)
     tables = {"intervals": _table(test)} if test.interims else {}
     started = test.interims[0][0] - test.interims[0][1] if test.interims else None
-    return Reading(values, tables, cautions, test.flaws, _facts(test, numbers), started)
+    return Measurement(values, tables, cautions, test.diagnostics, _facts(test, numbers), started)
 
 
 def _unsure(test: Test) -> bool:
@@ -118,7 +118,7 @@ def _of_selected(test: Test) -> Numbers:
         text = test.selected.get(key)
         found = None if text is None else real(text.strip())
         if text is not None and found is None:
-            test.flaws.append(Flaw(f"{key} is no number: {text[:40]}", test.line))
+            test.diagnostics.append(Diagnostic(f"{key} is no number: {text[:40]}", test.line))
         # netperf's -1: not known.
         return None if found is None or factor is None or found < 0 else found * factor
 
@@ -128,7 +128,9 @@ def _of_selected(test: Test) -> Numbers:
     else:
         factor = scale(unit)
         if factor is None and "THROUGHPUT" in test.selected:
-            test.flaws.append(Flaw(f"THROUGHPUT without its unit: {unit[:40] or 'select THROUGHPUT_UNITS too'}", test.line))
+            test.diagnostics.append(
+                Diagnostic(f"THROUGHPUT without its unit: {unit[:40] or 'select THROUGHPUT_UNITS too'}", test.line)
+            )
         numbers["goodput"] = number("THROUGHPUT", factor)
         if "LOCAL_SEND_THROUGHPUT" in test.selected:
             numbers["send_rate"] = number("LOCAL_SEND_THROUGHPUT", factor)
@@ -181,7 +183,7 @@ def _of_datagrams(test: Test, cautions: list[Caution]) -> Numbers:
     if len(sent) == 8:
         numbers["cpu_client"] = sent[6]
     if came is None:
-        test.flaws.append(Flaw("no line of what arrived", test.line))
+        test.diagnostics.append(Diagnostic("no line of what arrived", test.line))
         return numbers
     numbers |= {"goodput": came[3] * factor, "received_datagrams": came[2]}
     if came[2] <= sent[3]:
@@ -200,9 +202,9 @@ def _miscounted(
     """Rates are printed to a hundredth of the unit (-f g: to a tenth), seconds to a hundredth."""
     if seconds <= 0:
         return
-    counted = 8 * messages * sent[1] / seconds
-    if abs(counted - rate) > (0.005 / seconds + 0.002) * counted + 0.1 * factor:
-        yield Caution(Kind.CONTRADICTED, f"{what}: {counted:.6g} bit/s by messages and time, {rate:.6g} bit/s by the rate")
+    by_messages = 8 * messages * sent[1] / seconds
+    if abs(by_messages - rate) > (0.005 / seconds + 0.002) * by_messages + 0.1 * factor:
+        yield Caution(Kind.CONTRADICTED, f"{what}: {by_messages:.6g} bit/s by messages and time, {rate:.6g} bit/s by the rate")
 
 
 def _apart(test: Test, numbers: Numbers) -> Iterator[Caution]:

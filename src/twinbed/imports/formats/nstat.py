@@ -16,11 +16,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.counter_deltas import Difference, differences, flaws, joined, summed, table
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, joined, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
-from twinbed.instruments.counters.metrics import NETWORK
+from twinbed.metrics.counters import NETWORK
 from twinbed.metrics.metric import Metric, Value
 
 _ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"
@@ -56,12 +56,12 @@ class Nstat:
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         counts = options.get("counts")
         if counts not in (None, "increments", "totals"):
             raise FormatError(f"counts is {counts!r}, expected increments or totals")
         text = source.text()
-        unread: list[Flaw] = []
+        unread: list[Diagnostic] = []
         dumps = _of_json(text, unread) if text.lstrip().startswith("{") else _of_text(text, unread)
         if not any(dumps):
             raise FormatError("has no counter of nstat")
@@ -72,15 +72,17 @@ class Nstat:
         if counts == "totals":
             if len(dumps) < 2:
                 raise FormatError("has one dump only, and its counts are said to be totals")
-            found = differences(whole)
-            return [_reading(found, [*unread, *flaws(found)])]
+            found = counter_deltas(whole)
+            return [_reading(found, [*unread, *diagnostics(found)])]
         if counts is None:
-            unread.append(Flaw(_UNTOLD))
-            return [Reading((), {"counters": joined([table("nstat", differences([dump])) for dump in dumps])}, (), unread)]
+            unread.append(Diagnostic(_UNTOLD))
+            return [
+                Measurement((), {"counters": joined([table("nstat", counter_deltas([dump])) for dump in dumps])}, (), unread)
+            ]
         return [_reading(_increments(dump), unread) for dump in whole]
 
 
-def _of_text(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
+def _of_text(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
     has_headings = _HEADING.search(text) is not None
     for number, line in enumerate(text.split("\n"), 1):
@@ -94,7 +96,7 @@ def _of_text(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
     return dumps
 
 
-def _of_json(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
+def _of_json(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
     found = list(documents(text))
     end = found[-1][1] if found else 0
@@ -106,13 +108,13 @@ def _of_json(text: str, unread: list[Flaw]) -> list[dict[str, int]]:
                 whole = isinstance(value, int) and not isinstance(value, bool)
                 _take(dumps[-1], name, count(str(value)) if whole else None, unread, None)
     if text[end:].strip():
-        unread.append(Flaw("ends early, or is damaged", line_of(text, end)))
+        unread.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
     return dumps
 
 
-def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Flaw], line: int | None) -> None:
+def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Diagnostic], line: int | None) -> None:
     if value is None or not _NAME.fullmatch(name) or name in dump:
-        unread.append(Flaw(f"is no counter that can be read: {name[:80]!r}", line))
+        unread.append(Diagnostic(f"is no counter that can be read: {name[:80]!r}", line))
     else:
         dump[name] = value
 
@@ -127,14 +129,14 @@ def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> 
     return {**dict.fromkeys(sorted(names), 0), **dump}
 
 
-def _increments(dump: Mapping[str, int]) -> dict[str, Difference]:
+def _increments(dump: Mapping[str, int]) -> dict[str, CounterDelta]:
     """As differences, which they are."""
-    return {name: Difference(name, None, None, value, None) for name, value in dump.items()}
+    return {name: CounterDelta(name, None, None, value, None) for name, value in dump.items()}
 
 
-def _reading(found: Mapping[str, Difference], unread: Sequence[Flaw]) -> Reading:
+def _reading(found: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
     values: list[Value] = [summed(found, metric, [_OF[metric.name]]) for metric in _METRICS]
-    return Reading(values, {"counters": table("nstat", found)}, (), unread)
+    return Measurement(values, {"counters": table("nstat", found)}, (), unread)
 
 
 nstat = Nstat()

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
-from twinbed.instruments.latency import owamp
-from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency import owamp
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 
 _START = re.compile(
     rb"^[ \t]*--- ow(?:ping|stats) statistics from \[|\A\s*(?:\d{1,10} \d{18,20} [01] \S+ \d{1,20} [01] \S+ \d{1,3}\s)", re.M
@@ -69,25 +69,25 @@ class Owping:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         way = direction(options)
-        flaws: list[Flaw] = []
-        sessions = _sessions(source.text().split("\n"), flaws)
+        diagnostics: list[Diagnostic] = []
+        sessions = _sessions(source.text().split("\n"), diagnostics)
         if not sessions:
             raise FormatError("no session of owping's with a packet or a summary")
-        readings = []
+        measurements = []
         while sessions:
             first = sessions.pop(0)
             if sessions and first.origin and (first.origin, first.target) == (sessions[0].target, sessions[0].origin):
                 group = [(CLIENT_TO_SERVER, first), (SERVER_TO_CLIENT, sessions.pop(0))]
             else:
                 group = [(way, first)]
-            readings.append(_reading(group, flaws))
-            flaws = []
-        return readings
+            measurements.append(_reading(group, diagnostics))
+            diagnostics = []
+        return measurements
 
 
-def _sessions(lines: Sequence[str], flaws: list[Flaw]) -> list[_Session]:
+def _sessions(lines: Sequence[str], diagnostics: list[Diagnostic]) -> list[_Session]:
     found: list[_Session] = []
     for number, line in enumerate(lines, start=1):
         line = line.strip()
@@ -101,7 +101,7 @@ def _sessions(lines: Sequence[str], flaws: list[Flaw]) -> list[_Session]:
                 found.append(_Session())
             _record(found[-1], words)
         elif found and line:
-            _line(found[-1], number, line, flaws)
+            _line(found[-1], number, line, diagnostics)
     return [each for each in found if each.counts or each.packets]
 
 
@@ -123,11 +123,11 @@ def _record(session: _Session, words: Sequence[str]) -> None:
         session.errors_s.append(sum(known) if synchronised else None)
 
 
-def _line(session: _Session, number: int, line: str, flaws: list[Flaw]) -> None:
+def _line(session: _Session, number: int, line: str, diagnostics: list[Diagnostic]) -> None:
     if packet := _PACKET.fullmatch(line):
         sequence, delay = count(packet[1]), real(packet[2])
         if sequence is None or delay is None:
-            flaws.append(Flaw(f"a packet's delay cannot be read: {line[:80]}", number))
+            diagnostics.append(Diagnostic(f"a packet's delay cannot be read: {line[:80]}", number))
             return
         session.packets.append((sequence, delay * _SECONDS[packet[3]], float(f"{packet[6]}.{packet[7]}")))
         error = real(packet[4]) if packet[4] else None
@@ -139,34 +139,36 @@ def _line(session: _Session, number: int, line: str, flaws: list[Flaw]) -> None:
     elif counts := _COUNTS.fullmatch(line):
         numbers = [count(counts[at]) for at in (1, 2, 3)]
         if None in numbers:
-            flaws.append(Flaw("counts that no program prints", number))
+            diagnostics.append(Diagnostic("counts that no program prints", number))
         else:
             session.counts = (numbers[0] or 0, numbers[1] or 0, numbers[2] or 0)
     elif delays := _DELAYS.fullmatch(line):
         scale = _SECONDS[delays[4]]
-        session.delays = tuple(_scaled(delays[at], scale, number, flaws) for at in (1, 2, 3))  # type: ignore[assignment]
-        session.error_s = _scaled(delays[5], _SECONDS[delays[6]], number, flaws) if delays[5] else None
+        session.delays = tuple(_scaled(delays[at], scale, number, diagnostics) for at in (1, 2, 3))  # type: ignore[assignment]
+        session.error_s = _scaled(delays[5], _SECONDS[delays[6]], number, diagnostics) if delays[5] else None
     elif jitter := _JITTER.match(line):
-        session.jitter = _scaled(jitter[1], _SECONDS[jitter[2]], number, flaws)
+        session.jitter = _scaled(jitter[1], _SECONDS[jitter[2]], number, diagnostics)
     elif line == "no reordering":
         session.reordered = 0
     elif "seq_no=" in line or "one-way" in line or " sent, " in line:
-        flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+        diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
 
 
-def _scaled(text: str, scale: float, number: int, flaws: list[Flaw]) -> float | None:
+def _scaled(text: str, scale: float, number: int, diagnostics: list[Diagnostic]) -> float | None:
     """owping prints nan where no packet arrived: that is missing, not unreadable."""
     found = real(text)
     if found is None and text != "nan":
-        flaws.append(Flaw(f"no number: {text[:40]}", number))
+        diagnostics.append(Diagnostic(f"no number: {text[:40]}", number))
     return None if found is None else found * scale
 
 
-def _reading(group: Sequence[tuple[str, _Session]], flaws: list[Flaw]) -> Reading:
+def _reading(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic]) -> Measurement:
     cautions: list[Caution] = []
-    values, doubts = said([(way, _one_way(session, cautions)) for way, session in group])
+    values, delay_cautions = said([(way, _one_way(session, cautions)) for way, session in group])
     starts = [sent for _, session in group for _, _, sent in session.packets if sent is not None]
-    return Reading(values, {}, [*cautions, *doubts], flaws, {"protocol": "udp"}, min(starts) if starts else None)
+    return Measurement(
+        values, {}, [*cautions, *delay_cautions], diagnostics, {"protocol": "udp"}, min(starts) if starts else None
+    )
 
 
 def _one_way(session: _Session, cautions: list[Caution]) -> OneWay:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.metrics.metric import Metric
@@ -74,7 +74,7 @@ class _Run:
     times: Sequence[float] = ()
     """The summary's: min, avg, max and, of most, mdev."""
     times_step_s: float = 0.0
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
 class Ping:
@@ -89,14 +89,14 @@ class Ping:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         runs = _runs(source.text().split("\n"))
         if not runs:
             raise FormatError("no line of ping's that says whom it asks")
-        readings = [_reading(run) for run in runs if run.replies or run.sent is not None or run.named]
-        if not readings:
+        measurements = [_reading(run) for run in runs if run.replies or run.sent is not None or run.named]
+        if not measurements:
             raise FormatError("ping was cut off before its first answer", runs[0].line)
-        return readings
+        return measurements
 
 
 def _runs(lines: Sequence[str]) -> list[_Run]:
@@ -133,7 +133,7 @@ def _line(run: _Run, number: int, line: str) -> None:
     elif found := _TIMES.match(line):
         _summarised(run, number, found)
     elif "seq=" in line or "packets transmitted" in line or "min/avg/max" in line:
-        run.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+        run.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
     run.closing = _BEFORE_SUMMARY.fullmatch(line) is not None
 
 
@@ -141,7 +141,7 @@ def _other_summary(run: _Run, number: int, found: re.Match[str]) -> None:
     """Two numbers whose words are not known are probes and answers only where the share that was lost follows from them."""
     sent, received, lost = int(found[1]), int(found[2]), float(found[4])
     if not 0 <= received <= sent or not sent or abs(100 * (sent - received) / sent - lost) >= 1:
-        run.flaws.append(Flaw(f"cannot be read: {found[0][:80]}", number))
+        run.diagnostics.append(Diagnostic(f"cannot be read: {found[0][:80]}", number))
         return
     run.sent, run.received = sent, received
     run.more = "+" in found[3]
@@ -150,7 +150,7 @@ def _other_summary(run: _Run, number: int, found: re.Match[str]) -> None:
 def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
     sequence = count(found[3].rstrip(":"))
     if sequence is None or sequence >= _WRAP:
-        run.flaws.append(Flaw(f"no sequence number: {found[3][:40]}", number))
+        run.diagnostics.append(Diagnostic(f"no sequence number: {found[3][:40]}", number))
         return
     rest, time_s = found[4], None
     if said := _TIME.search(rest):
@@ -159,7 +159,7 @@ def _reply(run: _Run, number: int, found: re.Match[str]) -> None:
             time_s *= _SECONDS[said[3]]
             run.step_s = max(run.step_s, _step(said[2]) * _SECONDS[said[3]])
     if time_s is None and "=" in rest.replace("ttl=", "").replace("hlim=", ""):
-        run.flaws.append(Flaw(f"no round-trip time: {rest.strip()[:60]}", number))
+        run.diagnostics.append(Diagnostic(f"no round-trip time: {rest.strip()[:60]}", number))
     at_ns = None
     if found[1]:
         at_ns = int(found[1]) * 10**9 + int(found[2].ljust(9, "0"))
@@ -178,7 +178,7 @@ def _summarised(run: _Run, number: int, found: re.Match[str]) -> None:
     times = [real(text) for text in texts]
     scale = _SECONDS[found[2] or "ms"]
     if len(times) < 3 or None in times:
-        run.flaws.append(Flaw(f"no round-trip times: {found[1][:60]}", number))
+        run.diagnostics.append(Diagnostic(f"no round-trip times: {found[1][:60]}", number))
         return
     run.times = [time * scale for time in times if time is not None]
     run.times_step_s = max(_step(text) for text in texts) * scale
@@ -189,7 +189,7 @@ def _step(text: str) -> float:
     return float(10 ** -len(text.partition(".")[2]))
 
 
-def _reading(run: _Run) -> Reading:
+def _reading(run: _Run) -> Measurement:
     cautions: list[Caution] = []
     if run.replies or not run.received:
         numbers = _of_lines(run, cautions)
@@ -197,11 +197,11 @@ def _reading(run: _Run) -> Reading:
         numbers = _of_summary(run)
     tables = {"probes": _table(run)} if run.replies else {}
     started = next((at for _, at, _ in run.replies if at is not None), None)
-    return Reading(
+    return Measurement(
         values=list(values(numbers, (*ROUND_TRIP, *COUNTS))),
         tables=tables,
         cautions=cautions,
-        flaws=run.flaws,
+        diagnostics=run.diagnostics,
         facts=run.facts,
         started_s=None if started is None else started / 1e9,
     )
@@ -231,7 +231,7 @@ def _of_lines(run: _Run, cautions: list[Caution]) -> dict[str, float | None]:
     received, duplicates = len(first), len(run.replies) - len(first)
     sent = run.sent
     if sent is None:
-        run.flaws.append(Flaw("no summary: probes after the last that is named are not counted"))
+        run.diagnostics.append(Diagnostic("no summary: probes after the last that is named are not counted"))
         known = {*first, *run.named}
         # iputils counts from 1, the others from 0.
         sent = max(known) - min(1, *known) + 1 if known else 0

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
 from twinbed.metrics.metric import Metric
@@ -33,20 +33,20 @@ class _Block:
     said: dict[str, str] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     buckets: dict[int, int] = field(default_factory=dict)
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def number(self, name: str) -> float | None:
         text = self.said.get(name)
         found = None if text is None else real(text)
         if text is not None and found is None:
-            self.flaws.append(Flaw(f"{name} is no number: {text[:40]}", self.lines[name]))
+            self.diagnostics.append(Diagnostic(f"{name} is no number: {text[:40]}", self.lines[name]))
         return found
 
     def count(self, name: str) -> int | None:
         text = self.said.get(name)
         found = None if text is None else count(text)
         if text is not None and found is None:
-            self.flaws.append(Flaw(f"{name} is no count: {text[:40]}", self.lines[name]))
+            self.diagnostics.append(Diagnostic(f"{name} is no count: {text[:40]}", self.lines[name]))
         return found
 
 
@@ -62,7 +62,7 @@ class Powstream:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         way = direction(options)
         blocks = [block for block in _blocks(source.text().split("\n")) if "SENT" in block.said]
         if not blocks:
@@ -96,12 +96,12 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
 def _bucket(block: _Block, number: int, line: str) -> None:
     found = _BUCKET.fullmatch(line.rstrip())
     if found is None:
-        block.flaws.append(Flaw(f"no bucket: {line.strip()[:60]}", number))
+        block.diagnostics.append(Diagnostic(f"no bucket: {line.strip()[:60]}", number))
         return
     block.buckets[int(found[1])] = block.buckets.get(int(found[1]), 0) + int(found[2])
 
 
-def _reading(block: _Block, way: str) -> Reading:
+def _reading(block: _Block, way: str) -> Measurement:
     sent, lost, duplicates = (block.count(name) for name in ("SENT", "LOST", "DUPS"))
     width = block.number("BUCKETWIDTH" if "BUCKETWIDTH" in block.said else "BUCKET_WIDTH")
     p50, p95 = (_quantile(block.buckets, share) for share in (0.5, 0.95))
@@ -121,8 +121,8 @@ def _reading(block: _Block, way: str) -> Reading:
         jitter=None if p50 is None or p95 is None else _times(p95 - p50, width),
         error_s=block.number("MAXERR") if block.said.get("SYNC") == "1" else None,
     )
-    values, doubts = said([(way, session)])
-    return Reading(values, {}, [*cautions, *doubts], block.flaws, {"protocol": "udp"}, _started(block))
+    values, delay_cautions = said([(way, session)])
+    return Measurement(values, {}, [*cautions, *delay_cautions], block.diagnostics, {"protocol": "udp"}, _started(block))
 
 
 def _end(block: _Block, name: str) -> str:

@@ -21,12 +21,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
-from twinbed.instruments.counters.doubts import doubts
-from twinbed.instruments.counters.metrics import LOST, METRICS, UNEXPLAINED
-from twinbed.instruments.counters.place import KERNEL_MARK, Place, read_place
+from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
+from twinbed.readers.counters.cautions import place_cautions
+from twinbed.readers.counters.place import KERNEL_MARK, Place, read_place
 
 _FILE = "counters.snap"
 _UPTIME = "/proc/uptime"
@@ -57,10 +57,10 @@ class ProcSnapshot:
         first = b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])
         return _BEGINS.search(first) is not None and not head.startswith(_PROBE)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        found, flaws = sections(source.text())
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        found, diagnostics = sections(source.text())
         if (nics := options.get("nics")) is not None:
-            flaws += _keep(found, nics)
+            diagnostics += _keep(found, nics)
         parts = snapshots(found)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / _FILE
@@ -68,35 +68,37 @@ class ProcSnapshot:
                 place, timed = _place(parts, file)
             except FormatError:
                 unread = _unreadable(parts, file)
-                flaws += unread.values()
+                diagnostics += unread.values()
                 place, timed = _place([_without(part, unread) for part in parts], file)
-            flaws += [*_lost(place, len(parts)), *_several(place)]
-            doubtful = list(doubts(replace(place, name=source.name)))
+            diagnostics += [*_lost(place, len(parts)), *_several(place)]
+            cautions = list(place_cautions(replace(place, name=source.name)))
         if not timed:
             place = replace(place, seconds=None)
         values = [value for value in place.values() if value.value is not None]
-        return [Reading(values, {"counters": place.moved() if timed else _without_times(place)}, doubtful, flaws)]
+        return [Measurement(values, {"counters": place.moved() if timed else _without_times(place)}, cautions, diagnostics)]
 
 
-def _keep(found: Sequence[Section], nics: Any) -> list[Flaw]:
+def _keep(found: Sequence[Section], nics: Any) -> list[Diagnostic]:
     """Leaves out the lines of other interfaces; says which are not there."""
     if not isinstance(nics, list) or not nics or not all(isinstance(nic, str) for nic in nics):
         raise FormatError(f"nics is {nics!r}, expected a list of interfaces: [eth0]")
-    lacking: dict[str, Flaw] = {}
+    lacking: dict[str, Diagnostic] = {}
     for section in found:
         if section.source == _DEVICES:
             there = {line.partition(":")[0].strip() for line in section.lines}
-            lacking |= {nic: Flaw(f"has no NIC {nic}", section.line) for nic in nics if nic not in there}
+            lacking |= {nic: Diagnostic(f"has no NIC {nic}", section.line) for nic in nics if nic not in there}
             section.lines = [line for line in section.lines if "|" in line or line.partition(":")[0].strip() in nics]
     return list(lacking.values())
 
 
-def _several(place: Place) -> Iterator[Flaw]:
+def _several(place: Place) -> Iterator[Diagnostic]:
     """Interfaces that carried something, of which a bridge may be one."""
     keys = zip(place.differences["key"].to_pylist(), place.differences["difference"].to_pylist(), strict=True)
     moved = {key.removeprefix("net/dev:").rpartition(".")[0] for key, by in keys if key and key.startswith("net/dev:") and by}
     if len(nics := sorted(moved & set(place.nics()))) > 1:
-        yield Flaw(f"NICs are a sum of {', '.join(nics)}: what goes through several counts on each (see nics)", beside=True)
+        yield Diagnostic(
+            f"NICs are a sum of {', '.join(nics)}: what goes through several counts on each (see nics)", harmless=True
+        )
 
 
 def _place(parts: Sequence[Mapping[str, Section]], file: Path) -> tuple[Place, bool]:
@@ -108,7 +110,7 @@ def _place(parts: Sequence[Mapping[str, Section]], file: Path) -> tuple[Place, b
     return _read(parts, times if timed else range(len(parts)), file), timed
 
 
-def _without(part: Mapping[str, Section], names: Mapping[str, Flaw]) -> dict[str, Section]:
+def _without(part: Mapping[str, Section], names: Mapping[str, Diagnostic]) -> dict[str, Section]:
     return {name: section for name, section in part.items() if name not in names}
 
 
@@ -137,19 +139,19 @@ def _read(parts: Sequence[Mapping[str, Section]], times: Sequence[float], file: 
         raise FormatError(f"cannot be read: {str(error).removeprefix(f'{file}: ')}") from error
 
 
-def _unreadable(parts: Sequence[Mapping[str, Section]], file: Path) -> dict[str, Flaw]:
+def _unreadable(parts: Sequence[Mapping[str, Section]], file: Path) -> dict[str, Diagnostic]:
     """Source -> why it is left out, where one of its texts is damaged."""
-    unread: dict[str, Flaw] = {}
+    unread: dict[str, Diagnostic] = {}
     for part in parts:
         for name, section in part.items():
             try:
                 _read([{name: section}], [0], file)
             except FormatError as error:
-                unread[name] = Flaw(f"{name}: {error.reason}", section.line)
+                unread[name] = Diagnostic(f"{name}: {error.reason}", section.line)
     return unread
 
 
-def _lost(place: Place, snapshots: int) -> Iterator[Flaw]:
+def _lost(place: Place, snapshots: int) -> Iterator[Diagnostic]:
     """Counters that have no difference, and so no part in any value, by reason."""
     keys: dict[str, list[str]] = {}
     if snapshots > 1:
@@ -159,7 +161,7 @@ def _lost(place: Place, snapshots: int) -> Iterator[Flaw]:
                 keys.setdefault(note, []).append(key)
     for note, found in keys.items():
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        yield Flaw(f"no difference, {note}: {found[0]}{more}")
+        yield Diagnostic(f"no difference, {note}: {found[0]}{more}")
 
 
 def _without_times(place: Place) -> Any:

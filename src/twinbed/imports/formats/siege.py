@@ -16,13 +16,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS, UNITS
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_cautions
 
 MEBIBYTE = 2.0**20
 _STEP = 0.005
@@ -80,7 +80,7 @@ class Siege:
         text = head_of(head)
         return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
@@ -98,19 +98,19 @@ def _labelled(line: str) -> tuple[str, float | None] | None:
     return None
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
-    told: dict[str, float | None] = {}
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
+    figures: dict[str, float | None] = {}
     statuses: list[int] = []
     errors: list[str] = []
-    flaws: list[Flaw] = []
+    diagnostics: list[Diagnostic] = []
     version, json = "", False
     for index, line in enumerate(lines):
         labelled = _labelled(line)
         if labelled is not None:
-            told[labelled[0]] = labelled[1]
+            figures[labelled[0]] = labelled[1]
             json = json or '"' in line
             if labelled[1] is None:
-                flaws.append(Flaw(f"has a unit that siege does not print: {line.strip()[:SHOWN]!r}", first + index))
+                diagnostics.append(Diagnostic(f"has a unit that siege does not print: {line.strip()[:SHOWN]!r}", first + index))
         elif (found := _TRANSACTION.fullmatch(line)) is not None:
             statuses.append(int(found[1]))
         elif (found := _VERSION.match(line)) is not None:
@@ -120,15 +120,15 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
         elif (found := _ERROR.search(line)) is not None:
             errors.append(found[1])
         elif not _NOTHING.match(line):
-            flaws.append(Flaw(f"cannot be read: {line.strip()[:SHOWN]!r}", first + index))
-    if told.get("transactions") is None:
+            diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", first + index))
+    if figures.get("transactions") is None:
         raise FormatError("has no count of transactions", first)
-    flaws += cut
-    numbers = dict(_numbers(told, statuses, json or version.startswith("4.")))
-    return Reading(
+    diagnostics += cut
+    numbers = dict(_numbers(figures, statuses, json or version.startswith("4.")))
+    return Measurement(
         values=list(values(numbers, UNITS)),
-        cautions=list(_cautions(told, numbers, errors)),
-        flaws=flaws,
+        cautions=list(_cautions(figures, numbers, errors)),
+        diagnostics=diagnostics,
         facts={"version": version} if version else {},
         resolution={
             "time_taken": _STEP,
@@ -139,23 +139,25 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
     )
 
 
-def _numbers(told: Mapping[str, float | None], statuses: Sequence[int], documents: bool) -> Iterator[tuple[str, float | None]]:
-    done, elapsed = told["transactions"], told.get("elapsed time")
-    data, throughput = told.get("data transferred"), told.get("throughput")
+def _numbers(
+    figures: Mapping[str, float | None], statuses: Sequence[int], documents: bool
+) -> Iterator[tuple[str, float | None]]:
+    done, elapsed = figures["transactions"], figures.get("elapsed time")
+    data, throughput = figures.get("data transferred"), figures.get("throughput")
     timed = bool(done and elapsed)
     # 0.00 is what it prints of less than 5 kB.
     data = data if data or not done else None
     yield "requests", done
-    yield "requests_per_second", told.get("transaction rate") if timed else None
+    yield "requests_per_second", figures.get("transaction rate") if timed else None
     megabytes = _finer(data, elapsed, throughput) if timed else None
     yield "goodput", 8 * megabytes * MEBIBYTE if documents and megabytes is not None else None
     yield "time_taken", elapsed
     yield "document_transferred_bytes", data * MEBIBYTE if documents and data is not None else None
-    yield "concurrency", told.get("concurrency") if timed else None
-    yield "failed_requests", told.get("failed transactions")
+    yield "concurrency", figures.get("concurrency") if timed else None
+    yield "failed_requests", figures.get("failed transactions")
     yield "non_2xx", sum(not 200 <= each < 300 for each in statuses) if statuses and len(statuses) == done else None
     for moment, label in (("min", "shortest transaction"), ("mean", "response time"), ("max", "longest transaction")):
-        yield f"total_time_{moment}", told.get(label) if done else None
+        yield f"total_time_{moment}", figures.get(label) if done else None
 
 
 def _finer(data: float | None, elapsed: float | None, throughput: float | None) -> float | None:
@@ -166,11 +168,11 @@ def _finer(data: float | None, elapsed: float | None, throughput: float | None) 
 
 
 def _cautions(
-    told: Mapping[str, float | None], numbers: Mapping[str, float | None], errors: Sequence[str]
+    figures: Mapping[str, float | None], numbers: Mapping[str, float | None], errors: Sequence[str]
 ) -> Iterator[Caution]:
-    done, successful = told["transactions"], told.get("successful transactions")
+    done, successful = figures["transactions"], figures.get("successful transactions")
     failed = numbers["failed_requests"]
-    for caution in request_doubts(numbers, None if done is None or failed is None else done + failed):
+    for caution in request_cautions(numbers, None if done is None or failed is None else done + failed):
         said = f"; {errors[0]}" if errors and caution.kind is Kind.FAILED_REQUESTS else ""
         yield Caution(caution.kind, caution.detail + said)
     if numbers["non_2xx"] is None and done is not None and successful is not None and successful < done:

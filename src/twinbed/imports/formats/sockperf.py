@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, RTT_MIN, RTT_SD, loss
 from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
+from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.iperf3.metrics import METRICS as IPERF3
 
 _PERCENTILES = {"25": "25", "75": "75", "90": "90", "99": "99", "99.9": "99_9", "99.99": "99_99", "99.999": "99_999"}
 """Beside the median."""
@@ -70,7 +70,7 @@ class _Test:
     size: int | None = None
     rate: float | None = None
     said: str = ""
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     cautions: list[Caution] = field(default_factory=list)
 
 
@@ -86,16 +86,16 @@ class Sockperf:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         tests = [_Test()]
         for number, line in enumerate(source.text().split("\n"), start=1):
             if _VERSION.match(line) and (tests[-1].servers or tests[-1].sent):
                 tests.append(_Test())
             _line(tests[-1], number, line)
-        readings = [_reading(test) for test in tests if test.servers or test.sent]
-        if not readings:
+        measurements = [_reading(test) for test in tests if test.servers or test.sent]
+        if not measurements:
             raise FormatError(f"no result of sockperf's{': ' + tests[-1].said if tests[-1].said else ''}")
-        return readings
+        return measurements
 
 
 def _line(test: _Test, number: int, line: str) -> None:
@@ -131,13 +131,13 @@ def _valid(test: _Test, number: int, found: re.Match[str]) -> None:
     if test.servers:
         test.servers[-1].numbers |= numbers
     else:
-        test.flaws.append(Flaw("a valid duration of no server", number))
+        test.diagnostics.append(Diagnostic("a valid duration of no server", number))
 
 
 def _number(test: _Test, number: int, text: str, factor: float = 1.0) -> float | None:
     found = real(text)
     if found is None:
-        test.flaws.append(Flaw(f"no number: {text[:40]}", number))
+        test.diagnostics.append(Diagnostic(f"no number: {text[:40]}", number))
         return None
     return found * factor
 
@@ -159,7 +159,7 @@ def _statistic(test: _Test, server: _Server, number: int, line: str) -> None:
         if name is not None:
             server.numbers[name] = _number(test, number, found[3], server.factor * _MICROSECOND)
     elif "--->" in line or "avg-" in line or "# dropped" in line:
-        test.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+        test.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
 
 
 def _observed(found: re.Match[str]) -> str | None:
@@ -171,7 +171,7 @@ def _observed(found: re.Match[str]) -> str | None:
     return f"probe_rtt_p{_PERCENTILES[share]}" if share in _PERCENTILES else None
 
 
-def _reading(test: _Test) -> Reading:
+def _reading(test: _Test) -> Measurement:
     values: list[Value] = []
     for server in test.servers:
         host = server.host if len(test.servers) > 1 else ""
@@ -180,18 +180,18 @@ def _reading(test: _Test) -> Reading:
         values += [Value(name, number, _UNITS[name]) for name, number in (test.sent | {"send_rate": _send_rate(test)}).items()]
     if test.size is not None:
         test.facts["message_bytes"] = test.size
-    return Reading(values, {}, test.cautions, test.flaws, test.facts)
+    return Measurement(values, {}, test.cautions, test.diagnostics, test.facts)
 
 
 def _send_rate(test: _Test) -> float | None:
     messages = test.sent.get("messages_per_second")
     if messages is None or test.size is None:
         return test.rate
-    counted = 8 * messages * test.size
-    if test.rate is not None and abs(counted - test.rate) > _APART * test.rate:
-        detail = f"send rate: {counted:.6g} bit/s by messages and their size, {test.rate:.6g} bit/s by the bandwidth"
+    by_messages = 8 * messages * test.size
+    if test.rate is not None and abs(by_messages - test.rate) > _APART * test.rate:
+        detail = f"send rate: {by_messages:.6g} bit/s by messages and their size, {test.rate:.6g} bit/s by the bandwidth"
         test.cautions.append(Caution(Kind.CONTRADICTED, detail))
-    return counted
+    return by_messages
 
 
 sockperf = Sockperf()

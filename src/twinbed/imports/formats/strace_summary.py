@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.system_calls import STRACE_LINE, most_lines
-from twinbed.instruments.syscalls.metrics import KINDS, METRICS, kind_of, unit
 from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.syscalls import KINDS, METRICS, kind_of, unit
 from twinbed.model.caution import Caution, Kind
 
 _NAMES = ("% time", "total %", "seconds", "total time", "usecs/call", "avg time", "min time", "shortest", "max time", "longest")
@@ -47,7 +47,7 @@ class _Summary:
     rows: dict[str, tuple[int, int, float | None, float | None]] = field(default_factory=dict)
     total: tuple[int, int] | None = None
     unread: bool = False
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
 class StraceSummary:
@@ -68,7 +68,7 @@ class StraceSummary:
         tables = (_is_head(line) and _RULER.fullmatch(ruler) for line, ruler in pairwise(lines))
         return any(tables) and not _IS_TRACE(head)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         found = list(_summaries(source.text()))
         if not any(each.rows for each in found):
             raise FormatError("has no summary of strace -c")
@@ -92,7 +92,7 @@ def _summaries(text: str) -> Iterator[_Summary]:
             _take(current, line, number)
     if current:
         if current.total is None:
-            current.flaws.append(Flaw("ends before its total: how many calls there were of any kind is not known"))
+            current.diagnostics.append(Diagnostic("ends before its total: how many calls there were of any kind is not known"))
         yield current
 
 
@@ -105,12 +105,12 @@ def _take(summary: _Summary, line: str, number: int) -> None:
     errors = count(given.get("errors", "0"))
     name = given.get("syscall", "")
     if len(words) != len(columns) or calls is None or errors is None or not _CALL.fullmatch(name):
-        summary.flaws.append(Flaw(f"is no row of a summary: {line.strip()[:80]!r}", number))
+        summary.diagnostics.append(Diagnostic(f"is no row of a summary: {line.strip()[:80]!r}", number))
         summary.unread = True
     elif name == "total":
         summary.total = (calls, errors)
     elif name in summary.rows:
-        summary.flaws.append(Flaw(f"has {name} a second time", number))
+        summary.diagnostics.append(Diagnostic(f"has {name} a second time", number))
         summary.unread = True
     else:
         seconds = real(given.get("seconds", given.get("total time", "")))
@@ -129,7 +129,7 @@ def _filled(summary: _Summary, line: str, words: int) -> list[str]:
     return columns
 
 
-def _reading(summary: _Summary) -> Reading:
+def _reading(summary: _Summary) -> Measurement:
     counts = dict.fromkeys((*KINDS, "other"), 0)
     for name, (calls, *_) in summary.rows.items():
         counts[kind_of(name)] += calls
@@ -144,7 +144,7 @@ def _reading(summary: _Summary) -> Reading:
     values = [Value(name, number, unit(name)) for name, number in numbers.items()]
     cautions = [Caution(Kind.SLOW_TRACING, "strace stops the program at every call")]
     cautions += _contradictions(summary, whole, errors if has_errors else None)
-    return Reading(values, {"strace_summary": _table(summary)}, cautions, summary.flaws, {"tracer": "strace"})
+    return Measurement(values, {"strace_summary": _table(summary)}, cautions, summary.diagnostics, {"tracer": "strace"})
 
 
 def _contradictions(summary: _Summary, calls: int, errors: int | None) -> Iterator[Caution]:

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.counter_deltas import Difference, differences, flaws, summed, table
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Layer, Metric, Value
@@ -92,9 +92,9 @@ class TcStatistics:
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         text = source.text()
-        unread: list[Flaw] = []
+        unread: list[Diagnostic] = []
         found = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
         if not found:
             raise FormatError("has no queueing discipline that can be read")
@@ -102,22 +102,22 @@ class TcStatistics:
         outputs = _outputs([each for each in found if each.what == "qdisc"])
         classes = _outputs([each for each in found if each.what == "class"])
         facts: dict[str, str] = {}
-        counted: dict[str, Difference] = {}
+        deltas: dict[str, CounterDelta] = {}
         values: list[Value] = []
         for several in (outputs, classes):
             if len(several) > 1 and not is_said and not all(each.device for output in several for each in output):
-                unread.append(Flaw(_OF_ONE_DEVICE))
+                unread.append(Diagnostic(_OF_ONE_DEVICE))
                 continue
             facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
             anew = _anew(several)
-            unread += [Flaw(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
-            of_these = differences([dict(_keys(output, anew)) for output in several])
-            counted |= of_these
+            unread += [Diagnostic(f"{name} was made anew between the outputs, and counts from 0 since") for name in anew]
+            of_these = counter_deltas([dict(_keys(output, anew)) for output in several])
+            deltas |= of_these
             if len(several) > 1 and several is outputs:
                 roots = [_key(each, anew) for each in outputs[-1] + outputs[0] if each.place == "root"]
                 for name, metric in _METRICS.items():
                     values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
-        return [Reading(values, {"counters": table("tc -s", counted)}, (), [*unread, *flaws(counted)], facts)]
+        return [Measurement(values, {"counters": table("tc -s", deltas)}, (), [*unread, *diagnostics(deltas)], facts)]
 
 
 def _anew(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
@@ -149,17 +149,17 @@ def _outputs(found: Sequence[_Discipline]) -> list[list[_Discipline]]:
     return outputs
 
 
-def _of_text(text: str, unread: list[Flaw]) -> Iterator[_Discipline]:
+def _of_text(text: str, unread: list[Diagnostic]) -> Iterator[_Discipline]:
     named: re.Match[str] | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(("qdisc ", "class ", "filter ")):
             named = _ONE.fullmatch(line.rstrip())
             if named is None and not line.startswith("filter "):
-                unread.append(Flaw(f"is no queueing discipline that can be read: {line.strip()[:80]!r}", number))
+                unread.append(Diagnostic(f"is no queueing discipline that can be read: {line.strip()[:80]!r}", number))
         elif line.lstrip().startswith("Sent ") and named is not None:
             sent = _SENT.fullmatch(line)
             if sent is None:
-                unread.append(Flaw(f"are no counts that can be read: {line.strip()[:80]!r}", number))
+                unread.append(Diagnostic(f"are no counts that can be read: {line.strip()[:80]!r}", number))
             else:
                 yield _named(named, dict(zip(_COUNTS, map(int, sent.groups()), strict=True)))
             named = None
@@ -192,18 +192,18 @@ def _settings(kind: str, settings: str, is_class: bool) -> str:
     return "" if kind == _DEFAULT or (is_class and not settings) else f"{kind} {settings}".strip()
 
 
-def _of_json(text: str, unread: list[Flaw]) -> list[_Discipline]:
+def _of_json(text: str, unread: list[Diagnostic]) -> list[_Discipline]:
     disciplines: list[_Discipline] = []
     end = 0
     for document, end in documents(text):
         for each in document if isinstance(document, list) else []:
             found = _discipline(each)
             if found is None:
-                unread.append(Flaw("has a queueing discipline that cannot be read", line_of(text, end)))
+                unread.append(Diagnostic("has a queueing discipline that cannot be read", line_of(text, end)))
             else:
                 disciplines.append(found)
     if text[end:].strip():
-        unread.append(Flaw("ends early, or is damaged", line_of(text, end)))
+        unread.append(Diagnostic("ends early, or is damaged", line_of(text, end)))
     return disciplines
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
@@ -31,19 +31,19 @@ class TcptraceCsv:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        flaws: list[Flaw] = []
-        rows = _rows(source.text().split("\n"), flaws)
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        diagnostics: list[Diagnostic] = []
+        rows = _rows(source.text().split("\n"), diagnostics)
         if not rows:
             raise FormatError("no connection in it")
         begun, ended = ([row.get(f"{which}_packet_ns") for row in rows] for which in ("first", "last"))
         first, last = ([each for each in moments if isinstance(each, int)] for moments in (begun, ended))
         span_s = (max(last) - min(first)) / 1e9 if len(first) == len(last) == len(rows) else None
         started = min(first) / 1e9 if first else None
-        return [Reading(list(values(rows, span_s)), {"flows": table(rows)}, (), flaws, {"protocol": "tcp"}, started)]
+        return [Measurement(list(values(rows, span_s)), {"flows": table(rows)}, (), diagnostics, {"protocol": "tcp"}, started)]
 
 
-def _rows(lines: Sequence[str], flaws: list[Flaw]) -> list[Row]:
+def _rows(lines: Sequence[str], diagnostics: list[Diagnostic]) -> list[Row]:
     header: list[str] = []
     rows: list[Row] = []
     for number, line in enumerate(lines, start=1):
@@ -56,19 +56,19 @@ def _rows(lines: Sequence[str], flaws: list[Flaw]) -> list[Row]:
         elif not header:
             continue
         elif len(texts) != len(header):
-            flaws.append(Flaw(f"{len(texts)} cells for {len(header)} columns", number))
+            diagnostics.append(Diagnostic(f"{len(texts)} cells for {len(header)} columns", number))
         else:
-            rows.append(_row(header, texts, number, flaws))
+            rows.append(_row(header, texts, number, diagnostics))
     return rows
 
 
-def _row(header: Sequence[str], texts: Sequence[str], number: int, flaws: list[Flaw]) -> Row:
+def _row(header: Sequence[str], texts: Sequence[str], number: int, diagnostics: list[Diagnostic]) -> Row:
     row: Row = {}
     for name, text in zip(header, texts, strict=True):
         try:
             row |= dict(_cells(name, text))
         except ValueError:
-            flaws.append(Flaw(f"{name} cannot be read: {text[:40]}", number))
+            diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
             row[name] = None
     return measured(row)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
@@ -34,7 +34,7 @@ _MOMENT = "%a %b %d %H:%M:%S.%f %Y"
 class _Found:
     rows: list[Row] = field(default_factory=list)
     moments: list[datetime] = field(default_factory=list)
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     ends: int = 0
     """How many hosts of the connection were named."""
 
@@ -51,7 +51,7 @@ class TcptraceText:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         found = _Found()
         for number, line in enumerate(source.text().split("\n"), start=1):
             _line(found, number, line)
@@ -61,7 +61,7 @@ class TcptraceText:
         span_s = None
         if len(found.moments) == 2 * len(rows):
             span_s = (max(found.moments) - min(found.moments)).total_seconds()
-        return [Reading(list(values(rows, span_s)), {"flows": table(rows)}, (), found.flaws, {"protocol": "tcp"})]
+        return [Measurement(list(values(rows, span_s)), {"flows": table(rows)}, (), found.diagnostics, {"protocol": "tcp"})]
 
 
 def _line(found: _Found, number: int, line: str) -> None:
@@ -74,11 +74,11 @@ def _line(found: _Found, number: int, line: str) -> None:
         try:
             _about(found, about[1], about[2])
         except ValueError:
-            found.flaws.append(Flaw(f"{about[1]} cannot be read: {about[2][:60]}", number))
+            found.diagnostics.append(Diagnostic(f"{about[1]} cannot be read: {about[2][:60]}", number))
     elif both := _BOTH.fullmatch(line):
         _statistic(found, number, both)
     elif line.startswith("     "):
-        found.flaws.append(Flaw(f"cannot be read: {line.strip()[:80]}", number))
+        found.diagnostics.append(Diagnostic(f"cannot be read: {line.strip()[:80]}", number))
 
 
 def _about(found: _Found, name: str, text: str) -> None:
@@ -124,7 +124,7 @@ def _statistic(found: _Found, number: int, both: re.Match[str]) -> None:
         try:
             found.rows[-1] |= dict(cells(column + ending, text))
         except ValueError:
-            found.flaws.append(Flaw(f"{name} cannot be read: {text[:40]}", number))
+            found.diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
             found.rows[-1][column + ending] = None
 
 

@@ -11,7 +11,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
 from twinbed.metrics.metric import Metric, Value
 
@@ -33,35 +33,35 @@ class TwinbedMetrics:
     def recognises(self, head: bytes) -> bool:
         return head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].strip() == _LINE.encode()
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         units = options.get("units")
         if not isinstance(units, Mapping) or not all(isinstance(unit, str) for unit in units.values()):
             raise FormatError("needs the manifest that was exported with it: options have no units of its metrics")
         text = source.text()
-        flaws: list[Flaw] = []
+        diagnostics: list[Diagnostic] = []
         values: dict[tuple[str, str, str], Value] = {}
         started: set[float] = set()
-        for line, row in _rows(text, flaws):
+        for line, row in _rows(text, diagnostics):
             value, reason = _value(row, units)
             if value is None or (value.metric, value.host, value.direction) in values:
-                flaws.append(Flaw(reason or f"{row[2]} is there twice", line))
+                diagnostics.append(Diagnostic(reason or f"{row[2]} is there twice", line))
                 continue
             values[value.metric, value.host, value.direction] = value
             if (at := real(row[5])) is not None:
                 started.add(at)
         if not values:
-            raise FormatError(f"no metric in it{f': {flaws[0]}' if flaws else ''}")
-        return [Reading(list(values.values()), {}, (), flaws, {}, started.pop() if len(started) == 1 else None)]
+            raise FormatError(f"no metric in it{f': {diagnostics[0]}' if diagnostics else ''}")
+        return [Measurement(list(values.values()), {}, (), diagnostics, {}, started.pop() if len(started) == 1 else None)]
 
 
-def _rows(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, list[str]]]:
+def _rows(text: str, diagnostics: list[Diagnostic]) -> Iterator[tuple[int, list[str]]]:
     """Lines and their cells. A last line without its end may be cut within a number. Raises FormatError."""
     head, _, rest = text.partition("\n")
     if head.strip() != _LINE:
         raise FormatError(f"begins with {head[:80]!r}, not {_LINE}", 1)
     lines = rest.split("\n")
     if lines.pop():
-        flaws.append(Flaw("the last line is cut", len(lines) + 2))
+        diagnostics.append(Diagnostic("the last line is cut", len(lines) + 2))
     for number, line in enumerate(lines, start=2):
         try:
             (row,) = csv.reader([line], strict=True)
@@ -70,7 +70,7 @@ def _rows(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, list[str]]]:
         if len(row) == len(HEADER):
             yield number, row
         else:
-            flaws.append(Flaw(f"not {len(HEADER)} cells: {line[:80]!r}", number))
+            diagnostics.append(Diagnostic(f"not {len(HEADER)} cells: {line[:80]!r}", number))
 
 
 def _value(row: Sequence[str], units: Mapping[str, str]) -> tuple[Value | None, str]:

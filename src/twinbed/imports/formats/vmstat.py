@@ -22,10 +22,10 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
-from twinbed.imports.text.processors import Sample, doubts, shares
-from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
+from twinbed.imports.text.processors import Sample, cpu_cautions, shares
+from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 
 _HEAD = re.compile(
@@ -53,11 +53,11 @@ class Vmstat:
     def recognises(self, head: bytes) -> bool:
         return b"swpd" in head and _HEAD.search(head.decode("latin-1")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         columns: list[str] = []
         zone, is_other = "", False
         rows: list[dict[str, Any]] = []
-        flaws: list[Flaw] = []
+        diagnostics: list[Diagnostic] = []
         before, screen, since = 0, 0, 0
         is_first = True
         for number, line in enumerate(source.text().split("\n"), 1):
@@ -67,16 +67,20 @@ class Vmstat:
                 if not columns:
                     zone, columns = (head["zone"] or "").strip(), found
                 elif since < _SCREEN or since != (screen := screen or since):
-                    flaws.append(Flaw("another vmstat begins: its first line is left out too", number, beside=True))
+                    diagnostics.append(
+                        Diagnostic("another vmstat begins: its first line is left out too", number, harmless=True)
+                    )
                     is_first = True
                 since = 0
                 is_other = found != columns
                 if is_other:
-                    flaws.append(Flaw("has other columns than the first heading: what is below is not read", number))
+                    diagnostics.append(
+                        Diagnostic("has other columns than the first heading: what is below is not read", number)
+                    )
             elif columns and not is_other and line.strip() and not _GROUPS.match(line):
                 row = _row(line.split()[before:], columns, zone)
                 if row is None:
-                    flaws.append(Flaw(f"is no sample of vmstat: {line.strip()[:80]!r}", number))
+                    diagnostics.append(Diagnostic(f"is no sample of vmstat: {line.strip()[:80]!r}", number))
                 rows.append({} if is_first else row or {})
                 is_first = False
                 since += 1
@@ -84,8 +88,8 @@ class Vmstat:
             raise FormatError("has no heading of vmstat")
         samples = [row for row in rows if row]
         if not samples:
-            flaws.append(Flaw("has no sample after the line about the time since boot"))
-        return [_reading(samples, columns, flaws)]
+            diagnostics.append(Diagnostic("has no sample after the line about the time since boot"))
+        return [_reading(samples, columns, diagnostics)]
 
 
 def _row(words: Sequence[str], columns: Sequence[str], zone: str) -> dict[str, Any] | None:
@@ -106,7 +110,7 @@ def _time_s(text: str) -> float | None:
         return None
 
 
-def _reading(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], flaws: Sequence[Flaw]) -> Reading:
+def _reading(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], diagnostics: Sequence[Diagnostic]) -> Measurement:
     import pyarrow as pa
 
     samples = [Sample(row["us"] + row["sy"] + row.get("gu", 0), row["id"] + row["wa"], row.get("st", 0)) for row in rows]
@@ -115,7 +119,9 @@ def _reading(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], flaws: S
     fields = [("time_s", pa.float64()), *((name, pa.int64()) for name in columns)]
     table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in fields})
     started_s = rows[0]["time_s"] if rows else None
-    return Reading(values, {"vmstat": table}, list(doubts(samples, {"all CPUs": samples})), flaws, {}, started_s)
+    return Measurement(
+        values, {"vmstat": table}, list(cpu_cautions(samples, {"all CPUs": samples})), diagnostics, {}, started_s
+    )
 
 
 vmstat = Vmstat()

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, measurement, moments, nanoseconds
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
 from twinbed.metrics.metric import Metric
@@ -32,8 +32,8 @@ class ZeekConnJson:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        flaws: list[Flaw] = []
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        diagnostics: list[Diagnostic] = []
         rows: list[dict[str, Cell]] = []
         for number, line in enumerate(source.text().split("\n"), start=1):
             if not line.strip():
@@ -41,30 +41,30 @@ class ZeekConnJson:
             try:
                 said = document(line)
             except FormatError as error:
-                flaws.append(Flaw(error.reason, number))
+                diagnostics.append(Diagnostic(error.reason, number))
                 continue
             if not isinstance(said, dict) or "id.orig_h" not in said:
-                flaws.append(Flaw("no connection", number))
+                diagnostics.append(Diagnostic("no connection", number))
                 continue
-            rows.append(_row(said, number, flaws))
+            rows.append(_row(said, number, diagnostics))
         if not rows:
             raise FormatError("no connection in it")
-        return [reading(rows, flaws)]
+        return [measurement(rows, diagnostics)]
 
 
-def _row(said: Mapping[str, Any], number: int, flaws: list[Flaw]) -> dict[str, Cell]:
+def _row(said: Mapping[str, Any], number: int, diagnostics: list[Diagnostic]) -> dict[str, Cell]:
     row: dict[str, Cell] = {}
     for name, column in (("ts", "start"), ("duration", "duration")):
         if name in said:
             found = _time(said[name])
             row |= moments(column, found)
             if found is None:
-                flaws.append(Flaw(f"{name} cannot be read: {str(said[name])[:40]}", number))
+                diagnostics.append(Diagnostic(f"{name} cannot be read: {str(said[name])[:40]}", number))
     for name, (column, kind) in COLUMNS.items():
         if name in said:
             row[column] = _cell(kind, said[name])
             if row[column] is None:
-                flaws.append(Flaw(f"{name} cannot be read: {str(said[name])[:40]}", number))
+                diagnostics.append(Diagnostic(f"{name} cannot be read: {str(said[name])[:40]}", number))
     return row
 
 

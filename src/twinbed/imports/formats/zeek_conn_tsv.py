@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
-from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, moments, nanoseconds, reading
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
+from twinbed.imports.text.conn_log import COLUMNS, METRICS, Cell, measurement, moments, nanoseconds
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Metric
 
@@ -42,8 +42,8 @@ class ZeekConnTsv:
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        head, flaws = _Head(), list[Flaw]()
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        head, diagnostics = _Head(), list[Diagnostic]()
         rows: list[dict[str, Cell]] = []
         for number, line in enumerate(source.text().split("\n"), start=1):
             if line.startswith("#"):
@@ -51,14 +51,14 @@ class ZeekConnTsv:
             elif line and head.fields and not head.other:
                 cells = line.split(head.separator)
                 if len(cells) != len(head.fields):
-                    flaws.append(Flaw(f"{len(cells)} cells for {len(head.fields)} fields", number))
+                    diagnostics.append(Diagnostic(f"{len(cells)} cells for {len(head.fields)} fields", number))
                 else:
-                    rows.append(_row(head, cells, number, flaws))
+                    rows.append(_row(head, cells, number, diagnostics))
         if not head.fields:
             raise FormatError("no line of #fields")
         if not rows:
             raise FormatError("no connection in it")
-        return [reading(rows, flaws)]
+        return [measurement(rows, diagnostics)]
 
 
 def _heading(head: _Head, line: str) -> None:
@@ -76,7 +76,7 @@ def _heading(head: _Head, line: str) -> None:
         head.empty = cells[0]
 
 
-def _row(head: _Head, cells: Sequence[str], number: int, flaws: list[Flaw]) -> dict[str, Cell]:
+def _row(head: _Head, cells: Sequence[str], number: int, diagnostics: list[Diagnostic]) -> dict[str, Cell]:
     row: dict[str, Cell] = {}
     for name, text in zip(head.fields, cells, strict=True):
         missing = text in (head.unset, head.empty)
@@ -90,7 +90,7 @@ def _row(head: _Head, cells: Sequence[str], number: int, flaws: list[Flaw]) -> d
         else:
             continue
         if found is None and not missing:
-            flaws.append(Flaw(f"{name} cannot be read: {text[:40]}", number))
+            diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
     return row
 
 

@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from twinbed.contracts.format import FormatError
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.pattern import compile_pattern, compile_regex
-from twinbed.imports.layout.run_key import Assigned, Assigner, FirstOf, ImportRefused, NotAssigned, snapshot_of
-from twinbed.imports.text.column_mapping import told_by
+from twinbed.imports.layout.run_key import Assigner, FileKey, FirstOf, ImportRefused, NotAssigned, snapshot_of
+from twinbed.imports.text.column_mapping import row_keys_of
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.imports.workload import OwnMetric
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
 from twinbed.study.document import Entries, Node, parse, place_of, plain
 from twinbed.study.problem import Place, Problem
-from twinbed.workloads.imported import OwnMetric
 
 MOST_BYTES = 64 * 2**20
 Fact = str | int | float | bool
@@ -49,7 +49,7 @@ class Files(_Strict):
         reserved = [name for name in self.levels if name in RESERVED]
         if reserved:
             raise ImportRefused(f"{reserved[0]} is no factor: it has a key of its own beside 'levels'")
-        fixed = Assigned(
+        fixed = FileKey(
             testbed=self.testbed,
             levels=self.levels,
             host=self.host,
@@ -66,7 +66,7 @@ class Files(_Strict):
     def _within(self) -> tuple[str, ...]:
         """What the options say that files themselves say. Raises ImportRefused where the entry says it too."""
         try:
-            found = told_by(self.options)
+            found = row_keys_of(self.options)
         except FormatError as error:
             raise ImportRefused(str(error)) from None
         both = [name for name in (*(["testbed"] if self.testbed else []), *self.levels) if name in found]
@@ -180,9 +180,9 @@ def shown_problem(problem: Problem) -> str:
 class Listed:
     """A manifest in CSV: an ``Assigner`` of the files that it lists."""
 
-    rows: Mapping[str, Assigned]
+    rows: Mapping[str, FileKey]
 
-    def assign(self, path: str) -> Assigned:
+    def assign(self, path: str) -> FileKey:
         if path not in self.rows:
             raise NotAssigned("is not in the manifest")
         return self.rows[path]
@@ -199,7 +199,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
         raise ImportRefused(f"{name} is not CSV: {error}") from None
     columns = [column.strip() for column in rows[0]] if rows else []
     _check_columns(columns, name, testbed)
-    found: dict[str, Assigned] = {}
+    found: dict[str, FileKey] = {}
     problems: list[str] = []
     for line, row in enumerate(rows[1:], start=2):
         if not any(row):
@@ -226,7 +226,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
         except NotAssigned as error:
             problems.append(f"row {line}: {shown(path)[:200]} {error}")
             continue
-        found[path] = Assigned(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
+        found[path] = FileKey(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
     if problems:
         more = f"\nand {len(problems) - 20} more" if len(problems) > 20 else ""
         raise ImportRefused("\n".join(f"{name}: {each}" for each in problems[:20]) + more)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from twinbed.imports.layout.names import shown
-from twinbed.imports.layout.run_key import Assigned, ImportRefused, NotAssigned, snapshot_of
+from twinbed.imports.layout.run_key import FileKey, ImportRefused, NotAssigned, snapshot_of
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
 from twinbed.model.run import Level
 from twinbed.study.problem import listed, nearest
@@ -47,11 +47,11 @@ class Pattern:
     """How many of a path's last parts it is held against; 0 for the whole path."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Of a pattern's fields; a regular expression's are read as what they look like."""
-    fixed: Assigned = field(default_factory=lambda: Assigned("", {}))
+    fixed: FileKey = field(default_factory=lambda: FileKey("", {}))
     from_end: re.Pattern[str] | None = None
     """Of a pattern, for the characters of a path in reverse order."""
 
-    def assign(self, path: str) -> Assigned:
+    def assign(self, path: str) -> FileKey:
         tail = "/".join(path.split("/")[-self.parts :]) if self.parts else path
         texts, others = self._readings(tail)
         found: dict[str, Level] = {}
@@ -66,7 +66,7 @@ class Pattern:
         testbed = own["testbed"] or self.fixed.testbed
         if not testbed and "testbed" not in self.fixed.within:
             raise NotAssigned(f"{self.text} gives it no testbed")
-        return Assigned(
+        return FileKey(
             testbed=testbed,
             levels={
                 **self.fixed.levels,
@@ -104,9 +104,9 @@ class Pattern:
         return int(text) if kind == "int" else float(text)
 
 
-def compile_pattern(text: str, fixed: Assigned | None = None) -> Pattern:
+def compile_pattern(text: str, fixed: FileKey | None = None) -> Pattern:
     """Raises ImportRefused with what is wrong in the pattern and what would be right."""
-    fixed = fixed or Assigned("", {})
+    fixed = fixed or FileKey("", {})
     pieces, types = _pieces(text)
     for (name, _), after in ((one, two) for one, two in pairwise(pieces) if not isinstance(one, str)):
         if not isinstance(after, str):
@@ -187,9 +187,9 @@ def _check_field(text: str, name: str, kind: str, types: Mapping[str, str]) -> N
         raise ImportRefused(f"--pattern: {text!r} has {{{name}}} twice", advice="name one of them otherwise, or {_}")
 
 
-def compile_regex(text: str, fixed: Assigned | None = None) -> Pattern:
+def compile_regex(text: str, fixed: FileKey | None = None) -> Pattern:
     """Of a user's own: matched against whole paths. Raises ImportRefused."""
-    fixed = fixed or Assigned("", {})
+    fixed = fixed or FileKey("", {})
     try:
         regex = re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
@@ -198,7 +198,7 @@ def compile_regex(text: str, fixed: Assigned | None = None) -> Pattern:
     return Pattern(text, regex, 0, {}, fixed)
 
 
-def _needs_testbed(text: str, names: Mapping[str, object], fixed: Assigned) -> None:
+def _needs_testbed(text: str, names: Mapping[str, object], fixed: FileKey) -> None:
     if "testbed" in names and fixed.testbed:
         raise ImportRefused(f"{text!r} reads the testbed, and --testbed gives one too", advice="one of the two")
     both = [name for name in names if name in fixed.within]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from twinbed.imports.workload import OwnMetric
 from twinbed.model.error import TwinbedError
 from twinbed.model.run import Level
-from twinbed.workloads.imported import OwnMetric
 
 
 class ImportRefused(TwinbedError):
@@ -20,7 +20,7 @@ class NotAssigned(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class FileKey:
     """Where one file belongs."""
 
     testbed: str
@@ -64,7 +64,7 @@ def snapshot_of(text: str) -> str:
 class Assigner(Protocol):
     """Something that says of each path what it is."""
 
-    def assign(self, path: str) -> Assigned:
+    def assign(self, path: str) -> FileKey:
         """``path`` is below the folder that is imported, with slashes. Raises NotAssigned."""
         ...
 
@@ -75,7 +75,7 @@ class FirstOf:
 
     members: Sequence[Assigner]
 
-    def assign(self, path: str) -> Assigned:
+    def assign(self, path: str) -> FileKey:
         reasons = []
         for each in self.members:
             try:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from twinbed.imports.layout.names import natural
-from twinbed.imports.layout.run_key import Assigned, NotAssigned
+from twinbed.imports.layout.run_key import FileKey, NotAssigned
 from twinbed.model.run import Level
 
 _INSTANCE = re.compile(r"que\d+")
@@ -42,7 +42,7 @@ _SWITCHED = {"instr": "instrumented", "pinning": "pinned", "gre": "gre", "coloca
 
 
 @dataclass(frozen=True)
-class Que:
+class SandiaLayout:
     """An ``Assigner`` for that layout."""
 
     pairs: Mapping[str, int]
@@ -53,7 +53,7 @@ class Que:
     """What varies."""
 
     @classmethod
-    def of(cls, paths: Iterable[str]) -> Que:
+    def of(cls, paths: Iterable[str]) -> SandiaLayout:
         """Of a folder with these files."""
         iterations: dict[str, set[str]] = {}
         snapshots: dict[str, str] = {}
@@ -77,7 +77,7 @@ class Que:
         varying = frozenset(name for name in names if len({levels[name] for levels in cells.values()}) > 1)
         return cls(numbered, frozenset(snapshots.values()), varying)
 
-    def assign(self, path: str) -> Assigned:
+    def assign(self, path: str) -> FileKey:
         parts = path.split("/")
         for index in range(len(parts) - 2):
             if not _ITERATION.fullmatch(parts[index + 1]) or (found := _levels(parts[index])) is None:
@@ -90,7 +90,7 @@ class Que:
             pair = self.pairs.get("/".join(parts[: index + 3]))
             below = parts[index + (2 if pair is None else 3) :]
             host = _host(below, "" if pair is None or levels["pairs"] == 1 else str(pair))
-            return Assigned(
+            return FileKey(
                 testbed,
                 {name: level for name, level in levels.items() if name in self.factors},
                 str(int(parts[index + 1])),

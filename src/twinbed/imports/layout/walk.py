@@ -80,11 +80,11 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
             elif each.is_dir(follow_symlinks=False):
                 folders.append(path)
             else:
-                _look(each, path, root, entries, left)
+                _scan(each, path, root, entries, left)
     return sorted(entries, key=lambda entry: natural(entry.path)), sorted(left, key=lambda each: natural(each.path))
 
 
-def _look(found: os.DirEntry[str], path: str, root: str, entries: list[Entry], left: list[Left]) -> None:
+def _scan(found: os.DirEntry[str], path: str, root: str, entries: list[Entry], left: list[Left]) -> None:
     try:
         if found.is_symlink():
             target = os.path.realpath(found.path)

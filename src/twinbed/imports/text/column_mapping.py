@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from twinbed.contracts.format import Flaw, FormatError, Of, Reading
-from twinbed.imports.text.row_keys import Told
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, RunKey
+from twinbed.imports.text.row_keys import RowKeys
 from twinbed.metrics.metric import Value
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -50,7 +50,7 @@ class Factor(BaseModel):
     unit: str = Field(min_length=1, max_length=40, description="the base unit, such as bit/s")
 
 
-class Named(Told):
+class ColumnMapping(RowKeys):
     """What tables and documents have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,7 +62,7 @@ class Named(Told):
     rows: Rows = Field("each", description="each: every row is a measurement; mean: the mean over the rows of a run is one")
 
     @model_validator(mode="after")
-    def _known(self) -> Named:
+    def _known(self) -> ColumnMapping:
         for place, unit in self.units.items():
             if place not in self.places():
                 raise ValueError(f"units names {place}, which is not read")
@@ -72,7 +72,7 @@ class Named(Told):
         metrics = list(self.places().values())
         if len(set(metrics)) < len(metrics):
             raise ValueError("two of them are the same metric")
-        if both := next((place for place in self.told() if place in self.places()), None):
+        if both := next((place for place in self.key_places() if place in self.places()), None):
             raise ValueError(f"{both} is a metric, and what a row is of")
         return self
 
@@ -94,9 +94,9 @@ def checked(kind: type[Options], options: Mapping[str, Any]) -> Options:
         raise FormatError(f"the manifest's options: {said}") from None
 
 
-def told_by(options: Mapping[str, Any]) -> tuple[str, ...]:
+def row_keys_of(options: Mapping[str, Any]) -> tuple[str, ...]:
     """What options say that files themselves say: testbed, replicate, names of factors. Raises FormatError."""
-    said = checked(Told, options)
+    said = checked(RowKeys, options)
     named = {"testbed": said.testbed, "replicate": said.replicate}
     return (*(name for name, place in named.items() if place), *said.levels.values())
 
@@ -112,40 +112,40 @@ class Row:
     numbers: Mapping[str, float | None]
     """By places, as they stand in the file."""
     facts: Mapping[str, str | int | float | bool]
-    flaws: Sequence[Flaw]
-    of: Of | None
+    diagnostics: Sequence[Diagnostic]
+    run_key: RunKey | None
 
     @property
     def nobodys(self) -> bool:
-        return self.of is not None and not self.of.known
+        return self.run_key is not None and not self.run_key.known
 
 
-def readings(named: Named, rows: Sequence[Row]) -> list[Reading]:
+def measurements(named: ColumnMapping, rows: Sequence[Row]) -> list[Measurement]:
     """Raises FormatError."""
     known = [row for row in rows if not row.nobodys]
     if not known:
-        raise FormatError(f"no row says of which run it is: {rows[0].flaws[-1]}")
+        raise FormatError(f"no row says of which run it is: {rows[0].diagnostics[-1]}")
     if not any(number is not None for row in known for number in row.numbers.values()):
         raise FormatError(_why(known))
     if named.rows == "each":
         return [_mean_of(named, [row]) for row in rows]
     runs: dict[str, list[Row]] = {}
     for row in rows:
-        runs.setdefault("" if row.of is None else row.of.key if row.of.known else "nobody's", []).append(row)
+        runs.setdefault("" if row.run_key is None else row.run_key.key if row.run_key.known else "nobody's", []).append(row)
     return [_mean_of(named, members) for members in runs.values()]
 
 
-def _mean_of(named: Named, rows: Sequence[Row]) -> Reading:
+def _mean_of(named: ColumnMapping, rows: Sequence[Row]) -> Measurement:
     """Of rows of one run; of nobody's there is only why they are."""
-    flaws = [flaw for row in rows for flaw in row.flaws]
+    diagnostics = [diagnostic for row in rows for diagnostic in row.diagnostics]
     if rows[0].nobodys:
-        return Reading(flaws=flaws, of=rows[0].of)
+        return Measurement(diagnostics=diagnostics, run_key=rows[0].run_key)
     means = {place: _mean([row.numbers.get(place) for row in rows]) for place in named.places()}
     shared = {name: fact for name, fact in rows[0].facts.items() if all(row.facts.get(name) == fact for row in rows)}
-    return Reading(list(_values(named, means)), {}, (), flaws, shared, of=rows[0].of)
+    return Measurement(list(_values(named, means)), {}, (), diagnostics, shared, run_key=rows[0].run_key)
 
 
-def _values(named: Named, row: Mapping[str, float | None]) -> Iterator[Value]:
+def _values(named: ColumnMapping, row: Mapping[str, float | None]) -> Iterator[Value]:
     for place, metric in named.places().items():
         factor, unit = named.conversion(place)
         number = row.get(place)
@@ -158,5 +158,5 @@ def _mean(numbers: Sequence[float | None]) -> float | None:
 
 
 def _why(rows: Sequence[Row]) -> str:
-    first = next((flaw for row in rows for flaw in row.flaws), None)
+    first = next((diagnostic for row in rows for diagnostic in row.diagnostics), None)
     return f"no number that the manifest names{'' if first is None else f': {first}'}"

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Flaw, Reading
-from twinbed.instruments.packets.metrics import METRICS as PACKETS
+from twinbed.contracts.format import Diagnostic, Measurement
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import METRICS as PACKETS
 from twinbed.model.caution import Caution, Kind
 
 if TYPE_CHECKING:
@@ -60,11 +60,13 @@ def nanoseconds(text: str) -> int | None:
     return int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
 
 
-def reading(rows: Sequence[Mapping[str, Cell]], flaws: Sequence[Flaw]) -> Reading:
+def measurement(rows: Sequence[Mapping[str, Cell]], diagnostics: Sequence[Diagnostic]) -> Measurement:
     """``rows`` have the columns that are known."""
     starts = [row.get("start_s") for row in rows]
     known = [start for start in starts if isinstance(start, float)]
-    return Reading(list(_values(rows)), {"connections": _table(rows)}, list(_gaps(rows)), flaws, {}, min(known, default=None))
+    return Measurement(
+        list(_values(rows)), {"connections": _table(rows)}, list(_gaps(rows)), diagnostics, {}, min(known, default=None)
+    )
 
 
 def moments(name: str, found_ns: int | None) -> dict[str, Cell]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Flaw
+from twinbed.contracts.format import Diagnostic
 from twinbed.metrics.metric import Metric, Value
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Totals = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class CounterDelta:
     """Of one key. ``note`` says why there is none, in the words of the instrument ``counters``."""
 
     key: str
@@ -28,13 +28,13 @@ class Difference:
     note: str | None
 
 
-def differences(snapshots: Sequence[Totals]) -> dict[str, Difference]:
+def counter_deltas(snapshots: Sequence[Totals]) -> dict[str, CounterDelta]:
     """Of every key that is in any of them."""
     keys = dict.fromkeys(key for snapshot in snapshots for key in snapshot)
-    return {key: _difference(key, [snapshot.get(key) for snapshot in snapshots]) for key in keys}
+    return {key: _delta(key, [snapshot.get(key) for snapshot in snapshots]) for key in keys}
 
 
-def _difference(key: str, values: Sequence[int | None]) -> Difference:
+def _delta(key: str, values: Sequence[int | None]) -> CounterDelta:
     present = [value for value in values if value is not None]
     note = None
     if len(values) < 2:
@@ -45,24 +45,24 @@ def _difference(key: str, values: Sequence[int | None]) -> Difference:
         note = "not in the last snapshot"
     elif any(later < earlier for earlier, later in pairwise(present)):
         note = "went backwards"
-    return Difference(key, present[0], present[-1], None if note else present[-1] - present[0], note)
+    return CounterDelta(key, present[0], present[-1], None if note else present[-1] - present[0], note)
 
 
-def flaws(found: Mapping[str, Difference]) -> list[Flaw]:
+def diagnostics(found: Mapping[str, CounterDelta]) -> list[Diagnostic]:
     """Counters that were reset between two snapshots."""
     backwards = [key for key, each in found.items() if each.note == "went backwards"]
     more = f" (and {len(backwards) - 1} more)" if len(backwards) > 1 else ""
-    return [Flaw(f"went backwards: {backwards[0]}{more}")] if backwards else []
+    return [Diagnostic(f"went backwards: {backwards[0]}{more}")] if backwards else []
 
 
-def summed(found: Mapping[str, Difference], metric: Metric, keys: Iterable[str]) -> Value:
+def summed(found: Mapping[str, CounterDelta], metric: Metric, keys: Iterable[str]) -> Value:
     """The differences of these keys together; None where one is missing, or there is none."""
     parts = [found[key].difference if key in found else None for key in keys]
     present = [part for part in parts if part is not None]
     return Value(metric.name, sum(present) if present and len(present) == len(parts) else None, metric.unit)
 
 
-def table(source: str, found: Mapping[str, Difference]) -> pa.Table:
+def table(source: str, found: Mapping[str, CounterDelta]) -> pa.Table:
     """Rows of the table ``counters``, as the instrument of that name has it: without those that stood still."""
     import pyarrow as pa
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from twinbed.contracts.format import Flaw, FormatError
+from twinbed.contracts.format import Diagnostic, FormatError
 from twinbed.imports.text.figures import of_json, real
 from twinbed.metrics.metric import Value
 
@@ -48,7 +48,7 @@ def values(numbers: Mapping[str, float | None], units: Mapping[str, str], direct
         yield Value(name, one if one is not None and math.isfinite(one) else None, units[name], direction=direction)
 
 
-def whole_lines(text: str, ends: tuple[str, ...] = ()) -> tuple[list[str], list[Flaw]]:
+def whole_lines(text: str, ends: tuple[str, ...] = ()) -> tuple[list[str], list[Diagnostic]]:
     """Its lines. A last one that has no line end may be cut: where it ends in a digit, or otherwise than ``ends`` if there are
     any, it is a flaw instead."""
     lines = text.split("\n")
@@ -56,7 +56,7 @@ def whole_lines(text: str, ends: tuple[str, ...] = ()) -> tuple[list[str], list[
     if not last:
         return lines, []
     if not last.endswith(ends) if ends else last[-1] in "0123456789.,-":
-        return lines, [Flaw(f"the last line is cut: {last.strip()[:SHOWN]!r}", len(lines) + 1)]
+        return lines, [Diagnostic(f"the last line is cut: {last.strip()[:SHOWN]!r}", len(lines) + 1)]
     return [*lines, last], []
 
 
@@ -73,19 +73,19 @@ def finer_seconds(taken: float, taken_step: float, done: float, rate: float, rat
     return taken
 
 
-def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 1) -> tuple[Report, list[Flaw]]:
+def parsed(parse: Callable[[bytes], Report], lines: Sequence[str], first: int = 1) -> tuple[Report, list[Diagnostic]]:
     """What a reader of whole reports makes of lines, without those that it cannot read. ``first``: the first one's number.
 
     Raises FormatError where it makes nothing of them."""
     left = [(first + index, line) for index, line in enumerate(lines)]
-    flaws: list[Flaw] = []
+    diagnostics: list[Diagnostic] = []
     while True:
         try:
-            return parse("".join(f"{line}\n" for _, line in left).encode()), flaws
+            return parse("".join(f"{line}\n" for _, line in left).encode()), diagnostics
         except ValueError as error:
             found = _LINE.search(str(error))
             at = int(found[1]) - 1 if found is not None else -1
-            if found is None or not 0 <= at < len(left) or len(flaws) >= MOST_FLAWS:
+            if found is None or not 0 <= at < len(left) or len(diagnostics) >= MOST_FLAWS:
                 raise FormatError(str(error)) from None
             line, text = left.pop(at)
-            flaws.append(Flaw(f"{str(error)[found.end() :]}: {text.strip()[:SHOWN]!r}", line))
+            diagnostics.append(Diagnostic(f"{str(error)[found.end() :]}: {text.strip()[:SHOWN]!r}", line))

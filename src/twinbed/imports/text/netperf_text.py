@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from twinbed.contracts.format import Flaw
+from twinbed.contracts.format import Diagnostic
 from twinbed.imports.text.figures import real
 
 _HEADER = re.compile(r"(?:MIGRATED )?([A-Za-z0-9/ ]{2,60}?) TEST\b")
@@ -44,7 +44,7 @@ class Test:
     interims: list[tuple[float, float, float, str]] = field(default_factory=list)
     """(ended, seconds, rate, unit)"""
     warnings: list[str] = field(default_factory=list)
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
 
     @property
     def transactions(self) -> bool:
@@ -76,7 +76,7 @@ def _line(test: Test, number: int, line: str, labels: list[str]) -> list[str]:
         if len(values) == len(labels):
             test.selected |= dict(zip(labels, values, strict=True))
         else:
-            test.flaws.append(Flaw(f"{len(values)} values for {len(labels)} labels", number))
+            test.diagnostics.append(Diagnostic(f"{len(values)} values for {len(labels)} labels", number))
     elif line.startswith(("!!!", "netperf:")) or _ERROR.match(line):
         test.warnings.append(line.lstrip("! "))
     elif found := _labels(line):
@@ -84,7 +84,7 @@ def _line(test: Test, number: int, line: str, labels: list[str]) -> list[str]:
     elif line[0].isdecimal():
         row = [real(word) for word in line.split()]
         if None in row:
-            test.flaws.append(Flaw(f"cannot be read: {line[:80]}", number))
+            test.diagnostics.append(Diagnostic(f"cannot be read: {line[:80]}", number))
         else:
             test.rows.append((number, [each for each in row if each is not None]))
     else:
@@ -116,7 +116,7 @@ def _interim(test: Test, number: int, found: re.Match[str]) -> None:
     rate, seconds, ended = (real(found[at]) for at in (1, 3, 4))
     factor = 1.0 if found[2] == "Trans/s" else scale(found[2])
     if rate is None or seconds is None or ended is None or factor is None:
-        test.flaws.append(Flaw(f"cannot be read: {found[0][:80]}", number))
+        test.diagnostics.append(Diagnostic(f"cannot be read: {found[0][:80]}", number))
         return
     test.interims.append((ended, seconds, rate * factor, "1/s" if found[2] == "Trans/s" else "bit/s"))
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from twinbed.contracts.format import FormatError
 from twinbed.imports.text.probing import loss, values
-from twinbed.instruments.latency.metrics import METRICS as LATENCY
-from twinbed.instruments.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT
+from twinbed.metrics.latency import METRICS as LATENCY
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 
 _NAMES = ("one_way_delay_", "jitter", "delay_variation_p95", "ipdv", "probe")
 METRICS = tuple(metric for metric in LATENCY if metric.name.startswith(_NAMES) and "rtt" not in metric.name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from twinbed.instruments.latency.metrics import METRICS as LATENCY
+from twinbed.metrics.latency import METRICS as LATENCY
 from twinbed.metrics.metric import Layer, Metric, Value
 
 RTT_MIN = Metric("probe_rtt_min", "s", Layer.NETWORK, "shortest round-trip time of probes")

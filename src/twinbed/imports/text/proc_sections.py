@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from twinbed.contracts.format import Flaw
+from twinbed.contracts.format import Diagnostic
 
 _HEADING = re.compile(r"==> (/\S+) <==\s*")
 _STARTS: dict[str, re.Pattern[str]] = {
@@ -55,7 +55,7 @@ class Section:
     lines: list[str] = field(default_factory=list)
 
 
-def sections(text: str) -> tuple[list[Section], list[Flaw]]:
+def sections(text: str) -> tuple[list[Section], list[Diagnostic]]:
     """In their order; flaws are the lines that are of none."""
     lines = text.split("\n")
     found: list[Section] = []
@@ -77,7 +77,7 @@ def sections(text: str) -> tuple[list[Section], list[Flaw]]:
         elif line.strip():
             strange.append((at + 1, line))
             current = None
-    return [section for section in found if section.lines], list(_flaws(strange))
+    return [section for section in found if section.lines], list(_diagnostics(strange))
 
 
 def _begins(line: str, after: str) -> str | None:
@@ -92,13 +92,13 @@ def _continues(section: Section, line: str) -> bool:
     return section.source == "/proc/net/softnet_stat" and _LINES[section.source].match(line) is not None
 
 
-def _flaws(strange: Sequence[tuple[int, str]]) -> Iterator[Flaw]:
+def _diagnostics(strange: Sequence[tuple[int, str]]) -> Iterator[Diagnostic]:
     """One for each run of lines."""
     last = -1
     for number, line in strange:
         if number != last + 1:
-            beside = _BETWEEN.fullmatch(line.strip()) is not None
-            yield Flaw(f"is of no source that is read: {line.strip()[:80]!r}", number, beside=beside)
+            harmless = _BETWEEN.fullmatch(line.strip()) is not None
+            yield Diagnostic(f"is of no source that is read: {line.strip()[:80]!r}", number, harmless=harmless)
         last = number
 
 

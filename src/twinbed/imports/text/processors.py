@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from twinbed.instruments.counters.doubts import IDLE_SHARE, STEAL_SHARE
-from twinbed.instruments.counters.metrics import CPU_BUSY, CPU_IDLE, CPU_STEAL
+from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.counters.cautions import IDLE_SHARE, STEAL_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def shares(samples: Sequence[Sample]) -> Iterator[Value]:
         yield Value(metric.name, part / whole if whole > 0 else None, metric.unit)
 
 
-def doubts(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
+def cpu_cautions(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
     """As the instrument ``counters`` judges. ``each``: a CPU's own samples, or those of all CPUs as one."""
     busy = {cpu: median(1 - sample.idle / sample.whole for sample in own) for cpu, own in each.items() if own}
     if exhausted := {cpu: share for cpu, share in busy.items() if share > 1 - IDLE_SHARE}:

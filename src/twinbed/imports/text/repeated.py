@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twinbed.contracts.format import Format, Reading
+from twinbed.contracts.format import Format, Measurement
 from twinbed.imports.text.source import File, read
 
 MOST = 8
@@ -23,7 +23,7 @@ class _Several:
     file: str
     options: Mapping[str, Any]
     sha256: bytes
-    readings: Sequence[Reading]
+    measurements: Sequence[Measurement]
 
 
 class Repeated:
@@ -33,7 +33,7 @@ class Repeated:
         self._last: deque[_Several] = deque(maxlen=MOST)
         self._lock = threading.Lock()
 
-    def readings(self, kind: Format, file: File, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def measurements(self, kind: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:
         """Those of the file. Raises FormatError."""
         if file.then:
             return read(kind, file, options)
@@ -42,7 +42,7 @@ class Repeated:
         digest = _sha256(file.path) if alike else b""
         same = next((each for each in alike if digest and each.sha256 == digest), None)
         if same is not None:
-            return same.readings
+            return same.measurements
         found = read(kind, file, options)
         if len(found) > 1:
             several = _Several(kind, file.name, options, digest or _sha256(file.path), found)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from twinbed.contracts.format import Flaw, FormatError, Reading
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement
 from twinbed.imports.text.load import SHOWN, head_text
 
 FENCE = "```"
@@ -42,7 +42,7 @@ class Report:
     first: int
     """The number of its first line in the text."""
     lines: Sequence[str]
-    beside: Sequence[Flaw] = ()
+    outside: Sequence[Diagnostic] = ()
 
 
 def head_of(head: bytes) -> str:
@@ -88,41 +88,41 @@ def _report(start: int, lines: Sequence[str], layout: Layout) -> Report:
         if layout.last is not None:
             behind = next((index + 1 for index in range(ended, behind) if layout.last.match(texts[index])), behind)
     blanks = lines[first][: len(lines[first]) - len(texts[first])] if lines else ""
-    beside = [(index, text) for index, text in enumerate(texts) if text.strip() and not first <= index < behind]
-    return Report(start + first + 1, [_without(line, blanks) for line in lines[first:behind]], list(_said(start, beside)))
+    outside = [(index, text) for index, text in enumerate(texts) if text.strip() and not first <= index < behind]
+    return Report(start + first + 1, [_without(line, blanks) for line in lines[first:behind]], list(_said(start, outside)))
 
 
 def _without(line: str, blanks: str) -> str:
     return "" if line.rstrip() == blanks.rstrip() else line.removeprefix(blanks)
 
 
-def _said(start: int, beside: Sequence[tuple[int, str]]) -> Iterator[Flaw]:
-    if beside:
-        index, text = beside[0]
-        what = "a line beside the report" if len(beside) == 1 else f"{len(beside)} lines beside the report, the first"
-        yield Flaw(f"{what}: {text.strip()[:SHOWN]!r}", start + index + 1, beside=True)
+def _said(start: int, outside: Sequence[tuple[int, str]]) -> Iterator[Diagnostic]:
+    if outside:
+        index, text = outside[0]
+        what = "a line beside the report" if len(outside) == 1 else f"{len(outside)} lines beside the report, the first"
+        yield Diagnostic(f"{what}: {text.strip()[:SHOWN]!r}", start + index + 1, harmless=True)
 
 
 def each_read(
     parts: Iterator[Report],
-    read: Callable[[int, Sequence[str], Sequence[Flaw]], Reading],
-    cut: Sequence[Flaw],
-) -> Sequence[Reading]:
+    read: Callable[[int, Sequence[str], Sequence[Diagnostic]], Measurement],
+    cut: Sequence[Diagnostic],
+) -> Sequence[Measurement]:
     """The measurements of a text's reports; of one that cannot be read, the reason is a flaw of the one before or after it.
     ``cut``: what is wrong with the last one's end. Raises FormatError where none can be read."""
-    found: list[Reading] = []
-    waiting: list[Flaw] = []
+    found: list[Measurement] = []
+    waiting: list[Diagnostic] = []
     listed = list(parts)
     for index, part in enumerate(listed):
         try:
             one = read(part.first, part.lines, cut if index == len(listed) - 1 else ())
         except FormatError as error:
-            waiting += [Flaw(error.reason, error.line or part.first), *part.beside]
+            waiting += [Diagnostic(error.reason, error.line or part.first), *part.outside]
             if index == len(listed) - 1 and not found:
                 raise
             continue
-        found.append(replace(one, flaws=[*waiting, *one.flaws, *part.beside]))
+        found.append(replace(one, diagnostics=[*waiting, *one.diagnostics, *part.outside]))
         waiting = []
     if waiting:
-        found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *waiting])
+        found[-1] = replace(found[-1], diagnostics=[*found[-1].diagnostics, *waiting])
     return found

@@ -10,15 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from twinbed.contracts.format import Flaw, Of
+from twinbed.contracts.format import Diagnostic, RunKey
 from twinbed.imports.text.figures import of_json
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
 from twinbed.model.run import Level
 
-_NOBODY = Of(known=False)
+_NOBODY = RunKey(known=False)
 
 
-class Told(BaseModel):
+class RowKeys(BaseModel):
     """Options that name the columns or paths."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -39,7 +39,7 @@ class Told(BaseModel):
         return {place: place for place in levels}
 
     @model_validator(mode="after")
-    def _factors(self) -> Told:
+    def _factors(self) -> RowKeys:
         for place, factor in self.levels.items():
             if factor in RESERVED:
                 raise ValueError(
@@ -49,25 +49,25 @@ class Told(BaseModel):
                 raise ValueError(f"levels: {place!r}: {factor!r} is no name of a factor")
         if len(set(self.levels.values())) < len(self.levels):
             raise ValueError("levels: two of them are the same factor")
-        places = self.told()
+        places = self.key_places()
         if twice := next((place for place in places if places.count(place) > 1), None):
             raise ValueError(f"{twice} is two of testbed, replicate and levels")
         return self
 
-    def told(self) -> list[str]:
+    def key_places(self) -> list[str]:
         """The columns or paths."""
         return [place for place in (self.testbed, *self.levels, self.replicate) if place]
 
-    def of(self, found: Mapping[str, Any], line: int | None, flaws: list[Flaw]) -> Of | None:
+    def of(self, found: Mapping[str, Any], line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
         """``found`` has what stands in them, as far as they are there. None where nothing is asked."""
-        if not self.told():
+        if not self.key_places():
             return None
-        wrong = next((f"{place} {why}" for place in self.told() if (why := self._wrong(place, found))), "")
+        wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, found))), "")
         if wrong:
-            flaws.append(Flaw(f"{wrong}, so that it is of no run", line))
+            diagnostics.append(Diagnostic(f"{wrong}, so that it is of no run", line))
             return _NOBODY
         replicate = found.get(self.replicate)
-        return Of(
+        return RunKey(
             str(found.get(self.testbed, "")),
             {factor: _level(found[place]) for place, factor in self.levels.items()},
             None if replicate is None else replicate_of(str(replicate)),

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Flaw, Format, FormatError, Reading
+from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,10 +108,10 @@ class File:
         return pa.OSFile(str(self.path))
 
 
-def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Reading]:
+def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:
     """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
     found = each.read(file, options)
     if not file.cut:
         return found
-    flaw = Flaw("the compressed file ends early: what is behind was not read")
-    return [*found[:-1], replace(found[-1], flaws=[*found[-1].flaws, flaw])]
+    diagnostic = Diagnostic("the compressed file ends early: what is behind was not read")
+    return [*found[:-1], replace(found[-1], diagnostics=[*found[-1].diagnostics, diagnostic])]

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.uncompressed import read_by_path
-from twinbed.instruments.syscalls.metrics import METRICS
-from twinbed.instruments.syscalls.place import Place, Program
 from twinbed.metrics.metric import Metric
+from twinbed.metrics.syscalls import METRICS
 from twinbed.model.caution import Caution, Kind
+from twinbed.readers.syscalls import Place, Program
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,7 @@ class TraceFormat:
     def recognises(self, head: bytes) -> bool:
         return self.recognised(head)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
         architecture = str(options.get("architecture", "x86_64"))
         ((programs, summary), below), damaged = read_by_path(
@@ -91,11 +91,13 @@ class TraceFormat:
         values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
         joined = {name: _joined(rows) for name, rows in tables.items()}
-        doubts, flaws = list(_cautions(self, summary)), [*damaged, *_flaws(summary, below)]
+        cautions, diagnostics = list(_cautions(self, summary)), [*damaged, *_diagnostics(summary, below)]
         if self.kind in _NUMBERED and "architecture" not in options:
-            flaws.append(Flaw(f"call numbers are read as those of {architecture}: architecture says otherwise", beside=True))
+            diagnostics.append(
+                Diagnostic(f"call numbers are read as those of {architecture}: architecture says otherwise", harmless=True)
+            )
         facts = {"tracer": self.name, **({"call_numbers": architecture} if self.kind in _NUMBERED else {})}
-        return [Reading(values, joined, doubts, flaws, facts, _started_s(self, summary))]
+        return [Measurement(values, joined, cautions, diagnostics, facts, _started_s(self, summary))]
 
 
 def _started_s(of: TraceFormat, summary: _core.TraceSummary) -> float | None:
@@ -125,14 +127,14 @@ def _lines_below(path: Path) -> int:
     return found[0].strip().count(b"\n") + 1 if found else 0
 
 
-def _flaws(summary: _core.TraceSummary, below: int) -> Iterator[Flaw]:
+def _diagnostics(summary: _core.TraceSummary, below: int) -> Iterator[Diagnostic]:
     """``below``: lines that are no call and no flaw."""
     if summary["cut_off"]:
-        yield Flaw(f"ends early: {summary['cut_off']}")
+        yield Diagnostic(f"ends early: {summary['cut_off']}")
     for reason, found in summary["skipped"].items():
         count = found - below if reason == _NO_CALL else found
         if reason not in _AS_SHOULD_BE and count > 0:
-            yield Flaw(f"{count:,} {reason.replace('_', ' ')}")
+            yield Diagnostic(f"{count:,} {reason.replace('_', ' ')}")
 
 
 def some_line(pattern: re.Pattern[bytes]) -> Callable[[bytes], bool]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinbed.imports.text.figures import count, real
-from twinbed.instruments.packets.metrics import METRICS as PACKETS
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import METRICS as PACKETS
 
 if TYPE_CHECKING:
     import pyarrow as pa

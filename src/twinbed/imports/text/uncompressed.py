@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from twinbed.contracts.format import Flaw, FormatError, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Source
 from twinbed.imports.text.source import UTF_16
 
 _BZIP2 = b"BZh"
@@ -20,7 +20,7 @@ _FROM_ITS_END = "expected an uncompressed file"
 Read = TypeVar("Read")
 
 
-def read_by_path(source: Source, what: str, read: Callable[[Path], Read]) -> tuple[Read, list[Flaw]]:
+def read_by_path(source: Source, what: str, read: Callable[[Path], Read]) -> tuple[Read, list[Diagnostic]]:
     """What ``read`` makes of the file, or else of a copy that is not compressed and has no mark, as far as that can be had.
 
     A copy is as long as ``Source.content`` allows. Raises FormatError.
@@ -38,7 +38,7 @@ def read_by_path(source: Source, what: str, read: Callable[[Path], Read]) -> tup
     if content.startswith(_MARKS):
         return _of_copy(source, source.text().encode(), what, read), []
     whole = start.startswith(_BZIP2) or _FROM_ITS_END in said
-    return _of_copy(source, content, what, read), [] if whole else [Flaw(f"the compressed data are damaged: {said}")]
+    return _of_copy(source, content, what, read), [] if whole else [Diagnostic(f"the compressed data are damaged: {said}")]
 
 
 def _of_copy(source: Source, content: bytes, what: str, read: Callable[[Path], Read]) -> Read:

@@ -19,26 +19,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
-from twinbed.instruments.counters import losses
-from twinbed.instruments.counters.doubts import doubts, log_doubts
-from twinbed.instruments.counters.metrics import METRICS
-from twinbed.instruments.counters.place import Place, read_place
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import MACHINE, Target
+from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
+from twinbed.readers.counters import losses
+from twinbed.readers.counters.cautions import log_cautions, place_cautions
+from twinbed.readers.counters.place import Place, read_place
 
 ARTIFACT = "counters.snap"
 SNAPSHOT_BYTES = 24_000
 """Of /proc on a machine with few CPUs."""
 
 
-class CountersParams(BaseModel):
+class CountersParams(InstrumentParams):
     """How often counters are read."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     interval: Duration = Field(1.0, ge=0.01, le=3600, description="time between snapshots, such as 1s")
 
@@ -49,7 +50,7 @@ class CountersParams(BaseModel):
         return SNAPSHOT_BYTES / self.interval
 
 
-class Counters:
+class Counters(Instrument[CountersParams]):
     """The instrument."""
 
     name = "counters"
@@ -57,7 +58,7 @@ class Counters:
     summary = "counters of the kernels and NICs of the machine and of every host (CPU, interrupts, TCP, drops, pressure)"
     metrics = METRICS
 
-    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+    def plan(self, params: CountersParams, target: Target) -> Sequence[Command]:
         # What belongs to a kernel and not to a network namespace: only once for each kernel.
         of_its_kernel = ("--kernel", "--softnet", "--kmsg") if target.own_kernel or target.name == MACHINE else ()
         argv = (
@@ -71,7 +72,7 @@ class Counters:
         )
         return [Command(target.name, argv, ready=Ready(says=b"ready"))]
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: CountersParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
         if not files:
             raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
@@ -86,7 +87,7 @@ class Counters:
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
                 **({"losses": losses.table(found)} if found else {}),
             },
-            [caution for place in places for caution in (*doubts(place), *log_doubts(place))],
+            [caution for place in places for caution in (*place_cautions(place), *log_cautions(place))],
         )
 
 

@@ -20,27 +20,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from twinbed.contracts.plugin import Command, Extracted, Target
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.latency import hostclock, irtt, owamp
-from twinbed.instruments.latency.metrics import METRICS
-from twinbed.instruments.latency.probes import CLIENT_TO_SERVER
-from twinbed.instruments.latency.windows import LEAST
+from twinbed.instruments.latency import irtt, owamp
+from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Duration, Size
+from twinbed.readers.latency import host_clock
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER
+from twinbed.readers.latency.windows import LEAST
 
 PROBE_BYTES = 1_200
 """Of a probe in the results."""
 
 
-class LatencyParams(BaseModel):
+class LatencyParams(InstrumentParams):
     """How delay is probed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: Literal["irtt", "owamp"] = Field(
         "irtt", description="irtt: probes there and back; owamp: owping and owampd, where they are installed, one way each"
@@ -72,7 +75,7 @@ class LatencyParams(BaseModel):
         return PROBE_BYTES / self.interval
 
 
-class Latency:
+class Latency(Instrument[LatencyParams]):
     """The instrument."""
 
     name = "latency"
@@ -80,31 +83,37 @@ class Latency:
     summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, and the hosts' clocks"
     metrics = METRICS
 
-    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+    def plan(self, params: LatencyParams, target: Target) -> Sequence[Command]:
         commands: list[Command] = []
         if params.tool == "owamp":
-            most, each = irtt.MOST_PROBES, {"interval_s": params.interval, "padding": params.length}
             for server, address in target.servers.items():
-                commands += owamp.clients(target.name, server, address, most=most, **each)
+                commands += owamp.clients(
+                    *(target.name, server, address),
+                    interval_s=params.interval,
+                    most=irtt.MOST_PROBES,
+                    padding=params.length,
+                )
             commands += [owamp.server(target.name)] if target.clients else []
         else:
             for server, address in target.servers.items():
                 commands.append(irtt.client(target.name, server, address, interval_s=params.interval, length=params.length))
             commands += [irtt.server(target)] if target.clients else []
-        return [*commands, hostclock.command(target.name)] if commands else ()
+        return [*commands, _host_clock(target.name)] if commands else ()
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: LatencyParams, artifacts: Path) -> Extracted:
         import pyarrow as pa
 
-        from twinbed.instruments.latency import clocks, summary
+        from twinbed.readers.latency import clocks, summary
+        from twinbed.readers.latency import irtt as irtt_reader
+        from twinbed.readers.latency import owamp as owamp_reader
 
-        pattern, read = ("*/irtt-*.json", irtt.read)
+        pattern, read = ("*/irtt-*.json", irtt_reader.read)
         if params.tool == "owamp":
-            pattern, read = (f"*/{owamp.artifact('*', CLIENT_TO_SERVER)}", owamp.read)
+            pattern, read = (f"*/{owamp_reader.artifact('*', CLIENT_TO_SERVER)}", owamp_reader.read)
         files = sorted(artifacts.glob(pattern))
         if not files:
             raise FileNotFoundError(f"no {pattern} in {artifacts}")
-        found: list[summary.Judged] = []
+        found: list[summary.PairSummary] = []
         cautions: list[Caution] = []
         for file in files:
             try:
@@ -112,10 +121,10 @@ class Latency:
             except (OSError, ValueError, LookupError) as error:
                 cautions.append(Caution(Kind.UNREADABLE, str(error)))
                 continue
-            ends = (hostclock.read(artifacts / host / hostclock.ARTIFACT) for host in (pair.client, pair.server))
+            ends = (host_clock.read(artifacts / host / host_clock.ARTIFACT) for host in (pair.client, pair.server))
             related = clocks.relate(pair, *ends)
             cautions += clocks.cautions(pair, related)
-            found.append(summary.judge(pair, related, params.window))
+            found.append(summary.summarise(pair, related, params.window))
         if not found:
             raise ValueError("; ".join(caution.detail for caution in cautions))
         # A run is what all its pairs say; of a pair that says nothing, so is it.
@@ -130,6 +139,11 @@ class Latency:
             "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in found], summary.clocks_schema()),
         }
         return Extracted(values, tables, cautions)
+
+
+def _host_clock(host: str) -> Command:
+    argv = ("twinbed-probe", "clock", "--out", f"{{artifacts}}/{host_clock.ARTIFACT}")
+    return Command(host, argv, "clock.out", Ready(says=b"ready"))
 
 
 latency = Latency()

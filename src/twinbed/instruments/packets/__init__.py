@@ -18,21 +18,27 @@ acknowledgements that the receiver never sent, because it got segments joined, s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from twinbed import _core
-from twinbed.contracts.plugin import BACKGROUND_PORTS, PROBE_PORT, Command, Extracted, Target
+from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.packets import link, path
-from twinbed.instruments.packets.metrics import METRICS
 from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Size
 from twinbed.readers import tcpdump
+from twinbed.readers.packets import link, path
 
 WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"
@@ -41,11 +47,17 @@ WITHOUT_PROBES = (
 """Nor what says that nobody took the last probe: an ICMP error quotes the datagram's ports."""
 OF_THE_WORKLOAD = f"{WITHOUT_PROBES} and not portrange {BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}"
 
+PACKET_BYTES = 1000
+"""A typical packet: with requests and acknowledgements beside full segments, captures average 500 to 1000 bytes."""
+PACKET_HEADER_BYTES = 16
+"""Of a packet in a pcap file."""
 
-class PacketsParams(BaseModel):
+_THREADS_FROM_BYTES = 8 * 2**20
+"""Below this many bytes captures are read faster one after another."""
+
+
+class PacketsParams(InstrumentParams):
     """How links are captured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     # Ethernet 14, IPv4 20, TCP with all options 60; an IPv6 header is 20 longer.
     snaplen: int = Field(96, ge=64, le=65535, description="bytes kept of each packet; headers need 96, with IPv6 116")
@@ -56,12 +68,17 @@ class PacketsParams(BaseModel):
     def estimate_seconds(self) -> float:
         return 0.2
 
+    def estimate_bytes(self, link_rate: int) -> float:
+        """A capture of one link that is full both ways."""
+        packets = 2 * link_rate / 8 / PACKET_BYTES
+        return packets * (min(self.snaplen, PACKET_BYTES) + PACKET_HEADER_BYTES)
+
     def program_need(self) -> ProgramNeed:
         """tcpdump maps its buffer whole as it starts."""
         return ProgramNeed(self.buffer + 2 * 2**20)
 
 
-class Packets:
+class Packets(Instrument[PacketsParams]):
     """The instrument."""
 
     name = "packets"
@@ -69,7 +86,7 @@ class Packets:
     summary = "a capture of every link (tcpdump): packets, segments, connections, flight, bursts, exchanges, loss on the way"
     metrics = METRICS
 
-    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+    def plan(self, params: PacketsParams, target: Target) -> Sequence[Command]:
         if not target.captures:
             return ()
         return [
@@ -84,11 +101,11 @@ class Packets:
             for interface, host in sorted(target.interfaces.items())
         ]
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: PacketsParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob("*/*.pcap"), key=lambda file: file.name)
         if not files:
             raise FileNotFoundError(f"no *.pcap in the folders of {artifacts}")
-        captures = [link.read(file) for file in files]
+        captures = _read(files)
         values: list[Value] = []
         clients = [capture for capture in captures if capture.host.startswith(link.CLIENT)]
         if clients:
@@ -102,6 +119,14 @@ class Packets:
         if at_hosts := [file.stem for file in files if file.parent.name == file.stem]:
             cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
         return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
+
+
+def _read(files: Sequence[Path]) -> list[link.Capture]:
+    """Side by side where they are large: the compiled readers work outside Python's lock."""
+    if sum(file.stat().st_size for file in files) < _THREADS_FROM_BYTES:
+        return [link.read(file) for file in files]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(link.read, files))
 
 
 Tables = dict[str, list[Any]]

@@ -27,13 +27,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from twinbed.contracts.plugin import MACHINE, Command, Extracted, Ready, Target
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.instrument import Instrument
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.resources import ProgramNeed
-from twinbed.instruments.syscalls.metrics import METRICS
-from twinbed.instruments.syscalls.place import Place, read_place
+from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
+from twinbed.readers.syscalls import Place, read_place
 
 SIGINT = 2
 ARTIFACTS = {"count": "system-calls.count", "trace": "system-calls.trace"}
@@ -43,10 +47,8 @@ STATE_BYTES = 192
 """The kernel's memory for one transition: 24.7 MB a host with 131,072 of them, measured on 80 hosts."""
 
 
-class SyscallsParams(BaseModel):
+class SyscallsParams(InstrumentParams):
     """What is seen of system calls."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: Literal["count", "trace"] = Field(
         "count", description="count: what followed what, in kilobytes; trace: every call with its time, in gigabytes"
@@ -76,7 +78,7 @@ class SyscallsParams(BaseModel):
         return BUSY_CALLS_PER_S * CALL_BYTES if self.mode == "trace" else 20_000 / (self.slice or 5.0)
 
 
-class Syscalls:
+class Syscalls(Instrument[SyscallsParams]):
     """The instrument."""
 
     name = "syscalls"
@@ -84,7 +86,7 @@ class Syscalls:
     summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
     metrics = METRICS
 
-    def plan(self, params: Any, target: Target) -> Sequence[Command]:
+    def plan(self, params: SyscallsParams, target: Target) -> Sequence[Command]:
         if target.name == MACHINE and not params.system_wide:
             return ()
         of_mode: tuple[str, ...] = ("--buffer", str(params.buffer // 1024))
@@ -99,7 +101,7 @@ class Syscalls:
         )
         return [Command(target.name, argv, "system-calls.out", Ready(says=b"ready"), stop=SIGINT)]
 
-    def extract(self, params: Any, artifacts: Path) -> Extracted:
+    def extract(self, params: SyscallsParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACTS[params.mode]}"))
         if not files:
             raise FileNotFoundError(f"no {ARTIFACTS[params.mode]} in {artifacts}")
@@ -114,7 +116,7 @@ class Syscalls:
         return Extracted(
             [value for place in places for value in place.values()],
             {name: pa.concat_tables(tables) for name, tables in joined.items() if tables},
-            [caution for place in places for caution in place.doubts()],
+            [caution for place in places for caution in place.cautions()],
         )
 
 

@@ -1,7 +1,7 @@
 """Artifacts to tables: reads every run that is new or changed, and writes Parquet below ``tables``.
 
 Doing it again does nothing.  Interrupting it loses the batch in hand.  Failed runs get a row among the runs, and no values.
-Runs are read by several threads where artifacts are large, since the compiled readers work outside Python's lock.
+Large artifacts are read by several threads, since the compiled readers work outside Python's lock.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from twinbed.contracts.plugins import AnyWorkload
 from twinbed.results.extract.key import code_key, run_key, sizes
-from twinbed.results.extract.rows import Plugins, RunRows, read_run
+from twinbed.results.extract.rows import Extraction, Measuring, Outcome, Readers, RunRows, extractions, read_run
 from twinbed.results.store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -39,11 +41,14 @@ class _Job:
     def bytes(self) -> int:
         return sum(size or 0 for size in self.sizes.values())
 
+    def rows(self, of_run: Sequence[Extraction], outcomes: Sequence[Outcome]) -> RunRows:
+        return read_run(self.folder, self.record, self.key, self.sizes, of_run, outcomes)
+
 
 def extract(
     results: Path,
-    workloads: Mapping[str, Any],
-    beside: Mapping[str, Any],
+    workloads: Mapping[str, AnyWorkload],
+    beside: Mapping[str, Measuring],
     on_progress: Callable[[int, int], None] | None = None,
     shown: Path | None = None,
 ) -> Store:
@@ -63,7 +68,7 @@ def extract(
         return store
     try:
         with _locked(tables):
-            _update(tables, jobs, Plugins(workloads, beside), on_progress)
+            _update(tables, jobs, Readers(workloads, beside), on_progress)
     except OSError as error:
         raise StoreError(
             f"{store.shown / 'tables'} cannot be written: {store.named(error)}",
@@ -72,7 +77,7 @@ def extract(
     return store
 
 
-def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Plugins, on_progress: Callable[[int, int], None] | None) -> None:
+def _update(tables: Path, jobs: Mapping[str, _Job], plugins: Readers, on_progress: Callable[[int, int], None] | None) -> None:
     from twinbed.results.extract.parts import write_part
 
     todo = _todo(tables, jobs)
@@ -138,11 +143,19 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield batch
 
 
-def _read(batch: Sequence[_Job], plugins: Plugins) -> Iterable[RunRows]:
-    def read(job: _Job) -> RunRows:
-        return read_run(job.folder, job.record, job.key, job.sizes, plugins)
-
+def _read(batch: Sequence[_Job], plugins: Readers) -> Iterator[RunRows]:
+    """Where there is much to read, each plugin's files of each run are read by themselves, so that one large run keeps several
+    cores busy too."""
+    planned = [(job, job.folder / "artifacts", extractions(job.record, plugins)) for job in batch]
     if sum(job.bytes for job in batch) < THREADS_FROM_BYTES:
-        return map(read, batch)
+        for job, artifacts, of_run in planned:
+            yield job.rows(of_run, [partial(each.read, artifacts) for each in of_run])
+        return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(read, batch))
+        begun = [[pool.submit(each.read, artifacts).result for each in of_run] for _, artifacts, of_run in planned]
+        try:
+            for (job, _, of_run), outcomes in zip(planned, begun, strict=True):
+                yield job.rows(of_run, outcomes)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -11,46 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from twinbed.metrics.metric import Layer, Metric, Value
-
-FAIRNESS = Metric(
-    "fairness",
-    "1",
-    Layer.APPLICATION,
-    "how evenly the clients share: Jain's index of their rates of work, from 1/n, where one has all, to 1, where all are equal",
-    headline=True,
-)
-
-
-def unit_of_work(work: str) -> str:
-    """``requests`` -> ``request``."""
-    return work.removesuffix("s")
-
-
-def per_work(metric: Metric, work: str) -> Metric:
-    """The declaration of an extensive metric's derived one; it takes over its place among the headlines."""
-    singular = unit_of_work(work)
-    return replace(
-        metric,
-        name=f"{metric.name}_per_{singular}",
-        unit=f"{metric.unit}/{singular}",
-        description=f"{metric.description}; divided by {work}",
-        extensive=False,
-    )
-
-
-def declared(metrics: Iterable[Metric], work: str) -> dict[str, Metric]:
-    """All metrics of a plugin by name, with the derived ones. An extensive metric itself is no headline: it says how much
-    was done, which differs between testbeds for that reason alone."""
-    found: dict[str, Metric] = {}
-    for metric in metrics:
-        found[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric
-        if work and metric.extensive and metric.name != work:
-            derived = per_work(metric, work)
-            found[derived.name] = derived
-    return found
+from twinbed.metrics.derived import FAIRNESS, per_work
+from twinbed.metrics.metric import Metric, Value
 
 
 def work_done(values: Iterable[Value], work: str) -> float | None:

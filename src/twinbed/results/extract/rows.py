@@ -8,19 +8,24 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from twinbed.contracts.plugin import Described, Extracted, Varying
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import PluginParams
+from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
+from twinbed.contracts.workload import Described
+from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
-from twinbed.results.extract.derived import FAIRNESS, declared, derive, fairness, work_done
+from twinbed.results.extract.derived import derive, fairness, work_done
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,12 +34,15 @@ UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
 """What reading a broken artifact raises. Anything else is a bug and shown as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
-    """The plugins by name, as the registry lists them."""
+Measuring: TypeAlias = AnyInstrument | AnyBackground
 
-    workloads: Mapping[str, Any]
-    beside: Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The plugins that read artifacts, by name."""
+
+    workloads: Mapping[str, AnyWorkload]
+    beside: Mapping[str, Measuring]
     """Instruments and background loads."""
 
 
@@ -53,76 +61,116 @@ class RunRows:
     """(subject, setting, asked, found, source)"""
 
 
-def read_run(folder: Path, record: Record, key: str, found: Mapping[str, int | None], plugins: Plugins) -> RunRows:
-    """Everything that is known about a run. A failed run has no values: what it measured is not a measurement."""
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What one plugin reads of a run."""
+
+    what: str
+    """workload, instrument, background load"""
+    name: str
+    about: Described | None = None
+    """None where this twinbed has none of that name."""
+    read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
+    """Of the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
+
+
+Outcome = Callable[[], Extracted]
+"""Gives what an extraction has read, or raises as ``Extraction.read`` does."""
+
+
+def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
+    """The workload's first; it alone where this twinbed has no such workload. None of a failed run: what it measured is not a
+    measurement."""
+    if record.status is not Status.COMPLETE:
+        return ()
+    settings = record.settings["workload"]
+    workload = plugins.workloads.get(settings["kind"])
+    if workload is None:
+        return [Extraction("workload", settings["kind"])]
+    about = described(workload, settings)
+    others = [("instrument", each) for each in record.settings["instruments"].values()]
+    others += [("background load", each) for each in record.settings.get("background", {}).values()]
+    return [
+        Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
+        *(_beside(what, plugins.beside.get(each["kind"]), each, about) for what, each in others),
+    ]
+
+
+def _beside(what: str, plugin: Measuring | None, settings: Mapping[str, Any], about: Described) -> Extraction:
+    if plugin is None:
+        return Extraction(what, settings["kind"])
+    return Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), partial(_extract, plugin, settings))
+
+
+def _parse(workload: AnyWorkload, settings: Mapping[str, Any], artifacts: Path) -> Extracted:
+    return workload.parse(_params(workload, settings), artifacts)
+
+
+def _extract(plugin: Measuring, settings: Mapping[str, Any], artifacts: Path) -> Extracted:
+    return plugin.extract(_params(plugin, settings), artifacts)
+
+
+def read_run(
+    folder: Path,
+    record: Record,
+    key: str,
+    sizes: Mapping[str, int | None],
+    extractions: Sequence[Extraction],
+    outcomes: Sequence[Outcome],
+) -> RunRows:
+    """Everything that is known about a run; ``outcomes`` are those of ``extractions``. A failed run has no values."""
     rows = RunRows(record, key, cautions=list(record.cautions))
     _facts(folder, rows)
-    if record.status is not Status.COMPLETE:
+    if not extractions:
         return rows
     for artifact in record.artifacts:
-        size = found.get(artifact["path"])
+        size = sizes.get(artifact["path"])
         if size != artifact["bytes"]:
             there = "is not there" if size is None else f"has {size} bytes"
             rows.cautions.append(
                 Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
             )
-    artifacts = folder / "artifacts"
-    workload = plugins.workloads.get(record.settings["workload"]["kind"])
-    if workload is None:
-        name = record.settings["workload"]["kind"]
-        rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no workload {name}", record.id))
-        return rows
-    about = described(workload, record.settings["workload"])
-    done = _read(rows, workload, record.settings["workload"], workload.parse, artifacts, about, None)
-    of_clients = [value for value, _ in rows.values]
-    pairs = record.settings["topology"].get("pairs", 1)
-    rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, about.rate, pairs))
-    beside = [("instrument", settings) for settings in record.settings["instruments"].values()]
-    beside += [("background load", settings) for settings in record.settings.get("background", {}).values()]
-    for what, settings in beside:
-        plugin = plugins.beside.get(settings["kind"])
-        if plugin is None:
-            rows.cautions.append(Caution(Kind.UNREADABLE, f"this twinbed has no {what} {settings['kind']}", record.id))
-            continue
-        _read(rows, plugin, settings, plugin.extract, artifacts, replace(about, metrics=plugin.metrics), done)
+    work: float | None = None
+    for extraction, outcome in zip(extractions, outcomes, strict=True):
+        if extraction.about is None:
+            detail = f"this twinbed has no {extraction.what} {extraction.name}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
+        elif extraction.what == "workload":
+            work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
+            of_clients = [value for value, _ in rows.values]
+            pairs = record.settings["topology"].get("pairs", 1)
+            rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
+        else:
+            _add(rows, extraction.name, extraction.about, outcome, folder, work)
     _without_nonsense(rows)
     rows.cautions.extend(above_link_rate(record, [value for value, _ in rows.values]))
     return rows
 
 
-def _params(plugin: Any, settings: Mapping[str, Any]) -> Any:
+def _params(plugin: AnyWorkload | Measuring, settings: Mapping[str, Any]) -> PluginParams:
     return plugin.params.model_validate({name: value for name, value in settings.items() if name != "kind"})
 
 
-def described(workload: Any, settings: Mapping[str, Any]) -> Described:
+def described(workload: AnyWorkload, settings: Mapping[str, Any]) -> Described:
     """Settings that cannot be read describe nothing: reading the artifacts then says so."""
-    if isinstance(workload, Varying):
-        with contextlib.suppress(*UNREADABLE):
-            return workload.described(_params(workload, settings))
+    with contextlib.suppress(*UNREADABLE):
+        return workload.described(_params(workload, settings))
     return Described(workload.metrics, workload.work, workload.rate)
 
 
-def _read(
-    rows: RunRows,
-    plugin: Any,
-    settings: Mapping[str, Any],
-    reader: Callable[[Any, Path], Extracted],
-    artifacts: Path,
-    about: Described,
-    done: float | None,
-) -> float | None:
-    """Adds what one plugin reads; returns the work done, which the workload itself tells."""
+def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: Path, done: float | None) -> float | None:
+    """Adds what one plugin has read; returns the work done, which the workload itself tells."""
     metrics, work = {metric.name: metric for metric in about.metrics}, about.work
     try:
-        extracted = reader(_params(plugin, settings), artifacts)
+        extracted = outcome()
     except UNREADABLE as error:
         # An absolute path would make the same results differ by where they lie.
-        detail = f"{plugin.name}: {error}".replace(f"{artifacts.parent}/", "")
+        detail = f"{name}: {error}".replace(f"{folder}/", "")
         rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
         extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
     undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())
     if undeclared:
-        raise TypeError(f"{plugin.name} gives {', '.join(undeclared)}, which its metrics do not declare")
+        raise TypeError(f"{name} gives {', '.join(undeclared)}, which its metrics do not declare")
     if done is None:
         done = work_done(extracted.values, work)
     known = declared(about.metrics, work)
@@ -130,7 +178,7 @@ def _read(
     for value in (*extracted.values, *derive(extracted.values, metrics, work, done)):
         place = (value.metric, value.host, value.direction)
         if place in seen:
-            raise TypeError(f"{plugin.name} gives {value.metric} twice for host {value.host!r} direction {value.direction!r}")
+            raise TypeError(f"{name} gives {value.metric} twice for host {value.host!r} direction {value.direction!r}")
         seen.add(place)
         rows.values.append((value, known[value.metric]))
     rows.tables.extend(extracted.tables.items())

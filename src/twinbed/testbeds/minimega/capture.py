@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 from twinbed.testbeds.minimega.machine import Machine
 from twinbed.testbeds.minimega.space import Space
@@ -22,9 +22,15 @@ def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[li
     files = {guest: f"{own.name}-{guest}.pcap" for guest in guests}
     for guest, file in files.items():
         own.socket.ask("capture", "pcap", "vm", guest, "0", file)
-    found = {row["interface"]: row for row in own.socket.ask("capture").rows}
+    capture_of = {row["interface"]: row for row in own.socket.ask("capture").rows}
     applied = [
-        Applied(guest, "capture", file, Path(found[f"{guest}:0"]["path"]).name if f"{guest}:0" in found else None, "capture")
+        Applied(
+            guest,
+            "capture",
+            file,
+            Path(capture_of[f"{guest}:0"]["path"]).name if f"{guest}:0" in capture_of else None,
+            "capture",
+        )
         for guest, file in files.items()
     ]
     try:
@@ -32,6 +38,6 @@ def captured(own: Space, guests: Mapping[str, Machine], to: Path) -> Iterator[li
     finally:
         own.socket.ask("clear", "capture")
         for guest, file in files.items():
-            if (row := found.get(f"{guest}:0")) is None:
+            if (row := capture_of.get(f"{guest}:0")) is None:
                 raise HostError(f"minimega: {guest}: `capture` does not list the capture {file}")
             (to / f"{guest}.pcap").write_bytes(own.head.get(row["path"]))

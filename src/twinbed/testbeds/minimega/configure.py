@@ -9,8 +9,8 @@ import contextlib
 import re
 import time
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, offloads, said
@@ -25,11 +25,11 @@ _NICS = "/sys/class/net"
 
 def device_of(host: AgentHost, mac: str) -> str:
     """The guest's name for its NIC: found by its hardware address."""
-    found = {entry["name"]: content(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
-    for name, address in found.items():
+    addresses = {entry["name"]: content(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
+    for name, address in addresses.items():
         if address is not None and address.lower() == mac.lower():
             return str(name)
-    has = ", ".join(f"{name} ({address})" for name, address in found.items())
+    has = ", ".join(f"{name} ({address})" for name, address in addresses.items())
     raise HostError(f"{host.name}: no NIC has the address {mac}: it has {has}; does its kernel have a driver for the card?")
 
 
@@ -75,7 +75,7 @@ def applied(host: AgentHost, device: str, address: str, mac: str, mtu: int, sett
     sysctls, features, ethtool = settings.sysctls(), settings.offloads(), ("ethtool", "-k", device)
     for name, path in READ_BACK.items():
         result.append(Applied(host.name, name, sysctls.get(path), content(host, f"/proc/sys/{path}"), f"/proc/sys/{path}"))
-    found = offloads(said(host, *ethtool))
+    offload_of = offloads(said(host, *ethtool))
     return result + [
-        Applied(host.name, f"offload.{name}", features.get(name), found[name], " ".join(ethtool)) for name in OFFLOADS
+        Applied(host.name, f"offload.{name}", features.get(name), offload_of[name], " ".join(ethtool)) for name in OFFLOADS
     ]

@@ -40,12 +40,12 @@ def parts(text: str, only: int = 0) -> dict[tuple[int, str, str], str]:
     A line in a file that looks like a heading splits it; programs whose output matters are read by their number alone. A
     heading without a number is of ``only``.
     """
-    found: dict[tuple[int, str, str], str] = {}
+    texts: dict[tuple[int, str, str], str] = {}
     heads = list(_PART.finditer(text))
     for head, after in itertools.zip_longest(heads, heads[1:]):
         content = text[head.end() + 1 : after.start() if after else len(text)]
-        found[int(head[1] or only), head[2].lower(), head[3]] = content.removesuffix("\n")
-    return found
+        texts[int(head[1] or only), head[2].lower(), head[3]] = content.removesuffix("\n")
+    return texts
 
 
 class Control:
@@ -92,10 +92,10 @@ class Control:
         number = self._queued(guest, words)
         try:
             self._until_responded(guest, number, _what(words), limit_s)
-            found = self._parts(guest, number)
+            answer = self._parts(guest, number)
         finally:
             self._forget(number)
-        return found
+        return answer
 
     def _queued(self, guest: Guest, words: tuple[str, ...]) -> int:
         with self._filter:
@@ -112,8 +112,8 @@ class Control:
 
     def _parts(self, guest: Guest, number: int) -> dict[str, str]:
         entry = self._socket.ask("cc", "responses", str(number)).of(guest.node)
-        found = parts(entry.text if entry else "", number)
-        return {file: text for (command, uuid, file), text in found.items() if (command, uuid) == (number, guest.uuid.lower())}
+        texts = parts(entry.text if entry else "", number)
+        return {file: text for (command, uuid, file), text in texts.items() if (command, uuid) == (number, guest.uuid.lower())}
 
     def _until_responded(
         self, guest: Guest, number: int, what: str, limit_s: float, arrived: Callable[[int], bool] = lambda _: False

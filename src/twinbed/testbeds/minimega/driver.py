@@ -7,11 +7,14 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.plugin import MACHINE, Applied, Bed, Check, Target
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.driver import Driver
+from twinbed.contracts.place import MACHINE, Target
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, describe
-from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
@@ -29,7 +32,7 @@ from twinbed.testbeds.minimega.space import Leftover, Space, own_space
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 
 
-class Minimega:
+class Minimega(Driver[MinimegaSettings]):
     name = "minimega"
     params = MinimegaSettings
     summary = "virtual machines or containers of a running minimega cluster, through its command socket"
@@ -47,10 +50,13 @@ class Minimega:
             checks = [Check("minimega", True, version), _namespace(head, params.namespace)]
             for name, path in params.files().items():
                 if path.startswith("/") and name != "filesystem":
-                    found = head.digest(path)
+                    digest = head.digest(path)
                     checks.append(
                         Check(
-                            f"{name} {path}", found is not None, found or "cannot be read on the head node", f"put it at {path}"
+                            f"{name} {path}",
+                            digest is not None,
+                            digest or "cannot be read on the head node",
+                            f"put it at {path}",
                         )
                     )
             return checks
@@ -70,7 +76,7 @@ class Minimega:
             mesh = space.nodes(head.socket)
             bridge, applied = _network(own, params, topology)
             launch.launch(own.socket, params, guests, bridge, mesh)
-            found = launch.await_clients(own.socket, control, guests)
+            machine_of = launch.await_clients(own.socket, control, guests)
             for guest in guests:
                 for words in shaping.commands(topology.link):
                     own.socket.ask("qos", "add", guest.name, "0", *words)
@@ -79,7 +85,7 @@ class Minimega:
             def enter(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Any]]:
                 inside = contextlib.ExitStack()
                 stack.enter_context(inside)
-                machine = found[guest.name]
+                machine = machine_of[guest.name]
                 way = inside.enter_context(entered(own, control, machine, params.control, params.guest_files))
                 device = configure.device_of(way.host, guest.mac)
                 configure.configure(way.host, device, guest.address, topology.link.mtu, params)
@@ -92,13 +98,13 @@ class Minimega:
             answers = network.on_all(guests, enter)
             hosts = {host.name: host for host, _, _, _ in answers}
             if params.capture == "on":
-                applied += stack.enter_context(captured(own, found, site.place(MACHINE)))
-            found = machines(own.socket)
+                applied += stack.enter_context(captured(own, machine_of, site.place(MACHINE)))
+            machine_of = machines(own.socket)
             for guest in guests:
-                applied += launch.applied(found[guest.name], params, guest, bridge)
-                applied += shaping.applied(found[guest.name], topology.link)
+                applied += launch.applied(machine_of[guest.name], params, guest, bridge)
+                applied += shaping.applied(machine_of[guest.name], topology.link)
             if topology.trunk == "none":
-                applied.append(launch.on_one_node(found))
+                applied.append(launch.on_one_node(machine_of))
             applied += _beside(own.socket)
             yield Bed(
                 hosts=hosts,
@@ -135,8 +141,8 @@ def _network(own: Space, params: MinimegaSettings, topology: Topology) -> tuple[
         own.socket.ask("ns", "add-hosts", ",".join(params.nodes))
     if params.vlan is not None:
         own.socket.ask("vlans", "add", params.network, str(params.vlan))
-        found = {row["alias"]: row["vlan"] for row in own.socket.ask("vlans").rows}
-        applied.append(Applied(params.network, "vlan", str(params.vlan), found.get(params.network), "vlans"))
+        vlans = {row["alias"]: row["vlan"] for row in own.socket.ask("vlans").rows}
+        applied.append(Applied(params.network, "vlan", str(params.vlan), vlans.get(params.network), "vlans"))
     if topology.trunk not in ("gre", "vxlan"):
         return params.bridge, applied
     bridge = f"tb{own.id}"
@@ -185,21 +191,23 @@ def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Map
 
 def _beside(socket: CommandSocket) -> list[Applied]:
     """How busy the nodes are, and what is on their bridges: it is not asked for, and differs from run to run."""
-    found = [Applied(row["host"], "load", None, row.get("load"), "host") for row in socket.ask("host").rows]
+    applied = [Applied(row["host"], "load", None, row.get("load"), "host") for row in socket.ask("host").rows]
     for row in socket.ask("bridge").rows:
-        found += [Applied(row["bridge"], name, None, row.get(name), "bridge") for name in ("vlans", "trunks", "tunnels")]
-    return found
+        applied += [Applied(row["bridge"], name, None, row.get(name), "bridge") for name in ("vlans", "trunks", "tunnels")]
+    return applied
 
 
 def _cautions(params: MinimegaSettings, hosts: Mapping[str, AgentHost]) -> list[Caution]:
-    found = []
+    cautions = []
     if params.cpus == "none":
-        found.append(Caution(Kind.UNPINNED))
+        cautions.append(Caution(Kind.UNPINNED))
     if params.type == "kvm":
         for host in hosts.values():
             if "kvm-clock" not in (content(host, _CLOCKS) or "").split():
-                found.append(Caution(Kind.SOFTWARE_CPU, f"{host.name} has no kvm-clock, which hardware virtualisation gives"))
-    return found
+                cautions.append(
+                    Caution(Kind.SOFTWARE_CPU, f"{host.name} has no kvm-clock, which hardware virtualisation gives")
+                )
+    return cautions
 
 
 minimega = Minimega()

@@ -108,12 +108,12 @@ def entered(space: Space, control: Control, machine: Machine, how: str, guest_fi
 def _brought(control: Control, guest: Guest, file: str, program: str) -> None:
     """twinbed's program is in the guest, and runs there."""
     version = (program, "version")
-    said = control.send(guest, file, version, _COMMAND_LIMIT_S)
-    if not said.get("stdout", "").strip():
+    output = control.send(guest, file, version, _COMMAND_LIMIT_S)
+    if not output.get("stdout", "").strip():
         changed = control.run(guest, "chmod", "755", program, limit_s=_COMMAND_LIMIT_S)
-        said = {**control.run(guest, *version, limit_s=_COMMAND_LIMIT_S), "chmod": changed.get("stderr", "")}
-    if not said.get("stdout", "").strip():
-        why = " ".join(said.values()).strip() or "it says nothing"
+        output = {**control.run(guest, *version, limit_s=_COMMAND_LIMIT_S), "chmod": changed.get("stderr", "")}
+    if not output.get("stdout", "").strip():
+        why = " ".join(output.values()).strip() or "it says nothing"
         raise HostError(
             f"{guest.name}: {program} does not run there: {why}; is guest_files where its client puts what it is sent?"
         )
@@ -150,9 +150,9 @@ def _socket_name(head: Head, folder: str) -> str:
     """The first port that was asked for; minimega's own, for its client, is not numbered among them."""
     if head.destination is None:
         with contextlib.suppress(OSError):
-            found = sorted(path.name for path in Path(folder).glob("virtio-serial*") if stat.S_ISSOCK(path.stat().st_mode))
-            if len(found) == 1:
-                return found[0]
+            sockets = sorted(path.name for path in Path(folder).glob("virtio-serial*") if stat.S_ISSOCK(path.stat().st_mode))
+            if len(sockets) == 1:
+                return sockets[0]
     return "virtio-serial0"
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.links.layout import layout
 from twinbed.model.topology import Topology
@@ -82,11 +82,11 @@ def launch(socket: CommandSocket, settings: MinimegaSettings, guests: Sequence[W
         if guest.node is None and nodes > 1 and guest is not guests[0]:
             socket.ask("vm", "config", "colocate", guests[0].name)
         socket.ask("vm", "launch", settings.type, guest.name)
-    found = machines(socket)
+    machine_of = machines(socket)
     for guest in guests:
-        if guest.name not in found:
+        if guest.name not in machine_of:
             raise HostError(f"minimega: {guest.name} was launched, but is not in `vm info`")
-        not_failed(found[guest.name], guest.card)
+        not_failed(machine_of[guest.name], guest.card)
     socket.ask("vm", "start", "all")
 
 
@@ -97,26 +97,26 @@ def await_clients(socket: CommandSocket, control: Control, guests: Sequence[Want
     limit_s = BOOT_LIMIT_S + BOOT_LIMIT_EACH_S * len(guests)
     connected: frozenset[str] = frozenset()
 
-    def there(found: Mapping[str, Machine]) -> bool:
+    def there(machine_of: Mapping[str, Machine]) -> bool:
         nonlocal connected
-        for name, machine in found.items():
+        for name, machine in machine_of.items():
             not_failed(machine, cards[name])
         connected = control.clients()
-        return all(ready(machine) for machine in found.values())
+        return all(ready(machine) for machine in machine_of.values())
 
     def ready(machine: Machine) -> bool:
         return machine.state == "RUNNING" and machine.uuid.lower() in connected
 
     deadline = time.monotonic() + limit_s
-    while not there(found := machines(socket)):
+    while not there(machine_of := machines(socket)):
         if time.monotonic() > deadline:
-            missing = [f"{name} ({machine.state})" for name, machine in found.items() if not ready(machine)]
+            missing = [f"{name} ({machine.state})" for name, machine in machine_of.items() if not ready(machine)]
             raise LimitExceeded(
                 f"minimega: after {limit_s:g} s no client (miniccc) is connected from {', '.join(missing)};"
                 " is miniccc in the guest, started by its init, and of minimega's own release?"
             )
         time.sleep(_STEP_S)
-    return found
+    return machine_of
 
 
 def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge: str | None) -> list[Applied]:
@@ -148,7 +148,7 @@ def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge:
         }
     else:
         asked["filesystem"] = (_path(settings.filesystem), machine.row.get("filesystem"))
-    return [Applied(guest.name, name, want, found, SOURCE) for name, (want, found) in asked.items()]
+    return [Applied(guest.name, name, want, value, SOURCE) for name, (want, value) in asked.items()]
 
 
 def _path(path: str | None) -> str | None:
@@ -156,8 +156,8 @@ def _path(path: str | None) -> str | None:
     return path if path is not None and path.startswith("/") and not path.startswith(_PREPROCESSED) else None
 
 
-def on_one_node(found: Mapping[str, Machine]) -> Applied:
-    nodes = sorted({machine.node for machine in found.values()})
+def on_one_node(machine_of: Mapping[str, Machine]) -> Applied:
+    nodes = sorted({machine.node for machine in machine_of.values()})
     if not nodes:
         raise HostError("minimega: no guests")
     return Applied("guests", "nodes", nodes[:1], nodes, SOURCE)

@@ -52,10 +52,10 @@ def machines(socket: CommandSocket) -> dict[str, Machine]:
     answer = socket.ask("vm", "info")
     try:
         data = {(item["Host"], item["Name"]): item for item in answer.data}
-        found = [Machine(row, data[row["host"], row["name"]]) for row in answer.rows]
+        machines = [Machine(row, data[row["host"], row["name"]]) for row in answer.rows]
     except (KeyError, TypeError) as error:
         raise HostError(f"minimega: `vm info`: its Data are not of its table's guests: {error!r}") from None
-    return {machine.name: machine for machine in found}
+    return {machine.name: machine for machine in machines}
 
 
 def not_failed(machine: Machine, card: str | None) -> None:
@@ -64,8 +64,8 @@ def not_failed(machine: Machine, card: str | None) -> None:
     if machine.state not in ("ERROR", "QUIT"):
         return
     why = machine.error if machine.state == "ERROR" else "it has ended"
-    found = machine.network.get("Driver")
+    driver = machine.network.get("Driver")
     hint = ""
-    if card is not None and found not in (None, card):
-        hint = f"; nic {card!r} is no card of QEMU's: minimega took it for a network's name, and {found!r} for the card"
+    if card is not None and driver not in (None, card):
+        hint = f"; nic {card!r} is no card of QEMU's: minimega took it for a network's name, and {driver!r} for the card"
     raise HostError(f"{machine.name}: minimega says {machine.state}: {why}{hint}")

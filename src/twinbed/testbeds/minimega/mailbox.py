@@ -50,9 +50,9 @@ class Mailbox:
                     if readable and not data:
                         return
                     sequence += 1
-                    said = self._exchange(sequence, data, 0 if pause else _WAIT_MS)
-                    ours.sendall(said)
-                    pause = 0.0 if data or said else min(max(2 * pause, _FIRST_PAUSE_S), _LAST_PAUSE_S)
+                    answer = self._exchange(sequence, data, 0 if pause else _WAIT_MS)
+                    ours.sendall(answer)
+                    pause = 0.0 if data or answer else min(max(2 * pause, _FIRST_PAUSE_S), _LAST_PAUSE_S)
         except HostError as error:
             self.failure = error
         except OSError:
@@ -60,12 +60,12 @@ class Mailbox:
 
     def _exchange(self, sequence: int, data: bytes, wait_ms: int) -> bytes:
         handed = [base64.b64encode(data).decode()] if data else []
-        said = self._control.run(
+        output = self._control.run(
             self._guest, *self._words, str(sequence), str(_WAIT_MS if data else wait_ms), *handed, limit_s=_EXCHANGE_LIMIT_S
         )
-        if "stderr" in said:
-            raise HostError(f"{self._guest.name}: {said['stderr'].strip()}")
+        if "stderr" in output:
+            raise HostError(f"{self._guest.name}: {output['stderr'].strip()}")
         try:
-            return base64.b64decode(said.get("stdout", "").strip(), validate=True)
+            return base64.b64decode(output.get("stdout", "").strip(), validate=True)
         except binascii.Error:
-            raise HostError(f"{self._guest.name}: an exchange was answered with {said['stdout'][:200]!r}") from None
+            raise HostError(f"{self._guest.name}: an exchange was answered with {output['stdout'][:200]!r}") from None

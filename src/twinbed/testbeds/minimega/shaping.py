@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError
 from twinbed.model.topology import Link, Topology
 from twinbed.testbeds.minimega.machine import SOURCE, Machine
@@ -22,35 +22,35 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
     """What of a topology minimega cannot do, each with what it can."""
-    link, found = topology.link, []
+    link, reasons = topology.link, []
     if link.rate is not None and link.emulates:
-        found.append("rate together with delay or loss: each of minimega's qos replaces the other; leave one of them out")
+        reasons.append("rate together with delay or loss: each of minimega's qos replaces the other; leave one of them out")
     if link.rate is not None and link.rate % 1000:
-        found.append(f"rate {link.rate} bit/s: minimega takes whole kbit, mbit or gbit")
+        reasons.append(f"rate {link.rate} bit/s: minimega takes whole kbit, mbit or gbit")
     for name in ("burst", "jitter", "queue"):
         if getattr(link, name) is not None:
-            found.append(f"link {name}: minimega's qos has none; leave it out")
+            reasons.append(f"link {name}: minimega's qos has none; leave it out")
     if link.emulates and link.emulated_at != "switch":
-        found.append(f"emulated_at: {link.emulated_at}: minimega emulates at the taps only, which is emulated_at: switch")
+        reasons.append(f"emulated_at: {link.emulated_at}: minimega emulates at the taps only, which is emulated_at: switch")
     if link.mtu > 1500:
-        found.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
+        reasons.append(f"mtu {link.mtu}: minimega's taps and bridges carry 1500")
     if topology.routers:
-        found.append("routers: guests are on one network here; use routers: 0")
+        reasons.append("routers: guests are on one network here; use routers: 0")
     if topology.bystanders:
-        found.append("bystanders: guests are the workload's clients and servers here; use bystanders: 0")
+        reasons.append("bystanders: guests are the workload's clients and servers here; use bystanders: 0")
     if topology.switch == "openvswitch-netdev":
-        found.append("switch: openvswitch-netdev: minimega's bridges are Open vSwitch's with the datapath that its node has")
+        reasons.append("switch: openvswitch-netdev: minimega's bridges are Open vSwitch's with the datapath that its node has")
     if topology.vlan is not None:
-        found.append("topology vlan: give vlan to the testbed (driver: minimega), whose networks all are VLANs")
+        reasons.append("topology vlan: give vlan to the testbed (driver: minimega), whose networks all are VLANs")
     if topology.trunk != "none" and len(nodes) < (least := 1 + topology.client_machines):
         several = "two" if least == 2 else f"{least}"
-        found.append(f"trunk: {topology.trunk}: joins {several} nodes: name them in the testbed's nodes")
+        reasons.append(f"trunk: {topology.trunk}: joins {several} nodes: name them in the testbed's nodes")
     if topology.trunk in ("gre", "vxlan") and topology.client_machines > 1:
-        found.append(
+        reasons.append(
             f"client_machines: {topology.client_machines} with trunk: {topology.trunk}: minimega tunnels between every two"
             " nodes, and spanning tree decides which carry frames; use trunk: plain or vlan, with the nodes' bridges joined"
         )
-    return found
+    return reasons
 
 
 def commands(link: Link) -> list[tuple[str, ...]]:
@@ -69,27 +69,27 @@ def commands(link: Link) -> list[tuple[str, ...]]:
 def applied(machine: Machine, link: Link) -> list[Applied]:
     """What the column says of the first NIC."""
     source, text = f"{SOURCE}: qos", machine.row["qos"]
-    found = {"rate": _rate(text), "delay": _delay(text), "loss": _loss(text)}
+    read_back = {"rate": _rate(text), "delay": _delay(text), "loss": _loss(text)}
     asked = {"rate": link.rate, "delay": link.delay, "loss": link.loss}
-    items = [Applied(machine.name, name, asked[name] or 0, found[name] or 0, source, 1e-6) for name in found]
+    items = [Applied(machine.name, name, asked[name] or 0, read_back[name] or 0, source, 1e-6) for name in read_back]
     if any(not item.agrees for item in items):
         return [*items, Applied(machine.name, "qos", None, text, source)]
     return items
 
 
 def _rate(text: str) -> int | None:
-    found = re.search(r"\brate (\d+) ?([kmg]bit)\b", text)
-    return int(found[1]) * dict(_UNITS)[found[2]] if found else None
+    match = re.search(r"\brate (\d+) ?([kmg]bit)\b", text)
+    return int(match[1]) * dict(_UNITS)[match[2]] if match else None
 
 
 def _delay(text: str) -> float | None:
-    found = re.search(r"\bdelay (\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)\b", text)
-    return float(found[1]) * _SECONDS[found[2]] if found else None
+    match = re.search(r"\bdelay (\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)\b", text)
+    return float(match[1]) * _SECONDS[match[2]] if match else None
 
 
 def _loss(text: str) -> float | None:
-    found = re.search(r"\bloss (\d+(?:\.\d+)?) ?%?", text)
-    return float(found[1]) / 100 if found else None
+    match = re.search(r"\bloss (\d+(?:\.\d+)?) ?%?", text)
+    return float(match[1]) / 100 if match else None
 
 
 def refuse(reasons: Sequence[str]) -> None:

@@ -89,7 +89,7 @@ class Decoder:
     def feed(self, data: bytes) -> list[Any]:
         """The objects that are complete now. Raises ValueError for what is no object."""
         self._bytes += data
-        found: list[Any] = []
+        values: list[Any] = []
         while self._at < len(self._bytes):
             byte = self._bytes[self._at]
             self._at += 1
@@ -111,10 +111,10 @@ class Decoder:
             elif byte in b"}]":
                 self._depth -= 1
                 if self._depth == 0:
-                    found.append(json.loads(bytes(self._bytes[: self._at])))
+                    values.append(json.loads(bytes(self._bytes[: self._at])))
                     del self._bytes[: self._at]
                     self._at = 0
-        return found
+        return values
 
     def _begin(self, byte: int) -> None:
         if byte in b" \t\r\n":

@@ -138,12 +138,12 @@ def _noted(head: Head, identity: str, name: str) -> Iterator[Path]:
 
 def leftovers() -> Sequence[Leftover]:
     """Namespaces that no living process holds."""
-    found = []
+    leftovers = []
     for note in sorted(labs_folder().glob(f"*{_SUFFIX}")):
         with contextlib.suppress(FileNotFoundError), note.open("r+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            found.append(Leftover(note, **json.loads(file.read())))
-    return found
+            leftovers.append(Leftover(note, **json.loads(file.read())))
+    return leftovers

@@ -8,11 +8,12 @@ import re
 import shutil
 from pathlib import Path
 
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
 from twinbed.hosts.process import ProcessFailed, run
+from twinbed.model.nic import NIC_MODELS
 from twinbed.testbeds.qemu import vhost
 from twinbed.testbeds.qemu.command_line import PROGRAM
-from twinbed.testbeds.qemu.settings import DRIVERS, QemuSettings
+from twinbed.testbeds.qemu.settings import QemuSettings
 
 _SINCE = {"igb": "8.0"}
 """NIC models that not every QEMU has, and the first that does."""
@@ -34,7 +35,7 @@ def nic(model: str) -> Check:
 def nics() -> list[str]:
     """The NIC models that can be had here, of those that a study can ask for."""
     listed = _said("-device", "help")
-    return [model for model in DRIVERS if f'name "{model}"' in listed]
+    return [model for model in NIC_MODELS if f'name "{model}"' in listed]
 
 
 def asked(settings: QemuSettings) -> list[Check]:
@@ -43,10 +44,10 @@ def asked(settings: QemuSettings) -> list[Check]:
     if settings.cpu is not None:
         checks.append(_cpu(settings))
     if settings.vhost == "on":
-        works, found = vhost.vhost()
+        works, reason = vhost.vhost()
         sudo = "" if os.geteuid() == 0 else "sudo "
         mend = f"{sudo}chmod 666 {vhost.DEVICE}" if vhost.DEVICE.exists() else f"{sudo}modprobe vhost_net, or vhost: auto"
-        checks.append(Check("vhost", works, found, mend))
+        checks.append(Check("vhost", works, reason, mend))
     return checks
 
 
@@ -63,8 +64,8 @@ def _cpu(settings: QemuSettings) -> Check:
 
 
 def _version() -> str:
-    found = re.search(r"version (\S+)", _said("--version"))
-    return f"QEMU {found[1]}" if found else "this QEMU"
+    match = re.search(r"version (\S+)", _said("--version"))
+    return f"QEMU {match[1]}" if match else "this QEMU"
 
 
 def _said(*arguments: str) -> str:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 from collections.abc import Sequence
 from functools import partial
 
-from twinbed.contracts.plugin import Bed, Check
+from twinbed.contracts.check import Check
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Installed, Site
 from twinbed.image import find, probe_path, with_kernel
 from twinbed.image.modules import drives
-from twinbed.links.lab_bed import Ground, Made, lab_bed
+from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.topology import Topology
+from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.testbeds.qemu import abilities, monitor, pinning, trial
 from twinbed.testbeds.qemu.accelerator import prove
 from twinbed.testbeds.qemu.command_line import PROGRAM
 from twinbed.testbeds.qemu.guest import boot, trouble
 from twinbed.testbeds.qemu.kernel import image_with
 from twinbed.testbeds.qemu.read_back import read_back, set_queues
-from twinbed.testbeds.qemu.settings import DRIVERS, VIRTIO, QemuSettings
+from twinbed.testbeds.qemu.settings import QemuSettings
 from twinbed.testbeds.qemu.vhost import vhost
 
 _BOOT_LIMIT_S = 60.0
@@ -32,7 +31,7 @@ _BOOT_LIMIT_S = 60.0
 _TUN = "/dev/net/tun"
 
 
-class Qemu:
+class Qemu(LabDriver[QemuSettings]):
     name = "qemu"
     params = QemuSettings
     summary = "virtual machines under QEMU, joined by taps; KVM where it really boots a guest"
@@ -60,10 +59,6 @@ class Qemu:
         kvm = Check("accelerator: kvm", proof.kvm, proof.found, mend, required=False, group="parameter")
         return [kvm, *trial.nics(self, installed, boot=boot)]
 
-    def up(self, params: QemuSettings, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
-        maker = self.maker(params, site)
-        return lab_bed(dict.fromkeys(("client", "server", "router"), maker), topology, site)
-
     def maker(self, params: QemuSettings, site: Site) -> GuestMaker:
         return GuestMaker(params, site)
 
@@ -78,9 +73,9 @@ class GuestMaker:
         self.cpus_each = settings.vcpus
         self.accelerator = settings.accelerator if proof is None else ("kvm" if proof.kvm else "tcg")
         self._why = proof.found if proof else "as asked"
-        can, found = vhost() if settings.nic == VIRTIO and settings.vhost != "off" else (False, "")
+        can, reason = vhost() if settings.nic == VIRTIO and settings.vhost != "off" else (False, "")
         if settings.vhost == "on" and not can:
-            raise HostError(f"vhost: on, but {found}")
+            raise HostError(f"vhost: on, but {reason}")
         self._vhost = can
 
     def start(self, ground: Ground, name: str, nics: Sequence[Nic], cpus: tuple[int, ...] | None) -> Made:
@@ -144,7 +139,7 @@ def _kernel(params: QemuSettings, sudo: str) -> Check:
     image = find(with_kernel(str(params.kernel)))
     if image is None:
         return Check(what, False, "no image with it", f"{sudo}twinbed image build --kernel {params.kernel}")
-    driver = DRIVERS[params.nic]
+    driver = NIC_MODELS[params.nic].driver
     if not drives(image.rootfs / "usr/lib/modules" / image.kernel_version, driver):
         return Check(
             what, False, f"it has no driver {driver} for {params.nic}", "another nic, or a kernel that is no cloud kernel"

@@ -109,8 +109,8 @@ def _panic(console: Path) -> str | None:
         text = console.read_text(errors="replace")
     except OSError:
         return None
-    found = [line for line in text.splitlines() if _LAST_WORDS.search(line)]
-    return " | ".join(_STAMP.sub("", line) for line in found[:_LINES]) or None
+    last_words = [line for line in text.splitlines() if _LAST_WORDS.search(line)]
+    return " | ".join(_STAMP.sub("", line) for line in last_words[:_LINES]) or None
 
 
 def _end(process: Running) -> None:

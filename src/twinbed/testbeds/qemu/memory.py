@@ -29,13 +29,13 @@ def place(folder: Path, image: Image, *about: str) -> Path:
 def recall(file: Path) -> Mapping[str, Any] | None:
     """None where nothing, or nothing that can be read, was kept."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(file.read_text())
-        return found if isinstance(found, dict) else None
+        data = json.loads(file.read_text())
+        return data if isinstance(data, dict) else None
     return None
 
 
-def keep(file: Path, found: Mapping[str, Any]) -> None:
+def keep(file: Path, outcome: Mapping[str, Any]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps(found))
+    partial.write_text(json.dumps(outcome))
     partial.replace(file)

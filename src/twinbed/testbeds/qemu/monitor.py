@@ -34,10 +34,10 @@ async def _ask(socket: Path, cpu_flags: Sequence[str]) -> dict[str, Any]:
         return await client.execute("qom-get", {"path": path, "property": what})
 
     try:
-        said: dict[str, Any] = {question: await client.execute(question) for question in QUESTIONS}
-        first_cpu = str(said["query-cpus-fast"][0]["qom-path"])
+        answers: dict[str, Any] = {question: await client.execute(question) for question in QUESTIONS}
+        first_cpu = str(answers["query-cpus-fast"][0]["qom-path"])
         return {
-            **said,
+            **answers,
             "machine": await of("/machine", "type"),
             "cpu": await of(first_cpu, "type"),
             "cpu flags": {flag: await of(first_cpu, flag) for flag in cpu_flags},

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
 
@@ -39,11 +39,11 @@ def applied(
 ) -> tuple[list[Applied], Mapping[str, tuple[int, ...]]]:
     """What each thread may run on, read back; and all of it by the threads' names, which QEMU's own share."""
     asked: Sequence[tuple[int, ...] | None] = shares(len(threads), cpus) if cpus else [None] * len(threads)
-    found: dict[str, tuple[int, ...]] = {}
+    cpus_of: dict[str, tuple[int, ...]] = {}
     items = []
     for number, (thread, share) in enumerate(zip(threads, asked, strict=True)):
         own = _allowed(machine, pid, thread)
-        found[f"vCPU {number}"] = own
+        cpus_of[f"vCPU {number}"] = own
         items.append(Applied(guest, f"vcpu{number}.cpus", share, own, SOURCE))
     others = set()
     for entry in machine.listdir(f"/proc/{pid}/task"):
@@ -53,9 +53,9 @@ def applied(
         with contextlib.suppress(HostError):  # QEMU's workers come and go
             own = _allowed(machine, pid, thread)
             others.add(own)
-            found[_name(machine, pid, thread)] = own
+            cpus_of[_name(machine, pid, thread)] = own
     whole = others.pop() if len(others) == 1 else tuple(sorted(others))
-    return [Applied(guest, "cpus", tuple(cpus) if cpus else None, whole, SOURCE), *items], found
+    return [Applied(guest, "cpus", tuple(cpus) if cpus else None, whole, SOURCE), *items], cpus_of
 
 
 def _allowed(machine: AgentHost, pid: int, thread: int) -> tuple[int, ...]:

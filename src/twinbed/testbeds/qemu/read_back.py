@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twinbed.contracts.plugin import Applied
+from twinbed.contracts.bed import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.links.layout import Nic
 from twinbed.links.network import understood
+from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.testbeds.qemu import monitor, pinning, vhost
 from twinbed.testbeds.qemu.command_line import EMULATED_CPU
 from twinbed.testbeds.qemu.guest import Guest
-from twinbed.testbeds.qemu.settings import DRIVERS, FEATURES, VIRTIO, QemuSettings
+from twinbed.testbeds.qemu.settings import FEATURES, QemuSettings
 
 _MACHINES = {"q35": "q35", "i440fx": "pc"}
 _KERNEL = "/proc/sys/kernel/osrelease"
@@ -33,24 +34,24 @@ def read_back(
 ) -> tuple[list[Applied], dict[str, Any]]:
     """``kernel`` is the version that was booted; ``facts`` is what the guest says of itself."""
     name = guest.host.name
-    said = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()))
-    threads = [int(cpu["thread-id"]) for cpu in said["query-cpus-fast"]]
+    monitored = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()))
+    threads = [int(cpu["thread-id"]) for cpu in monitored["query-cpus-fast"]]
     pinned, running_on = pinning.applied(machine, name, guest.pid, threads, cpus)
     applied = [
-        Applied(name, "accelerator", accelerator, "kvm" if said["query-kvm"]["enabled"] else "tcg", "QMP query-kvm"),
-        *_computer(name, settings, accelerator, said),
+        Applied(name, "accelerator", accelerator, "kvm" if monitored["query-kvm"]["enabled"] else "tcg", "QMP query-kvm"),
+        *_computer(name, settings, accelerator, monitored),
         Applied(name, "vcpus", settings.vcpus, len(threads), "QMP query-cpus-fast"),
         Applied(name, "vcpus.online", settings.vcpus, facts["cpus"], "/proc/cpuinfo, in the guest"),
         Applied(
-            *(name, "memory", settings.megabytes() * 2**20, said["query-memory-size-summary"]["base-memory"]),
+            *(name, "memory", settings.megabytes() * 2**20, monitored["query-memory-size-summary"]["base-memory"]),
             "QMP query-memory-size-summary",
         ),
         Applied(name, "kernel", kernel, facts["kernel"], f"{_KERNEL}, in the guest"),
-        Applied(name, "nic", DRIVERS[settings.nic], facts["NIC driver"], "ethtool -i, in the guest"),
+        Applied(name, "nic", NIC_MODELS[settings.nic].driver, facts["NIC driver"], "ethtool -i, in the guest"),
         *pinned,
     ]
     about: dict[str, Any] = {}
-    if settings.nic == VIRTIO and facts["NIC driver"] == DRIVERS[VIRTIO]:
+    if settings.nic == VIRTIO and facts["NIC driver"] == NIC_MODELS[VIRTIO].driver:
         for number, nic in enumerate(nics):
             prefix = "" if len(nics) == 1 else f"{nic.device}."
             more, features = _virtio(guest.host, nic.device, settings, prefix)
@@ -58,12 +59,12 @@ def read_back(
             if number == 0:
                 about["NIC features"] = features
         applied.append(_vhost(machine, guest, nics, settings, vhost_used))
-    version = said["query-version"]["qemu"]
+    version = monitored["query-version"]["qemu"]
     return applied, {
         "QEMU": f"{version['major']}.{version['minor']}.{version['micro']}",
         "accelerator": accelerator,
-        "machine": said["machine"],
-        "CPU model": said["cpu"],
+        "machine": monitored["machine"],
+        "CPU model": monitored["cpu"],
         "NIC model": settings.nic,
         "threads": "; ".join(f"{thread} on {','.join(map(str, on))}" for thread, on in running_on.items()),
         "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode().strip()),
@@ -78,10 +79,10 @@ def set_queues(host: AgentHost, settings: QemuSettings, nics: Sequence[Nic]) -> 
             host.run(["ethtool", "-L", nic.device, "combined", str(settings.queues)])
 
 
-def channels(said: str) -> int | None:
+def channels(text: str) -> int | None:
     """From `ethtool -l`: the queue pairs in use; None where it does not say."""
-    found = re.search(r"^Current hardware settings:.*?^Combined:\s+(\d+)", said, re.MULTILINE | re.DOTALL)
-    return int(found[1]) if found else None
+    match = re.search(r"^Current hardware settings:.*?^Combined:\s+(\d+)", text, re.MULTILINE | re.DOTALL)
+    return int(match[1]) if match else None
 
 
 def negotiated(bits: str) -> dict[str, str]:
@@ -91,15 +92,15 @@ def negotiated(bits: str) -> dict[str, str]:
     return {name: "on" if bits[bit] == "1" else "off" for name, bit in FEATURES.items()}
 
 
-def _computer(name: str, settings: QemuSettings, accelerator: str, said: Mapping[str, Any]) -> list[Applied]:
-    kind = re.fullmatch(r"pc-(q35|i440fx)-.*-machine", said["machine"])
-    found = _MACHINES[kind[1]] if kind else said["machine"]
+def _computer(name: str, settings: QemuSettings, accelerator: str, monitored: Mapping[str, Any]) -> list[Applied]:
+    kind = re.fullmatch(r"pc-(q35|i440fx)-.*-machine", monitored["machine"])
+    machine = _MACHINES[kind[1]] if kind else monitored["machine"]
     model = (settings.cpu or ("host" if accelerator == "kvm" else EMULATED_CPU)).partition(",")[0]
     return [
-        Applied(name, "machine", settings.machine, found, "QMP qom-get /machine type"),
-        Applied(name, "cpu", model, said["cpu"].removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
+        Applied(name, "machine", settings.machine, machine, "QMP qom-get /machine type"),
+        Applied(name, "cpu", model, monitored["cpu"].removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
         *(
-            Applied(name, f"cpu.{flag}", asked, said["cpu flags"][flag], f"QMP qom-get CPU {flag}")
+            Applied(name, f"cpu.{flag}", asked, monitored["cpu flags"][flag], f"QMP qom-get CPU {flag}")
             for flag, asked in settings.cpu_flags().items()
         ),
     ]
@@ -109,19 +110,19 @@ def _virtio(host: AgentHost, device: str, settings: QemuSettings, prefix: str) -
     source = f"/sys/class/net/{device}/device/features"
     bits = host.read(source).decode().strip()
     with understood(host):
-        found = negotiated(bits)
+        features_in_use = negotiated(bits)
     asked = settings.features()
     features = [
         Applied(host.name, f"{prefix}nic_features.{name}", asked.get(name), value, f"{source}, in the guest")
-        for name, value in found.items()
+        for name, value in features_in_use.items()
     ]
     queues = channels(host.run(["ethtool", "-l", device]).text)
     queues_applied = Applied(host.name, f"{prefix}queues", settings.queues, queues, f"ethtool -l {device}, in the guest")
-    return [queues_applied, *features], ",".join(f"{name}={value}" for name, value in found.items())
+    return [queues_applied, *features], ",".join(f"{name}={value}" for name, value in features_in_use.items())
 
 
 def _vhost(machine: AgentHost, guest: Guest, nics: Sequence[Nic], settings: QemuSettings, used: bool) -> Applied:
     """QEMU opens the device once for each queue pair, and keeps it open."""
-    found = machine.run(["find", f"/proc/{guest.pid}/fd", "-lname", str(vhost.DEVICE)]).text.splitlines()
+    descriptors = machine.run(["find", f"/proc/{guest.pid}/fd", "-lname", str(vhost.DEVICE)]).text.splitlines()
     asked = len(nics) * settings.queues if used else 0
-    return Applied(guest.host.name, "vhost", asked, len(found), f"/proc/PID/fd: times that {vhost.DEVICE} is open")
+    return Applied(guest.host.name, "vhost", asked, len(descriptors), f"/proc/PID/fd: times that {vhost.DEVICE} is open")

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
 from twinbed.contracts.host_settings import HostSettings, OnOff
 from twinbed.contracts.resources import HostNeed
+from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.model.units import Size, format_size
 
-VIRTIO = "virtio-net-pci"
-DRIVERS = {
-    "e1000": "e1000",
-    "e1000e": "e1000e",
-    "igb": "igb",
-    VIRTIO: "virtio_net",
-    "vmxnet3": "vmxnet3",
-    "rtl8139": "8139cp",
-    "pcnet": "pcnet32",
-    "ne2k_pci": "ne2k-pci",
-}
-"""QEMU's NIC models, and the guest kernel's driver for each."""
+if TYPE_CHECKING:
+    NicName: TypeAlias = str
+else:
+    NicName = Literal[tuple(NIC_MODELS)]
 FEATURES = {
     "csum": 0,
     "guest_csum": 1,
@@ -53,9 +46,7 @@ _QEMU_TASKS = 9
 
 
 class QemuSettings(HostSettings):
-    nic: Literal["e1000", "e1000e", "igb", "virtio-net-pci", "vmxnet3", "rtl8139", "pcnet", "ne2k_pci"] = Field(
-        "virtio-net-pci", description="QEMU's model of the guests' network card"
-    )
+    nic: NicName = Field(VIRTIO, description="QEMU's model of the guests' network card")
     queues: int = Field(
         1, ge=1, le=64, description="queue pairs of a virtio-net-pci, each with interrupts of its own; no more than vcpus"
     )

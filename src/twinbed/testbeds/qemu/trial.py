@@ -10,12 +10,14 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
+from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.error import HostError
-from twinbed.hosts.site import Installed, Site
+from twinbed.links.lab_bed import LabDriver
+from twinbed.model.nic import NIC_MODELS
 from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import memory
 from twinbed.testbeds.qemu.settings import QemuSettings
@@ -25,14 +27,13 @@ AT_ONCE = 2
 """Pairs that boot side by side: more of them only share the same CPUs."""
 
 
-def nics(driver: Any, installed: Installed, *, boot: bool) -> list[Check]:
+def nics(driver: LabDriver[QemuSettings], installed: Installed, *, boot: bool) -> list[Check]:
     """Every NIC model that a study can ask for. Without ``boot`` those that have not booted yet are told as not tried."""
-    models = get_args(QemuSettings.model_fields["nic"].annotation)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return list(pool.map(lambda model: _nic(driver, model, installed, boot), models))
+        return list(pool.map(lambda model: _nic(driver, model, installed, boot), NIC_MODELS))
 
 
-def _nic(driver: Any, model: str, installed: Installed, boot: bool) -> Check:
+def _nic(driver: LabDriver[QemuSettings], model: str, installed: Installed, boot: bool) -> Check:
     settings = QemuSettings(nic=model)
     refused = next((check for check in driver.check(settings) if not check.works), None)
     if refused is not None:
@@ -54,7 +55,7 @@ def _nic(driver: Any, model: str, installed: Installed, boot: bool) -> Check:
     return Check(model, bool(known["works"]), str(known["found"]), mend, required=False, group=GROUP)
 
 
-def _boot(driver: Any, settings: QemuSettings, installed: Installed) -> dict[str, Any]:
+def _boot(driver: LabDriver[QemuSettings], settings: QemuSettings, installed: Installed) -> dict[str, Any]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
         site = Site("check", installed.probe, installed.image, Path(folder), tuple(sorted(os.sched_getaffinity(0))))
@@ -64,6 +65,6 @@ def _boot(driver: Any, settings: QemuSettings, installed: Installed) -> dict[str
         except HostError as error:
             return {"works": False, "found": " ".join(str(error).split())}
     if wrong:
-        said = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
-        return {"works": False, "found": said}
+        differences = "; ".join(f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong)
+        return {"works": False, "found": differences}
     return {"works": True, "found": f"two guests booted with it and had a link after {time.monotonic() - began:.1f} s"}

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from twinbed.contracts.plugin import Check
+from twinbed.contracts.check import Check
 from twinbed.hosts import ssh
 from twinbed.hosts.error import HostError
 from twinbed.links import device
@@ -54,8 +54,8 @@ def checks(params: RemoteSettings) -> Sequence[Check]:
         return [first]
     hosts = [_Host(name, settings) for name, settings in params.hosts.items()]
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
-        found = list(pool.map(lambda host: _try(host, params), hosts))
-    return [first, *(check for checks_of_host in found for check in checks_of_host)]
+        checks_of_hosts = list(pool.map(lambda host: _try(host, params), hosts))
+    return [first, *(check for checks_of_host in checks_of_hosts for check in checks_of_host)]
 
 
 def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
@@ -70,25 +70,25 @@ def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> S
 
 def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
     try:
-        said = ssh.run(host.settings.reached(host.name), _LOOK_FOR, wanted, limit_s=_LIMIT_S)
+        output = ssh.run(host.settings.reached(host.name), _LOOK_FOR, wanted, limit_s=_LIMIT_S)
     except HostError:
         return None
-    missing = said.splitlines()
-    found = f"without {', '.join(missing)}" if missing else ", ".join(wanted)
+    missing = output.splitlines()
+    status = f"without {', '.join(missing)}" if missing else ", ".join(wanted)
     packages = " ".join(_PACKAGES.get(program, program) for program in missing)
-    return Check(f"host {host.name}: programs", not missing, found, f"apt-get install {packages} there, or image: archive")
+    return Check(f"host {host.name}: programs", not missing, status, f"apt-get install {packages} there, or image: archive")
 
 
 def _try(host: _Host, params: RemoteSettings) -> list[Check]:
     tools = {**_NEEDED_TOOLS, "tar": "tar"}
     try:
-        said = ssh.run(host.settings.reached(host.name), _LOOK, [host.settings.folder, *tools], limit_s=_LIMIT_S)
+        output = ssh.run(host.settings.reached(host.name), _LOOK, [host.settings.folder, *tools], limit_s=_LIMIT_S)
     except HostError as error:
         reason, _, mend = str(error).splitlines()[0].rpartition(": ")
         return [Check(f"host {host.name}", False, reason or mend, mend if reason else "")]
     facts: dict[str, str] = {}
     there = set()
-    for line in said.splitlines():
+    for line in output.splitlines():
         key, _, value = line.partition(" ")
         if key == "tool":
             there.add(value)
@@ -112,11 +112,11 @@ def _room(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Chec
     free = int(facts["room"]) * 1024 if facts.get("room", "").isdigit() else 0
     needed = _IMAGE_BYTES if params.image == "archive" else 0
     folder = host.settings.folder
-    found = f"{free / 1e9:.1f} GB free for {folder}" if "writable" in facts else f"{folder} cannot be written"
+    status = f"{free / 1e9:.1f} GB free for {folder}" if "writable" in facts else f"{folder} cannot be written"
     return Check(
         f"host {host.name}: room",
         free > needed and "writable" in facts,
-        found,
+        status,
         "make room, or give a folder elsewhere: folder: /PATH",
     )
 
@@ -132,8 +132,8 @@ def _image(host: _Host, facts: Mapping[str, str], there: set[str]) -> Check:
 def _tools(host: _Host, there: set[str]) -> Check:
     missing = [tool for tool in _NEEDED_TOOLS if tool not in there]
     packages = " ".join(sorted({_NEEDED_TOOLS[tool] for tool in missing}))
-    found = f"without {', '.join(missing)}" if missing else ", ".join(_NEEDED_TOOLS)
-    return Check(f"host {host.name}: tools", not missing, found, f"apt-get install {packages} there, or image: archive")
+    status = f"without {', '.join(missing)}" if missing else ", ".join(_NEEDED_TOOLS)
+    return Check(f"host {host.name}: tools", not missing, status, f"apt-get install {packages} there, or image: archive")
 
 
 def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check:

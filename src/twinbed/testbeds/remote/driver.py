@@ -10,12 +10,15 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
-from twinbed.contracts.plugin import Applied, Bed, Check, Target
+from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.check import Check
+from twinbed.contracts.driver import Driver
+from twinbed.contracts.place import Target
+from twinbed.contracts.site import Site
 from twinbed.hosts.agent import PROBE, AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease, open_leases
 from twinbed.hosts.session import Wanted
-from twinbed.hosts.site import Site
 from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
@@ -30,7 +33,7 @@ _REACH_AFTER_LINK_UP_S = 40.0
 """A switch with spanning tree forwards nothing for 30 s after a link has come up."""
 
 
-class Remote:
+class Remote(Driver[RemoteSettings]):
     name = "remote"
     params = RemoteSettings
     summary = "hosts over SSH, physical ones first of all: leased for a run, and put back as they were"
@@ -72,7 +75,7 @@ class Remote:
                 hosts=hosts,
                 addresses={name: str(address.ip) for name, address in addresses.items()},
                 targets=[Target(name, {ends[name][1].nic: name}, own_kernel=True, captures=True) for name in hosts],
-                applied=[item for _, found in answers for item in found] + ways,
+                applied=[item for _, items in answers for item in items] + ways,
                 passport=dict(zip(hosts, passports, strict=True)),
                 cautions=[*one_kernel, *_as_found(topology)],
                 at_end=watched({name: (host, experiment.nic) for name, (host, experiment) in ends.items()}),
@@ -98,14 +101,14 @@ def _addresses(params: RemoteSettings, topology: Topology) -> dict[str, IPv4Inte
             f"the testbed has no host for {', '.join(missing)}: its hosts are {', '.join(params.hosts) or 'none'}, and"
             f" {topology.pairs} pair{'s' if topology.pairs > 1 else ''} need {', '.join(names)}"
         )
-    found: dict[str, IPv4Interface] = {}
+    addresses: dict[str, IPv4Interface] = {}
     for number, pair in enumerate(topology.names()):
         for role, name in enumerate(pair, start=1):
-            found[name] = params.hosts[name].address or IPv4Interface(f"10.77.{number}.{role}/24")
-        client, server = (found[name] for name in pair)
+            addresses[name] = params.hosts[name].address or IPv4Interface(f"10.77.{number}.{role}/24")
+        client, server = (addresses[name] for name in pair)
         if client.network != server.network or client.ip == server.ip:
             raise HostError(f"{pair[0]} has {client} and {pair[1]} has {server}: they must be two addresses of one network")
-    return found
+    return addresses
 
 
 def _as_found(topology: Topology) -> list[Caution]:
@@ -136,13 +139,13 @@ def _path(client: tuple[AgentHost, Experiment], server: tuple[AgentHost, Experim
     result = []
     for (host, own), (peer, other) in ((client, server), (server, client)):
         address = str(other.address.ip)
-        found = way(host, address)
-        if found != own.nic:
+        device = way(host, address)
+        if device != own.nic:
             raise HostError(
-                f"{host.name}: packets to {peer.name} ({address}) leave by {found or 'no NIC'}, not by {own.nic}: the"
+                f"{host.name}: packets to {peer.name} ({address}) leave by {device or 'no NIC'}, not by {own.nic}: the"
                 " experiment needs a network that the management link and its routes do not have"
             )
-        result.append(Applied(host.name, "way", own.nic, found, f"ip -j route get {address}"))
+        result.append(Applied(host.name, "way", own.nic, device, f"ip -j route get {address}"))
     host, own = client
     address = str(server[1].address.ip)
     limit_s = _REACH_LIMIT_S if own.was_up and server[1].was_up else _REACH_AFTER_LINK_UP_S
@@ -168,12 +171,12 @@ def watched(ends: Mapping[str, tuple[AgentHost, str]]) -> Callable[[], Sequence[
     before = {name: facts.carrier_changes(host, nic) for name, (host, nic) in ends.items()}
 
     def at_end() -> Sequence[Caution]:
-        found = []
+        cautions = []
         for name, (host, nic) in ends.items():
             changes, earlier = facts.carrier_changes(host, nic), before[name]
             if changes is not None and earlier is not None and changes != earlier:
-                found.append(Caution(Kind.LINK_DOWN, f"{name}: {nic}'s carrier changed {changes - earlier} times"))
-        return found
+                cautions.append(Caution(Kind.LINK_DOWN, f"{name}: {nic}'s carrier changed {changes - earlier} times"))
+        return cautions
 
     return at_end
 

@@ -26,10 +26,10 @@ CARRIER = "/sys/class/net/{}/carrier_changes"
 def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
     """A fact that cannot be had is null."""
     host = lease.host
-    found = describe(host, nic)
-    found |= {name: content(host, path) for name, path in _FILES.items()}
+    facts = describe(host, nic)
+    facts |= {name: content(host, path) for name, path in _FILES.items()}
     about, link = said(host, "ethtool", "-i", nic), said(host, "ethtool", nic)
-    found |= {
+    facts |= {
         "NIC": nic,
         "NIC bus": first(r"^bus-info: (.+)", about),
         "NIC speed": first(r"^\s*Speed: (\d.*)", link),
@@ -42,14 +42,14 @@ def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
         "tools": "the host's own" if own_tools else "the image's",
     }
     if own_tools:
-        found |= versions(said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
-    return found
+        facts |= versions(said(host, "sh", "-c", _VERSIONS, "sh", *_TOOLS))
+    return facts
 
 
 def versions(text: str) -> dict[str, str | None]:
     """Tool -> the first line with a number that it printed; null where it is not there."""
-    found = dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE))
-    return {f"{tool.split()[0]} version": first(r"^((?!.*not found).*\d.*)$", found.get(tool, "")) for tool in _TOOLS}
+    sections = dict(re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE))
+    return {f"{tool.split()[0]} version": first(r"^((?!.*not found).*\d.*)$", sections.get(tool, "")) for tool in _TOOLS}
 
 
 def boot(host: AgentHost) -> str | None:

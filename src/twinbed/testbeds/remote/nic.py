@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
@@ -84,10 +84,10 @@ def _management(lease: Lease, devices: Sequence[Device]) -> str | None:
 
 def way(host: AgentHost, address: str) -> str | None:
     """The device by which packets to ``address`` leave; None where there is none."""
-    said = host.run(["ip", "-j", "route", "get", address], check=False).stdout
+    output = host.run(["ip", "-j", "route", "get", address], check=False).stdout
     with network.understood(host):
-        found = json.loads(said or b"[]")
-    return str(found[0]["dev"]) if found and "dev" in found[0] else None
+        routes = json.loads(output or b"[]")
+    return str(routes[0]["dev"]) if routes and "dev" in routes[0] else None
 
 
 def _listed(devices: Sequence[Device]) -> str:
@@ -102,7 +102,7 @@ def _listed(devices: Sequence[Device]) -> str:
 def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings: HostSettings) -> Experiment:
     """Learn what the NIC is like and enter all of it into the undo. Nothing is changed yet."""
     host = lease.host
-    found = next(each for each in network.devices_of(host) if each.name == nic)
+    device = next(each for each in network.devices_of(host) if each.name == nic)
     speed = _speed(host.run(["ethtool", nic]).text)
     shaped = _shaped(host.name, nic, link, speed)
     qdisc = _discipline(host, nic)
@@ -110,7 +110,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
         raise HostError(
             f"{host.name}: {nic} has a queueing discipline of its own ({qdisc}), which would be lost: remove it first"
         )
-    if not found.up:
+    if not device.up:
         lease.undo(["ip", "link", "set", nic, "down"])
     for family in ("-6", "-4"):
         routes = host.run(["ip", family, "route", "save", "table", "all", "type", "unicast", "dev", nic], check=False).stdout
@@ -120,7 +120,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
     lease.undo(["ip", "addr", "restore"], addresses)
     if (ipv6 := content(host, _ipv6(nic))) is not None:
         lease.undo_file(_ipv6(nic), ipv6)
-    lease.undo(["ip", "link", "set", nic, "mtu", str(found.mtu)])
+    lease.undo(["ip", "link", "set", nic, "mtu", str(device.mtu)])
     lease.undo(["ip", "addr", "flush", "dev", nic])
     for path in settings.sysctls():
         lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode())
@@ -130,7 +130,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
         # A default discipline cannot be deleted, only one that took its place.
         lease.undo(["tc", "qdisc", "del", "dev", nic, "root"])
         lease.undo(["tc", "qdisc", "replace", "dev", nic, "root", "pfifo"])
-    return Experiment(nic, address, speed, found.up, shaped)
+    return Experiment(nic, address, speed, device.up, shaped)
 
 
 def configure(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> None:
@@ -151,14 +151,14 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
 def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostSettings) -> list[Applied]:
     """What ``configure`` set, read back."""
     nic, source = experiment.nic, " ".join(device.SHOW)
-    found = next((each for each in network.devices_of(host) if each.name == nic), None)
+    entry = next((each for each in network.devices_of(host) if each.name == nic), None)
     speed = _speed(host.run(["ethtool", nic]).text)
     result = [
-        Applied(host.name, "address", (str(experiment.address),), found and found.addresses, source),
-        Applied(host.name, "mac", None, found and found.mac, source),
-        Applied(host.name, "mtu", link.mtu, found and found.mtu, source),
-        Applied(host.name, "up", True, found and found.up, source),
-        Applied(host.name, "carrier", True, found and found.carrier, source),
+        Applied(host.name, "address", (str(experiment.address),), entry and entry.addresses, source),
+        Applied(host.name, "mac", None, entry and entry.mac, source),
+        Applied(host.name, "mtu", link.mtu, entry and entry.mtu, source),
+        Applied(host.name, "up", True, entry and entry.up, source),
+        Applied(host.name, "carrier", True, entry and entry.carrier, source),
         Applied(host.name, "speed", link.rate if experiment.shaped.rate is None else None, speed, f"ethtool {nic}"),
     ]
     result += network.applied_sysctls(host, settings)
@@ -167,10 +167,10 @@ def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostS
     return result + [replace(item, subject=host.name) for item in shaped]
 
 
-def _speed(said: str) -> int | None:
+def _speed(text: str) -> int | None:
     """bit/s from what ethtool says of a NIC."""
-    found = re.search(r"^\s*Speed: (\d+)Mb/s", said, re.MULTILINE)
-    return int(found[1]) * 10**6 if found else None
+    match = re.search(r"^\s*Speed: (\d+)Mb/s", text, re.MULTILINE)
+    return int(match[1]) * 10**6 if match else None
 
 
 def _shaped(host: str, nic: str, link: Link, speed: int | None) -> Link:
@@ -180,17 +180,17 @@ def _shaped(host: str, nic: str, link: Link, speed: int | None) -> Link:
 
 
 def _discipline(host: AgentHost, nic: str) -> str:
-    said = host.run(["tc", "-j", "qdisc", "show", "dev", nic]).stdout
+    output = host.run(["tc", "-j", "qdisc", "show", "dev", nic]).stdout
     with network.understood(host):
-        root: dict[str, str] = next((entry for entry in json.loads(said or b"[]") if entry.get("root")), {})
+        root: dict[str, str] = next((entry for entry in json.loads(output or b"[]") if entry.get("root")), {})
     handle = str(root.get("handle", _NO_DISCIPLINE_OF_ITS_OWN))
     return handle if handle == _NO_DISCIPLINE_OF_ITS_OWN else f"{root.get('kind')} {handle}"
 
 
-def _features(said: str) -> list[str]:
+def _features(text: str) -> list[str]:
     """Arguments of `ethtool -K` for the features that `ethtool -k` shows and that can be set, as they were asked for."""
     words = []
-    for name, value, asked in re.findall(r"^\s*(\S+): (on|off)(?: \[requested (on|off)\])?$", said, re.MULTILINE):
+    for name, value, asked in re.findall(r"^\s*(\S+): (on|off)(?: \[requested (on|off)\])?$", text, re.MULTILINE):
         words += [name, asked or value]
     return words
 

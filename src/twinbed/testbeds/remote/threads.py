@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import OnOff
-from twinbed.contracts.plugin import Applied
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content
@@ -21,13 +21,13 @@ def set_threads(lease: Lease, asked: OnOff | None) -> Sequence[Applied]:
     if asked is None:
         return []
     host = lease.host
-    found = content(host, CONTROL)  # on, off, forceoff, notsupported or notimplemented; None without such a file
-    if found not in ("on", "off"):
+    state = content(host, CONTROL)  # on, off, forceoff, notsupported or notimplemented; None without such a file
+    if state not in ("on", "off"):
         raise HostError(
-            f"{host.name}: its simultaneous multithreading cannot be set to {asked}: {CONTROL} says {found or 'nothing'}; leave"
+            f"{host.name}: its simultaneous multithreading cannot be set to {asked}: {CONTROL} says {state or 'nothing'}; leave"
             " smt out, or set it in the firmware"
         )
-    if found != asked:
-        lease.undo_file(CONTROL, found)
+    if state != asked:
+        lease.undo_file(CONTROL, state)
         host.write(CONTROL, asked.encode())
     return [Applied(host.name, "smt", asked, content(host, CONTROL), CONTROL)]

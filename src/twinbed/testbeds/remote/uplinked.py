@@ -13,14 +13,15 @@ from ipaddress import IPv4Interface
 
 from pydantic import Field
 
+from twinbed.contracts.bed import Applied
+from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.plugin import Applied, Check
+from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import open_leases
 from twinbed.hosts.session import Wanted
-from twinbed.hosts.site import Site
 from twinbed.links import network
-from twinbed.links.lab_bed import Ground, Made
+from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution
 from twinbed.model.topology import Link
@@ -40,9 +41,11 @@ class UplinkedSettings(RemoteSettings):
     )
 
 
-class Uplinked:
+class Uplinked(LabDriver[UplinkedSettings]):
     """What the driver ``mixed`` makes hosts over SSH with."""
 
+    name = "remote"
+    summary = "hosts over SSH, reached by a NIC of this machine"
     params = UplinkedSettings
 
     def check(self, params: UplinkedSettings) -> Sequence[Check]:

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from twinbed.contracts.plugin import Extracted, WorkloadPlan
-from twinbed.workloads.http.metrics import METRICS
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.workload import Workload, WorkloadPlan
+from twinbed.metrics.http import METRICS
 from twinbed.workloads.http.params import HttpParams
 from twinbed.workloads.http.parse import read
 from twinbed.workloads.http.plan import workload_plan
 
 
-class Http:
+class Http(Workload[HttpParams]):
     """The workload."""
 
     name = "http"
@@ -32,10 +32,10 @@ class Http:
     work = "requests"
     rate = "requests_per_second"
 
-    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+    def plan(self, params: HttpParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         return workload_plan(params, pairs)
 
-    def parse(self, params: Any, artifacts: Path) -> Extracted:
+    def parse(self, params: HttpParams, artifacts: Path) -> Extracted:
         return read(params, artifacts)
 
 

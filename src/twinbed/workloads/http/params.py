@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.resources import PROGRAM_BYTES, PROGRAM_TASKS, ProgramNeed
 from twinbed.model.units import Duration, Size
 
@@ -23,10 +24,8 @@ def _switch(value: object) -> object:
 Switch = Annotated[bool, BeforeValidator(_switch)]
 
 
-class HttpParams(BaseModel):
+class HttpParams(WorkloadParams):
     """What clients ask of the web server."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: Literal["ab", "wrk"] = Field("ab", description="load generator: ab (ApacheBench) or wrk")
     threads: int = Field(1, ge=1, le=500, description="requests in flight of each client: ab -c; wrk -t and -c")

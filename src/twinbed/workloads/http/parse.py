@@ -1,21 +1,18 @@
-"""What ab and wrk wrote, as values, a table of requests and cautions.
-
-ab leaves out counts that are 0 (failures by reason, answers other than 2xx), and so does wrk: there, not printed means 0.
-Everything else that is not printed is missing.
-"""
+"""What ab and wrk wrote, as values, a table of requests and cautions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
-from twinbed.contracts.plugin import Extracted
+from twinbed.contracts.extracted import Extracted
+from twinbed.metrics.http import PERCENTILES, SUMMED, UNITS
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers, total, values
-from twinbed.workloads.http.metrics import PERCENTILES, STAGES, SUMMED, UNITS
+from twinbed.readers.http import ab_numbers, product, quotient, read_percentiles, request_cautions, wrk_numbers
 from twinbed.workloads.http.params import HttpParams
 
 if TYPE_CHECKING:
@@ -53,9 +50,9 @@ def read(params: HttpParams, artifacts: Path) -> Extracted:
 def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
     """The run's numbers from its clients': sums, and what follows from sums. Missing where a part is missing."""
     run = {name: total([client[name] for client in clients]) for name in clients[0] if name in SUMMED}
-    spent = total([_product(client["time_per_request"], client["requests"]) for client in clients])
-    run["time_per_request"] = _quotient(spent, run["requests"])
-    run["time_between_requests"] = _quotient(1.0, run["requests_per_second"])
+    spent = total([product(client["time_per_request"], client["requests"]) for client in clients])
+    run["time_per_request"] = quotient(spent, run["requests"])
+    run["time_between_requests"] = quotient(1.0, run["requests_per_second"])
     return run
 
 
@@ -66,55 +63,12 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     # A percentile of nothing, or of failures alone, is no time of a request.
     percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if done and numbers["requests"] else {}
     numbers |= {f"total_time_p{p}": percentiles.get(p) for p in PERCENTILES}
-    cautions = list(_doubts(params, folder.name, numbers, done))
+    cautions = list(_cautions(params, folder.name, numbers, done))
     taken = report["duration_s"]
     if done == params.max_requests and taken is not None and taken < CLEARLY_EARLY * params.duration:
         detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_of(folder.name)}"
         cautions.insert(0, Caution(Kind.REQUEST_CAP, detail))
     return Client(folder.name, numbers, cautions, _requests(folder))
-
-
-def ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    done, failed, taken = report["complete_requests"], report["failed_requests"], report["duration_s"]
-    # ab counts an answer that never came as complete, and one request may fail in several ways.
-    some = bool(done) and not (failed and failed >= done)
-    yield "requests", done if some else None
-    yield "requests_per_second", report["requests_per_second"] if some else None
-    yield "goodput", _quotient(_product(8, report["html_bytes"]), taken)
-    yield "transfer_rate", report["received_bytes_per_second"]
-    yield "time_taken", taken
-    yield "transferred_bytes", report["transferred_bytes"]
-    yield "document_transferred_bytes", report["html_bytes"]
-    yield "document_bytes", report["document_bytes"] if some else None
-    yield "concurrency", report["concurrency"]
-    # Not as printed: to a microsecond is too coarse for a fast server.
-    yield "time_per_request", _quotient(_product(report["concurrency"], taken), done) if some else None
-    yield "time_between_requests", _quotient(taken, done) if some else None
-    yield "keep_alive_requests", report["keep_alive_requests"]
-    yield "failed_requests", failed
-    failures = report["failures"] or {}
-    for reason in ("connect", "receive", "length", "exceptions"):
-        yield f"failed_{reason}", failures.get(reason) if failures else 0 if failed == 0 else None
-    yield "failed_write", report["write_errors"] or 0
-    yield "failed_timeout", None
-    yield "non_2xx", report["non_2xx_responses"] or 0
-    for stage in STAGES:
-        times = (report[stage] if some else None) or {}
-        for moment, field in (("min", "min"), ("mean", "mean"), ("sd", "deviation"), ("median", "median"), ("max", "max")):
-            yield f"{stage}_time_{moment}", times.get(f"{field}_s")
-
-
-def read_percentiles(text: bytes, done: int) -> dict[int, float]:
-    """Per cent -> seconds, from ab's CSV file, which has milliseconds with three decimals.
-
-    For per cent p ab looks up the request at place floor(done x p / 100 + 0.5) from 0, and where that is ``done`` it looks past
-    the last one and writes 0.000; the percentile is the longest time there.
-    """
-    table = _core.ab_percentiles(text)
-    times = dict(zip(table["percent"].to_pylist(), table["total_s"].to_pylist(), strict=True))
-    if 100 not in times:
-        raise ValueError("ab.csv ends before 100 %")
-    return {p: times[100] if int(done * p / 100 + 0.5) >= done else time for p, time in times.items()}
 
 
 def _requests(folder: Path) -> pa.Table:
@@ -127,61 +81,14 @@ def _requests(folder: Path) -> pa.Table:
 def _wrk_client(params: HttpParams, folder: Path) -> Client:
     report = _core.wrk((folder / "wrk.txt").read_bytes())
     numbers = dict(wrk_numbers(report, params.payload))
-    return Client(folder.name, numbers, list(_doubts(params, folder.name, numbers, report["requests"])))
+    return Client(folder.name, numbers, list(_cautions(params, folder.name, numbers, report["requests"])))
 
 
-def wrk_numbers(report: Mapping[str, Any], payload: int | None) -> Iterator[tuple[str, float | None]]:
-    done, taken = report["requests"], report["duration_s"]
-    odd = report["non_2xx_or_3xx_responses"] or 0
-    errors = report["socket_errors"] or {}
-    failures = {kind: errors.get(kind, 0) for kind in ("connect", "read", "write", "timeout")}
-    yield "requests", done
-    yield "requests_per_second", report["requests_per_second"] if done else None
-    # wrk does not tell documents from headers; answers other than 2xx are of unknown size.
-    yield "goodput", _quotient(_product(8 * payload, done), taken) if payload is not None and not odd else None
-    yield "transfer_rate", report["read_bytes_per_second"]
-    yield "time_taken", taken
-    yield "transferred_bytes", report["read_bytes"]
-    yield "concurrency", report["connections"]
-    yield "time_per_request", _quotient(_product(report["connections"], taken), done)
-    yield "time_between_requests", _quotient(taken, done)
-    yield "failed_requests", sum(failures.values())
-    yield "failed_connect", failures["connect"]
-    yield "failed_receive", failures["read"]
-    yield "failed_write", failures["write"]
-    yield "failed_timeout", failures["timeout"]
-    yield "non_2xx", odd
-    # wrk prints 0.00us of no answer.
-    latency = (report["latency"] or {}) if done else {}
-    yield "total_time_mean", latency.get("mean_s")
-    yield "total_time_sd", latency.get("deviation_s")
-    yield "total_time_max", latency.get("max_s")
-    percentiles = dict(report["percentiles"]) if done else {}
-    yield "total_time_median", percentiles.get(50)
-    for percent in (50, 75, 90, 99):
-        yield f"total_time_p{percent}", percentiles.get(percent)
-
-
-def _doubts(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
-    yield from request_doubts(numbers, done, _of(host))
+def _cautions(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
+    yield from request_cautions(numbers, done, _of(host))
     size = numbers.get("document_bytes")
     if size is not None and size != params.payload and not numbers["non_2xx"]:
         raise ValueError(f"{host} was sent a document of {size:.0f} bytes where {params.payload} were asked for")
-
-
-def request_doubts(numbers: Numbers, done: float | None, of_host: str = "") -> Iterator[Caution]:
-    """What requests that failed, and answers other than 2xx, say against the rest. ``of_host`` is put behind it."""
-    failed, odd = numbers["failed_requests"], numbers["non_2xx"]
-    of = "of {} requests{}".format("?" if done is None else f"{done:.0f}", of_host)
-    if failed:
-        kinds = ", ".join(
-            f"{name.removeprefix('failed_')} {number:.0f}"
-            for name, number in numbers.items()
-            if name.startswith("failed_") and name != "failed_requests" and number
-        )
-        yield Caution(Kind.FAILED_REQUESTS, f"{failed:.0f} failures {of}" + (f": {kinds}" if kinds else ""))
-    if odd:
-        yield Caution(Kind.NON_2XX, f"{odd:.0f} {of}")
 
 
 def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:
@@ -206,11 +113,3 @@ def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables(tables)
-
-
-def _product(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left * right
-
-
-def _quotient(above: float | None, below: float | None) -> float | None:
-    return above / below if above is not None and below else None

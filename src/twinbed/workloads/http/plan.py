@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from twinbed.contracts.plugin import Command, Ready, WorkloadPlan
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.workload import WorkloadPlan
 from twinbed.workloads.http.params import HttpParams
 
 ROOT = "/run/www"

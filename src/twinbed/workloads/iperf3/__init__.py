@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from twinbed.contracts.plugin import Extracted, WorkloadPlan
-from twinbed.workloads.iperf3.metrics import METRICS
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.workload import Workload, WorkloadPlan
+from twinbed.metrics.iperf3 import METRICS
 from twinbed.workloads.iperf3.params import Iperf3Params
 from twinbed.workloads.iperf3.parse import read
 from twinbed.workloads.iperf3.plan import workload_plan
 
 
-class Iperf3:
+class Iperf3(Workload[Iperf3Params]):
     """The workload."""
 
     name = "iperf3"
@@ -38,10 +38,10 @@ class Iperf3:
     work = "received_bytes"
     rate = "goodput"
 
-    def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+    def plan(self, params: Iperf3Params, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         return workload_plan(params, pairs)
 
-    def parse(self, params: Any, artifacts: Path) -> Extracted:
+    def parse(self, params: Iperf3Params, artifacts: Path) -> Extracted:
         return read(params, artifacts)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from twinbed.contracts.params import WorkloadParams
 from twinbed.model.units import Duration, Rate, Size
 
 BEGIN_AND_END_S = 1.0
@@ -16,10 +17,8 @@ LARGEST_DATAGRAM_BYTES = 65507
 """IPv4's, less the headers of IP and UDP."""
 
 
-class Iperf3Params(BaseModel):
+class Iperf3Params(WorkloadParams):
     """What clients send to servers. TCP's congestion control is a setting of the hosts: ``testbed.congestion_control``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp, as fast as it goes; or udp")
     duration: Duration = Field(10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted")

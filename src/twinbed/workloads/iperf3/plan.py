@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.contracts.plugin import Command, Ready, WorkloadPlan
+from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.workload import WorkloadPlan
 from twinbed.workloads.iperf3.params import Iperf3Params
 
 PORT = 5201

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from tests.synthetic_results import planted_response, write_study
 
-from twinbed.analyses.anova import AnovaParams, anova
+from twinbed.analyses.anova.analysis import AnovaParams
+from twinbed.analyses.anova.analysis import analysis as anova
+from twinbed.analyses.anova.result import Anova, tables
 from twinbed.analyses.anova.terms import parse
 from twinbed.cli.extraction import extracted
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
-from twinbed.model.frame import Frame, encoded
-from twinbed.model.variance import Anova, tables
+from twinbed.observations.frame import Frame, encoded
 
 
 def frame(y: list[float], scale: Scale | None = None, **columns: list) -> Frame:
@@ -25,7 +26,7 @@ def frame(y: list[float], scale: Scale | None = None, **columns: list) -> Frame:
 
 
 def analysed(given: Frame, **params: object) -> Anova:
-    return anova.analyse(given, AnovaParams(**params))
+    return anova.run(given, AnovaParams(**params))
 
 
 def crossed(*levels: int, replicates: int) -> dict[str, list[int]]:
@@ -289,8 +290,9 @@ def test_a_planted_response_is_recovered_from_a_study(tmp_path):
     respond = planted_response({"one": 1.0, "two": 0.5}, 0.02, 7)
     folder = write_study(tmp_path / "results", ["one", "two"], {"payload": ["500B", "1MiB"]}, 6, respond)
     result = anova.run(extracted(folder), AnovaParams(response="requests_per_second"))
-    lines = {row["component"]: row for row in result.tables["variance"]}
+    rows = anova.tables(result)
+    lines = {row["component"]: row for row in rows["variance"]}
     assert lines["testbed"]["p"] < 1e-10 and lines["testbed"]["share"] > 0.99 and lines["payload"]["p"] > 0.01
-    (testbeds,) = [row for row in result.tables["differences"] if row["factor"] == "testbed"]
+    (testbeds,) = [row for row in rows["differences"] if row["factor"] == "testbed"]
     assert math.exp(testbeds["difference"]) == pytest.approx(0.5, rel=0.02)
     assert math.exp(testbeds["low"]) < 0.5 < math.exp(testbeds["high"])

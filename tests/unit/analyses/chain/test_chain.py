@@ -12,9 +12,11 @@ import pytest
 
 from twinbed import _core
 from twinbed._core import Transitions
-from twinbed.analyses.chain import ChainParams, chain
+from twinbed.analyses.chain.analysis import ChainParams
+from twinbed.analyses.chain.analysis import analysis as chain
 from twinbed.analyses.chain.graph import graph
-from twinbed.contracts.plugin import MACHINE
+from twinbed.analyses.chain.result import Chains
+from twinbed.contracts.place import MACHINE
 from twinbed.model.caution import Kind
 from twinbed.model.run import Status
 from twinbed.model.tables import Outline
@@ -61,7 +63,7 @@ def results(replicates: int, polls: dict[str, float]) -> Any:
 
 def test_finds_the_testbed_and_program_that_differ() -> None:
     found = chain.run(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
-    rows = {(row["host"], row["program"], row["testbed"]): row for row in found.tables["chains"]}
+    rows = {(row["host"], row["program"], row["testbed"]): row for row in found.chains}
     assert len(rows) == 4
     assert {key for key, row in rows.items() if row["different"]} == {("client", "ab", "e1000")}
     planted = rows["client", "ab", "e1000"]
@@ -69,7 +71,7 @@ def test_finds_the_testbed_and_program_that_differ() -> None:
     # Holm over the four, of which this is the smallest.
     assert planted["p_value"] == pytest.approx(2 / 924) and planted["p_adjusted"] == pytest.approx(8 / 924)
     assert planted["cell"] == {"payload": "500B"} and planted["reference"] == "physical"
-    walks = {(row["program"], row["testbed"]): row for row in found.tables["walks"]}
+    walks = {(row["program"], row["testbed"]): row for row in found.walks}
     assert walks["ab", "e1000"]["invalid"] > 0 and walks["ab", "e1000"]["relative_probability"] == ""
     assert walks["ab", "container"]["invalid"] == 0 and walks["ab", "container"]["low"] < 0 < walks["ab", "container"]["high"]
     assert walks["ab", "physical"]["relative_probability"] == "E+0"
@@ -79,14 +81,14 @@ def test_finds_the_testbed_and_program_that_differ() -> None:
 def test_few_replicates_get_a_caution_and_no_verdict() -> None:
     found = chain.run(results(3, {"physical": 0.0, "e1000": 0.5}), ChainParams(order=2, alpha=0.5))
     assert [caution.kind for caution in found.cautions] == [Kind.FEW_REPLICATES]
-    assert not any(row["different"] for row in found.tables["chains"])
-    assert {row["least_p"] for row in found.tables["chains"]} == {0.1}
-    assert all(row["invalid"] == 0 for row in found.tables["walks"])
+    assert not any(row["different"] for row in found.chains)
+    assert {row["least_p"] for row in found.chains} == {0.1}
+    assert all(row["invalid"] == 0 for row in found.walks)
 
 
 def test_nothing_to_compare() -> None:
     empty = SimpleNamespace(outline=Outline("none", (), None), records=[], table=lambda name: pa.table({}))
-    assert chain.run(empty).tables == {"chains": [], "walks": [], "graphs": []}  # type: ignore[arg-type]
+    assert chain.run(empty) == Chains()  # type: ignore[arg-type]
     assert analysis("chain") is chain
 
 

@@ -9,11 +9,12 @@ import xml.etree.ElementTree as ElementTree
 from tests.unit.analyses.chain.test_chain import results
 
 from twinbed._core import Transitions
-from twinbed.analyses.chain import chain
+from twinbed.analyses.chain.analysis import analysis as chain
+from twinbed.analyses.chain.drawing import FILE, MOST_EDGES, MOST_NODES, PAGE, most_used, svg
+from twinbed.analyses.chain.formats import dot, graphml
 from twinbed.analyses.chain.graph import graph
-from twinbed.render.chain_drawing import FILE, MOST_EDGES, MOST_NODES, PAGE, most_used, svg
-from twinbed.render.chain_formats import dot, graphml
-from twinbed.render.chains import chains, heat_map
+from twinbed.analyses.chain.result import Chains
+from twinbed.analyses.chain.section import chains, heat_map
 
 ONE = Transitions.of_sequence(["read", "write", "read", "close"])
 TWO = Transitions.of_sequence(["read", "write", "write", "read"])
@@ -100,4 +101,4 @@ def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:
 
 
 def test_without_system_calls_there_is_nothing() -> None:
-    assert list(chains(None)) == []
+    assert list(chains(Chains())) == []

@@ -10,25 +10,29 @@ from typing import Any
 import pytest
 
 from twinbed import design
-from twinbed.analyses.compare import compare
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.command import command as compare_command
 from twinbed.analyses.compare.decision import Judged, Rules, judge
 from twinbed.analyses.compare.estimates import estimate
 from twinbed.analyses.compare.interim import at_look
+from twinbed.analyses.compare.result import Comparison
+from twinbed.analyses.compare.words import explanation
 from twinbed.cli import main
-from twinbed.cli.compare import command as compare_command
 from twinbed.cli.extraction import extracted
+from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.interim import Deciding
-from twinbed.hosts.site import Installed
+from twinbed.contracts.site import Installed
 from twinbed.image import Image
 from twinbed.lab.study import Ending, carry_out
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import Looks, UntilDecided
-from twinbed.model.result import Comparison, Verdict
+from twinbed.model.result import Verdict
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.render.words import explanation
 from twinbed.results.folder import Folder
-from twinbed.study.study import Study, StudyError, load
+from twinbed.study.loading import load
+from twinbed.study.problem import StudyError
+from twinbed.study.study import Study
 from twinbed.testbeds import fake
 from twinbed.testbeds.fake import FakeHost
 
@@ -318,21 +322,22 @@ def test_the_command_ends_with_the_study_and_needs_nothing_more(
 def test_compare_and_the_page_say_which_look(results: Results, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from twinbed.render import write_html
+    from twinbed.report.page import page
 
     results.carry(study())
     look = results.looks.taken[-1]
-    said = CliRunner().invoke(compare_command, [str(results.path)], standalone_mode=False).output
+    said = CliRunner().invoke(compare_command, [str(results.path)], standalone_mode=False, obj=ResultsFolders()).output
     assert f"Look {look.number} of 6, after {look.blocks} blocks: 3 of 3 headline verdicts; alpha spent" in said
     data = json.loads(
-        CliRunner().invoke(compare_command, [str(results.path), "--format", "json"], standalone_mode=False).output
+        CliRunner()
+        .invoke(compare_command, [str(results.path), "--format", "json"], standalone_mode=False, obj=ResultsFolders())
+        .output
     )
     assert (data["look"]["blocks"], data["look"]["ended"]) == (look.blocks, "decided")
     store = extracted(results.path)
-    write_html(store, compare.run(store), tmp_path / "page.html", None)
-    page = (tmp_path / "page.html").read_text()
-    assert f"Look {look.number} of 6" in page
-    assert "5 to 30, until decided" in page
+    html = page(store, compare.run(store))
+    assert f"Look {look.number} of 6" in html
+    assert "5 to 30, until decided" in html
 
 
 SAMPLES = {

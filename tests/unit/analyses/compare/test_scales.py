@@ -16,13 +16,15 @@ import pytest
 from click.testing import CliRunner
 
 from synthetic_results import write_run, write_study
-from twinbed.analyses.compare import compare
-from twinbed.cli.compare import command
-from twinbed.cli.report import rendered
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.rows import rows
+from twinbed.analyses.compare.words import explanation, held, summaries, varies
+from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Kind
-from twinbed.model.result import Comparison, Result, Verdict
-from twinbed.render.table import rows
-from twinbed.render.words import explanation, held, summaries, varies
+from twinbed.model.result import Verdict
+from twinbed.report.styles import rendered
 from twinbed.results.extract import extract
 from twinbed.workloads.planted import planted
 
@@ -61,11 +63,11 @@ def compared(
     return found
 
 
-def of(result: Result, metric: str = "requests_per_second") -> list[Comparison]:
+def of(result: Comparisons, metric: str = "requests_per_second") -> list[Comparison]:
     return [each for each in result.comparisons if each.metric == metric]
 
 
-def kinds(result: Result) -> set[Kind]:
+def kinds(result: Comparisons) -> set[Kind]:
     return {each.kind for each in result.cautions}
 
 
@@ -160,7 +162,7 @@ def test_bad_samples_have_reasons_and_never_nan(
 
 def spread_study(
     folder: Path, deviations: Mapping[str, float], n: int, drift: Callable[[int], float] = lambda _: 1.0
-) -> Result:
+) -> Comparisons:
     noise = random.Random(6)
 
     def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
@@ -275,15 +277,19 @@ def test_a_setting_that_only_some_runs_have_is_residue_of_its_cell(tmp_path: Pat
 def test_the_command_shows_spread_order_and_the_rule_by_name(tmp_path: Path) -> None:
     spread_study(tmp_path, {"steady": 0.01, "restless": 0.10}, 10)
     run = CliRunner().invoke
-    text = run(command, [str(tmp_path)], standalone_mode=False).output
+    text = run(command, [str(tmp_path)], standalone_mode=False, obj=ResultsFolders()).output
     assert "Spread: how many times as much as steady it varies" in text
     assert "Crussell et al. 2019" in text and "restless varies more than steady in 2 of 6" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
-    data = json.loads(run(command, [str(tmp_path), "--format", "json"], standalone_mode=False).output)
+    data = json.loads(run(command, [str(tmp_path), "--format", "json"], standalone_mode=False, obj=ResultsFolders()).output)
     assert data["summary"][0]["spread"].startswith("restless varies more")
     assert {row["spread_differs"] for row in data["comparisons"] if row["metric"] == "requests_per_second"} == {True}
     assert [row["testbed"] for row in data["order"]] == ["steady", "restless"]
-    table = list(csv.DictReader(io.StringIO(run(command, [str(tmp_path), "--format", "csv"], standalone_mode=False).output)))
+    table = list(
+        csv.DictReader(
+            io.StringIO(run(command, [str(tmp_path), "--format", "csv"], standalone_mode=False, obj=ResultsFolders()).output)
+        )
+    )
     assert float(table[0]["spread_ratio_low"]) > 1 and table[0]["within_rule"] in ("True", "False")
 
 

@@ -12,11 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from synthetic_results import write_run, write_study
-from twinbed.analyses.compare import CompareParams, compare
-from twinbed.cli.compare import command
+from twinbed.analyses.compare.analysis import CompareParams
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.compare.command import command
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.words import explanation, overall, summaries
+from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.result import Comparison, Result, Verdict
-from twinbed.render.words import explanation, overall, summaries
+from twinbed.model.result import Verdict
 from twinbed.results.extract import extract
 from twinbed.statistics.ratio import ratio_test
 from twinbed.workloads.planted import planted
@@ -24,11 +27,11 @@ from twinbed.workloads.planted import planted
 RATES = {"requests": 100, "requests_per_second": 50.0, "packets": 1000, "bytes": 64000}
 
 
-def compared(folder: Path, **params: Any) -> Result:
+def compared(folder: Path, **params: Any) -> Comparisons:
     return compare.run(extract(folder, {"planted": planted}, {}), CompareParams(**params))
 
 
-def of(result: Result, metric: str = "requests_per_second") -> list[Comparison]:
+def of(result: Comparisons, metric: str = "requests_per_second") -> list[Comparison]:
     return [each for each in result.comparisons if each.metric == metric]
 
 
@@ -202,8 +205,8 @@ def test_one_testbed_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     write_study(tmp_path, ["a"], {}, 3, listed({"a": [1, 2, 3]}))
     result = compared(tmp_path)
     assert result.comparisons == () and overall(result) is None
-    rates = [row for row in result.tables["estimates"] if row["metric"] == "requests_per_second"]
-    assert [(row["testbed"], row["n"], row["mean"]) for row in rates] == [("a", 3, 2.0)]
+    rates = [each for each in result.estimates if each.metric == "requests_per_second"]
+    assert [(each.testbed, each.estimate.n, each.estimate.mean) for each in rates] == [("a", 3, 2.0)]
 
 
 def test_summary_sentences(tmp_path: Path) -> None:
@@ -224,7 +227,7 @@ def test_summary_sentences(tmp_path: Path) -> None:
 def test_the_command_and_its_exit_codes(tmp_path: Path, rates: list[float | None], code: int, style: str) -> None:
     write_study(tmp_path, ["a", "b"], {}, 3, listed({"a": [100, 101, 99], "b": rates}))
     runner = CliRunner()
-    found = runner.invoke(command, [str(tmp_path), "--format", style], standalone_mode=False)
+    found = runner.invoke(command, [str(tmp_path), "--format", style], standalone_mode=False, obj=ResultsFolders())
     assert found.exception is None
     assert found.return_value == code
     if style == "json":
@@ -238,13 +241,17 @@ def test_the_command_and_its_exit_codes(tmp_path: Path, rates: list[float | None
 def test_the_command_chooses_metrics(tmp_path: Path) -> None:
     write_study(tmp_path, ["a", "b"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99]}))
     runner = CliRunner()
-    everything = runner.invoke(command, [str(tmp_path), "--all", "--format", "csv"], standalone_mode=False)
+    everything = runner.invoke(
+        command, [str(tmp_path), "--all", "--format", "csv"], standalone_mode=False, obj=ResultsFolders()
+    )
     assert len(everything.output.splitlines()) == 7
-    chosen = runner.invoke(command, [str(tmp_path), "--metric", "bytes", "--format", "csv"], standalone_mode=False)
+    chosen = runner.invoke(
+        command, [str(tmp_path), "--metric", "bytes", "--format", "csv"], standalone_mode=False, obj=ResultsFolders()
+    )
     assert [line.split(",")[1] for line in chosen.output.splitlines()] == ["metric", "bytes"]
-    unknown = runner.invoke(command, [str(tmp_path), "--metric", "bites"], standalone_mode=False)
+    unknown = runner.invoke(command, [str(tmp_path), "--metric", "bites"], standalone_mode=False, obj=ResultsFolders())
     assert "bites" in str(unknown.exception) and "bytes" in getattr(unknown.exception, "advice", "")
-    margin = runner.invoke(command, [str(tmp_path), "--margin", "wide"], standalone_mode=False)
+    margin = runner.invoke(command, [str(tmp_path), "--margin", "wide"], standalone_mode=False, obj=ResultsFolders())
     assert getattr(margin.exception, "exit_code", None) == 2
 
 

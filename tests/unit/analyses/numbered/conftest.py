@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from numbered_results import WithMachine, planted
-from twinbed.cli import exit as codes
 from twinbed.cli.main import run
+from twinbed.contracts import exit_codes as codes
 from twinbed.results.store import Store
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from numbered_results import RATE, small
 from synthetic_results import write_study
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 
 def test_anomaly_of_planted_results(shown, results):

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from numbered_results import LOSS, drawn
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 
 def test_capacity_of_the_printed_losses(shown):

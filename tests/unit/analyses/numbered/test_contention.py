@@ -12,10 +12,10 @@ import pytest
 from numbered_results import PAIRS, RATE, WithMachine, drawn
 from synthetic_results import write_study
 from twinbed import registry
-from twinbed.cli import exit as codes
+from twinbed.analyses.contention.page import drawn as metrics_drawn
+from twinbed.analyses.contention.page import page as contention_page
+from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
-from twinbed.render.contention_page import drawn as metrics_drawn
-from twinbed.render.contention_page import page as contention_page
 from twinbed.render.words import metric_name
 from twinbed.results.store import Store
 
@@ -30,23 +30,23 @@ def test_contention_without_metrics_of_the_machine_says_so(shown, results):
 def test_contention_of_planted_results(opened):
     contention = registry.analysis("contention")
     found = contention.run(opened, contention.params(response="requests_per_second"))
-    curves = found.tables["curves"]
+    curves = contention.tables(found)["curves"]
     assert {row["metric"] for row in curves} == {"requests_per_second", "cpu_idle", "interrupts"}
     assert {row["mirrored"] for row in curves if row["metric"] == "cpu_idle"} == {True}
     assert max(abs(row["curvature"]) for row in curves if row["curvature"] is not None) == 1
-    slow, fast = found.tables["detectors"]
+    slow, fast = contention.tables(found)["detectors"]
     assert slow["area"] >= 0.95 and slow["fallen_from"] == 16 and slow["alarms_from"] <= 16
     assert slow["before_runs"] is None, "from 8 to 16 pairs the rate goes from all to 80 %"
-    alarms = [row for row in found.tables["alarms"] if row["testbed"] == "slow"]
+    alarms = [row for row in contention.tables(found)["alarms"] if row["testbed"] == "slow"]
     assert [row["n"] for row in alarms] == list(PAIRS) and {row["runs"] for row in alarms} == {4}
     assert alarms[0]["alarms"] == 0 and (alarms[-1]["share"], alarms[-1]["high"]) == (1, 1)
     assert alarms[-1]["low"] == pytest.approx(0.025 ** (1 / 4)), "the exact interval of 4 of 4"
-    scores = [row for row in found.tables["scores"] if row["testbed"] == "slow"]
+    scores = [row for row in contention.tables(found)["scores"] if row["testbed"] == "slow"]
     assert len(scores) == 64 and sum(row["part"] == "test" for row in scores) == 32
     assert all(row["alarms"] == (row["score"] > slow["threshold"]) for row in scores)
     assert slow["false_alarms"] <= 0.15 and slow["reason"] == ""
     assert fast["area"] >= 0.95 and fast["fallen_from"] == 40
-    assert found.tables["roc"][0]["threshold"] is None
+    assert contention.tables(found)["roc"][0]["threshold"] is None
     with pytest.raises(TwinbedError, match="constant"):
         contention.run(opened, contention.params(response="requests_per_second", metrics=("constant",)))
 
@@ -72,14 +72,14 @@ def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
     contention = registry.analysis("contention")
     found = contention.run(WithMachine(store, absent), contention.params(response="requests_per_second"))
     assert found.left_out == {"runs without metrics of the machine": 3}
-    assert [row["area"] >= 0.95 for row in found.tables["detectors"]] == [True, True]
-    assert {row["metric"] for row in found.tables["curves"]} == {"requests_per_second", "cpu_idle", "interrupts"}
-    assert not {row["run"] for row in found.tables["scores"]} & set(absent)
+    assert [row["area"] >= 0.95 for row in contention.tables(found)["detectors"]] == [True, True]
+    assert {row["metric"] for row in contention.tables(found)["curves"]} == {"requests_per_second", "cpu_idle", "interrupts"}
+    assert not {row["run"] for row in contention.tables(found)["scores"]} & set(absent)
 
 
 def test_contention_has_a_page(opened):
     contention = registry.analysis("contention")
-    found = contention.analyse(opened, contention.params(response="requests_per_second"))
+    found = contention.run(opened, contention.params(response="requests_per_second"))
     page = contention_page(found)
     count, said = drawn(page)
     assert count == 2 * 4, "for each testbed: bends, scores, how early, ROC"

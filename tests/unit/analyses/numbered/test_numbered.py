@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numbered_results import LOSS, RATE, small
-from twinbed.cli import exit as codes
+from twinbed.contracts import exit_codes as codes
 
 
 @pytest.mark.parametrize("factor", ["pairs", "topology.pairs"])

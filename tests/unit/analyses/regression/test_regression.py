@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from twinbed.analyses.regression import RegressionParams, regression
+from twinbed.analyses.regression.analysis import RegressionParams
+from twinbed.analyses.regression.analysis import analysis as regression
+from twinbed.analyses.regression.result import tables
+from twinbed.analyses.regression.tables import check_lines, effect_lines, html, latex, text
 from twinbed.model.error import TwinbedError
-from twinbed.model.frame import Frame, encoded
-from twinbed.model.regression import tables
-from twinbed.render.regression import check_lines, effect_lines, html, latex, text
+from twinbed.observations.frame import Frame, encoded
 
 ATOMS = ("x", "z", "g", "h", "log2(h)", "C(block)", "centre(x)", "I(x^2)", "log(x)", "C(x)")
 RESPONSES = ("y", "log(y)", "boxcox(y)", "sqrt(y)", "boxcox(y, 0.5)")
@@ -66,7 +67,7 @@ def test_finite_or_refused(part: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                found = regression.analyse(frame, asked(chance))
+                found = regression.run(frame, asked(chance))
             except TwinbedError as error:
                 assert error.message
                 continue

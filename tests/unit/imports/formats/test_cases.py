@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from format_cases import Case, cases
-from twinbed.contracts.format import FormatError, Reading
+from twinbed.contracts.format import FormatError, Measurement
 from twinbed.imports.text.source import File
 from twinbed.metrics.metric import Metric
 from twinbed.registry import PLUGINS
@@ -27,30 +27,39 @@ def test_a_case(case: Case) -> None:
         return
     found = PLUGINS.formats[case.format].read(source, case.options)
     assert len(found) == len(expected)
-    for reading, one in zip(found, expected, strict=True):
-        _agrees(reading, one)
+    for measurement, one in zip(found, expected, strict=True):
+        _agrees(measurement, one)
 
 
-def _agrees(reading: Reading, expected: dict[str, Any]) -> None:
-    values = {_name(value): value.value for value in reading.values}
-    assert len(values) == len(reading.values), "a value is given twice"
-    for name, number in expected.get("values", {}).items():
+def _agrees(measurement: Measurement, expected: dict[str, Any]) -> None:
+    values = {_name(value): value.value for value in measurement.values}
+    assert len(values) == len(measurement.values), "a value is given twice"
+    named = expected.get("values", {})
+    for name, number in named.items():
         assert name in values, f"{name} is not among {sorted(values)}"
         assert values[name] == (number if number is None else pytest.approx(number, rel=1e-9)), name
+    numbers = {name for name, number in values.items() if number is not None}
+    assert sorted(numbers - set(named)) == sorted(expected.get("others", ())), "a value that no expectation names"
     for name, rows in expected.get("tables", {}).items():
-        assert reading.tables[name].num_rows == rows, name
+        assert measurement.tables[name].num_rows == rows, name
     if "cautions" in expected:
-        assert [caution.kind.name.lower() for caution in reading.cautions] == expected["cautions"]
+        assert [caution.kind.name.lower() for caution in measurement.cautions] == expected["cautions"]
     if "flaws" in expected:
-        assert [flaw.line for flaw in reading.flaws] == expected["flaws"], [str(flaw) for flaw in reading.flaws]
+        assert [diagnostic.line for diagnostic in measurement.diagnostics] == expected["flaws"], [
+            str(diagnostic) for diagnostic in measurement.diagnostics
+        ]
     for name, fact in expected.get("facts", {}).items():
-        assert reading.facts.get(name) == fact, name
+        assert measurement.facts.get(name) == fact, name
     if "of" in expected:
-        assert reading.of is not None
-        of = {"testbed": reading.of.testbed, "levels": dict(reading.of.levels), "replicate": reading.of.replicate}
-        assert (of if reading.of.known else None) == expected["of"]
+        assert measurement.run_key is not None
+        of = {
+            "testbed": measurement.run_key.testbed,
+            "levels": dict(measurement.run_key.levels),
+            "replicate": measurement.run_key.replicate,
+        }
+        assert (of if measurement.run_key.known else None) == expected["of"]
     if "started_s" in expected:
-        assert reading.started_s == pytest.approx(expected["started_s"])
+        assert measurement.started_s == pytest.approx(expected["started_s"])
 
 
 def _name(value: Any) -> str:

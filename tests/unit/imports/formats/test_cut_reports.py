@@ -59,7 +59,7 @@ def test_a_cut_measurement_has_whole_intervals_alone(name: str, metric: str, tmp
             (found,) = each.read(File(file, file.name), {})
         except FormatError:
             continue
-        assert found.flaws or b"receiver" in text[:end], "what is cut says so"
+        assert found.diagnostics or b"receiver" in text[:end], "what is cut says so"
         seen.add({value.metric: value.value for value in found.values}[metric])
     known = {sum(sizes[: count + 1]) for count in range(len(sizes))}
     assert {round(size, -1) for size in seen if size is not None} == {round(size, -1) for size in known}

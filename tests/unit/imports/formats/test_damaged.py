@@ -73,9 +73,9 @@ def test_damage(case: Case, tmp_path: Path, data: st.DataObject) -> None:
         return
     assert found
     declared = {metric.name: metric.unit for metric in each.metrics}
-    for reading in found:
-        if reading.of is not None and reading.of.known:
-            assert all(str(each).isprintable() for each in (reading.of.testbed, *reading.of.levels.values()))
-        for value in reading.values:
+    for measurement in found:
+        if measurement.run_key is not None and measurement.run_key.known:
+            assert all(str(each).isprintable() for each in (measurement.run_key.testbed, *measurement.run_key.levels.values()))
+        for value in measurement.values:
             assert value.value is None or math.isfinite(value.value), value
             assert not declared or value.unit == declared[value.metric]

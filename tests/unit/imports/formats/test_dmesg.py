@@ -23,5 +23,5 @@ HANG = "e1000e 0000:00:1f.6 eth7: Detected Hardware Unit Hang:"
 def test_a_caution_has_the_time_that_the_log_prints(tmp_path: Path, stamp: str, at: str) -> None:
     file = tmp_path / "log"
     file.write_text(f"{stamp} {HANG}\n")
-    (reading,) = dmesg.read(File(file, "log"), {})
-    assert [caution.detail for caution in reading.cautions] == [f"since boot, log: {HANG} (at {at})"]
+    (measurement,) = dmesg.read(File(file, "log"), {})
+    assert [caution.detail for caution in measurement.cautions] == [f"since boot, log: {HANG} (at {at})"]

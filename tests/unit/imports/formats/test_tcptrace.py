@@ -23,11 +23,11 @@ SAME = (
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
 def test_the_table_is_that_of_flows(capture: Path) -> None:
     file = Path(f"{capture}.tcptrace.csv")
-    (reading,) = tcptrace_csv.read(File(file, file.name), {})
+    (measurement,) = tcptrace_csv.read(File(file, file.name), {})
     ours, _ = _core.flows([str(capture)])
-    theirs = reading.tables["flows"]
+    theirs = measurement.tables["flows"]
     # Where sequence numbers wrap, tcptrace prints 2^64 less something here.
-    assert all("max_owin" in flaw.text for flaw in reading.flaws)
+    assert all("max_owin" in diagnostic.text for diagnostic in measurement.diagnostics)
     for field in theirs.schema:
         assert ours.schema.field(field.name).type == field.type, field.name
     assert theirs.select(SAME).to_pylist() == ours.select(SAME).to_pylist()

@@ -44,5 +44,5 @@ def test_a_text_written_otherwise_says_the_same(case: Case, how: str, tmp_path: 
     file.path.write_bytes(written(case)[how](text))
     assert [name for name, other in PLUGINS.formats.items() if other.recognises(file.head())] == [each.name]
     found, expected = each.read(file, {}), each.read(File(of, of.name), {})
-    assert [reading.values for reading in found] == [reading.values for reading in expected]
-    assert [reading.flaws for reading in found] == [reading.flaws for reading in expected]
+    assert [measurement.values for measurement in found] == [measurement.values for measurement in expected]
+    assert [measurement.diagnostics for measurement in found] == [measurement.diagnostics for measurement in expected]

@@ -1,4 +1,4 @@
-//! Part of the programs: a thread in scope is admitted.
+//! Part of the programs: admitting a thread that is in scope.
 
 use super::assembler::{Assembler, Label};
 use super::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R7, STACK};

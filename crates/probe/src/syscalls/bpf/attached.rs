@@ -13,7 +13,7 @@ use crate::syscalls::scope::Within;
 /// Threads followed at once.
 const COUNTED_THREADS: u32 = 16_384;
 const TRACED_THREADS: u32 = 8192;
-/// Where ids stay below this, an array finds a thread sooner than a hash does.
+/// Up to this id an array finds a thread sooner than a hash does.
 const LARGEST_ARRAY: u32 = 65_536;
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";
 const ONLY_KEY: [u8; 4] = [0; 4];
@@ -58,7 +58,7 @@ impl Attached {
             lost: &lost,
             renames: &renames,
         };
-        // Exits first: whatever is noted at an entry then also has its exit seen.
+        // Exits are attached first, so that every call noted at its entry has its exit seen.
         let programs = [
             ("sched_process_exit", plan.thread_end()),
             ("task_rename", plan.renaming()),
@@ -73,7 +73,7 @@ impl Attached {
         Ok(Attached { threads, lost, links, lost_so_far: 0 })
     }
 
-    /// After this the maps do not change any more.
+    /// Takes the programs away. The maps do not change after this.
     pub fn detach(&mut self) -> Outcome<()> {
         self.links.clear();
         kernel::settle()

@@ -1,9 +1,9 @@
-//! Parts of the programs of a count: the cell of a call's transition is found.
+//! Parts of the programs of a count: finding the cell of a call's transition.
 //!
-//! Transitions have numbers, which a hash tells, and under these their cells in an array, as good as memory. Hashing
-//! a key costs more than all else that a count does with a call, and programs repeat themselves. So each cell is told
-//! which two came after it, and is asked first: of ten calls of most programs nine or more then need no key. Cells of
-//! ended streams are given to others; only the stream's own thread and its other cells know a cell's number.
+//! A hash gives each transition a number, and its cell has this number in an array, which is as good as memory. Hashing a key
+//! costs more than all else that a count does with a call, and programs repeat themselves. So each cell keeps which two cells
+//! came after it last, and these are tried first: in most programs nine calls of ten then need no key. Cells of ended streams
+//! are given to others. Only the stream's own thread and its other cells know a cell's number.
 
 use super::assembler::{Assembler, Label};
 use super::instruction::{Condition, Function, Operand, Operation, Width, R0, R1, R2, R3, R4, R9, STACK};
@@ -29,8 +29,8 @@ pub struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Goes to `found` with the cell of the thread's call in R0, if the cell of the call before was told of it.
-    pub fn find_next(&self, code: &mut Assembler, skip: u64, found: Label) {
+    /// Goes to `has_cell` with the cell of the thread's call in R0, if the cell of the call before has kept it.
+    pub fn find_next(&self, code: &mut Assembler, skip: u64, has_cell: Label) {
         let other = code.label();
         unless_in_last_part(code, skip, other);
         code.look_up_at(self.cells, KEPT, thread::PREVIOUS);
@@ -44,19 +44,19 @@ impl Cells<'_> {
             code.load(Word, R1, R9, place + next::NUMBER);
             code.store(Word, KEPT, thread::PREVIOUS, R1);
             code.look_up_at(self.cells, R9, place + next::NUMBER);
-            code.jump_if(R0, NotEqual, Number(0), found);
+            code.jump_if(R0, NotEqual, Number(0), has_cell);
             code.here(not_this);
         }
         code.here(other);
     }
 
-    /// R0 becomes the cell of the transition that the thread's call is, a new one where it is the first; where there is no
-    /// room for it, goes to `lost`. The cell of the call before is told what came after it.
+    /// R0 becomes the cell of the transition that ends with the thread's call, a new cell if the transition is new. Goes to
+    /// `lost` where there is no room for one. The cell of the call before keeps what came after it.
     pub fn find_transition(&self, code: &mut Assembler, skip: u64, lost: Label) {
         let known = code.label();
         let fresh = code.label();
         let kept = code.label();
-        let told = code.label();
+        let linked = code.label();
         code.load(Double, R1, KEPT, thread::HISTORY);
         code.store(Double, STACK, stack::TRANSITION + transition::HISTORY, R1);
         code.load(Double, R1, KEPT, thread::STREAM);
@@ -77,7 +77,7 @@ impl Cells<'_> {
         code.here(fresh);
         code.load(Word, R1, KEPT, thread::FRESH);
         code.store(Word, STACK, stack::CELL_NUMBER, R1);
-        // Before anyone can find it: the cell may have been another transition's.
+        // The cell may have been another transition's, so it is emptied before anyone can find it.
         code.look_up(self.cells, stack::CELL_NUMBER);
         code.jump_if(R0, Equal, Number(0), lost);
         for at in (0..cell::BYTES as i16).step_by(8) {
@@ -104,11 +104,11 @@ impl Cells<'_> {
         code.load(Word, R1, R0, 0);
         code.store(Word, STACK, stack::CELL_NUMBER, R1);
         code.here(kept);
-        unless_in_last_part(code, skip, told);
+        unless_in_last_part(code, skip, linked);
         code.load(Word, R1, KEPT, thread::PREVIOUS);
-        code.jump_if(R1, Equal, Number(0), told);
+        code.jump_if(R1, Equal, Number(0), linked);
         code.look_up_at(self.cells, KEPT, thread::PREVIOUS);
-        code.jump_if(R0, Equal, Number(0), told);
+        code.jump_if(R0, Equal, Number(0), linked);
         let [later, earlier] = cell::NEXT;
         for at in [next::HISTORY, next::NUMBER] {
             code.load(Double, R1, R0, later + at);
@@ -118,7 +118,7 @@ impl Cells<'_> {
         code.store(Double, R0, later + next::HISTORY, R1);
         code.load(Word, R1, STACK, stack::CELL_NUMBER);
         code.store(Word, R0, later + next::NUMBER, R1);
-        code.here(told);
+        code.here(linked);
         code.load(Word, R1, STACK, stack::CELL_NUMBER);
         code.store(Word, KEPT, thread::PREVIOUS, R1);
         code.look_up(self.cells, stack::CELL_NUMBER);
@@ -126,7 +126,7 @@ impl Cells<'_> {
     }
 }
 
-/// Goes to `otherwise` where the part does not follow from that of the call before, which the history does not tell.
+/// Goes to `otherwise` where the part does not follow from the part of the call before, which the history does not have.
 fn unless_in_last_part(code: &mut Assembler, skip: u64, otherwise: Label) {
     if skip > 0 {
         part(code, skip);
@@ -145,7 +145,7 @@ fn part(code: &mut Assembler, skip: u64) {
     code.load(Double, R3, KEPT, thread::INDEX);
     code.set_wide(R2, skip);
     code.operate(Operation::Subtract, R3, Operand::Register(R2));
-    // The difference is as large as it gets where the index is within the first calls.
+    // The difference is very large, as an unsigned number, where the index is within the first calls.
     code.jump_if(R3, SignedLess, Number(1), first);
     code.jump_if(R3, Greater, Number(3), known);
     code.copy(R1, R3);

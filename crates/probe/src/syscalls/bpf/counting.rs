@@ -1,7 +1,7 @@
 //! Counts that the kernel makes, taken over slice by slice.
 //!
-//! The kernel's sums only grow; a slice is what they have grown by. Streams that ended are taken out of the
-//! kernel, so that there is room for others.
+//! The kernel's sums only grow, and a slice is what they have grown by. Streams that ended are removed from the kernel, so
+//! that there is room for others.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,10 +16,10 @@ use crate::syscalls::count_file::{CountFile, Counted};
 use crate::syscalls::header::Header;
 use crate::syscalls::options::{Command, Options};
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
-use crate::syscalls::waiting::{now_ns, Stop};
+use crate::syscalls::waiting::{now_ns, StopDescriptor};
 
 const STREAMS: u32 = 16_384;
-/// So many ended streams are worth a look at all transitions.
+/// As many ended streams as are worth a look at all transitions.
 const ENDED_AT_ONCE: usize = 64;
 
 pub struct Counting {
@@ -31,7 +31,7 @@ pub struct Counting {
     out: String,
     slice_ns: u64,
     skip: u64,
-    /// What was taken over of each transition that the kernel still has.
+    /// The sums that were taken over, by transition that the kernel still has.
     taken: HashMap<Transition, Cell>,
     numbers: HashMap<Identity, StreamNumber>,
     next_number: StreamNumber,
@@ -69,7 +69,7 @@ impl Counting {
         })
     }
 
-    /// The streams that ended, those not yet known written.
+    /// Writes the streams that are new, and returns those that have ended.
     fn look_at_streams(&mut self, file: &mut CountFile) -> Outcome<HashSet<Identity>> {
         let mut ended = HashSet::new();
         let mut fresh = Vec::new();
@@ -97,17 +97,18 @@ impl Counting {
         Ok(number)
     }
 
-    /// Writes what was counted since the last time, and lets go of the streams that had ended before.
+    /// Writes what was counted since the last time, and removes the streams that had ended before.
     fn take_over(&mut self, file: &mut CountFile, ended: &HashSet<Identity>) -> Outcome<()> {
         let mut grown: Vec<(Transition, Cell)> = Vec::new();
         let mut over = Vec::new();
-        let mut found = Vec::new();
-        self.numbers_of_cells.each(|key, value| found.push((Transition::from_bytes(key), layout::word(value, 0))))?;
-        // Read after their numbers, so that each is its transition's.
-        let highest = found.iter().map(|(_, number)| *number as usize).max();
+        let mut numbered = Vec::new();
+        self.numbers_of_cells
+            .each(|key, value| numbered.push((Transition::from_bytes(key), layout::word(value, 0))))?;
+        // Cells are read after their numbers, so that each is its transition's.
+        let highest = numbered.iter().map(|(_, number)| *number as usize).max();
         let mut cells = Vec::new();
         self.cells.first(highest.map_or(0, |number| number + 1), |_, value| cells.push(cell_from_bytes(value)))?;
-        for (transition, number) in found {
+        for (transition, number) in numbered {
             let cell = cells[number as usize];
             let before = match ended.contains(&transition.stream) {
                 true => {
@@ -126,7 +127,7 @@ impl Counting {
             self.numbers_of_cells.delete(&transition.to_bytes()).tried(|| "empty a BPF map")?;
             free.insert(number - number % cell::BLOCK);
         }
-        // A block is one stream's, of which nothing is left.
+        // A block belongs to one stream, and nothing of this stream is left.
         for block in free {
             self.free_blocks.update(&[], &block.to_ne_bytes()).tried(|| "empty a BPF map")?;
         }
@@ -181,7 +182,7 @@ impl Counting {
 }
 
 impl Recorder for Counting {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         let mut file = CountFile::create(&self.out, header)?;
         say_ready()?;
         let mut slice = 0;
@@ -195,7 +196,7 @@ impl Recorder for Counting {
             if at_end || ended.len() >= ENDED_AT_ONCE {
                 self.take_over(&mut file, &ended)?;
             }
-            // Slices that went by unseen have their line.
+            // Slices that went by between two looks have their lines too.
             while now_ns() >= slice_end(header.start_ns, self.slice_ns, slice) && at_end {
                 let next_ns = slice_end(header.start_ns, self.slice_ns, slice);
                 slice += 1;
@@ -211,7 +212,7 @@ impl Recorder for Counting {
     }
 }
 
-/// From its value in the map of streams.
+/// A stream from its value in the map of streams.
 fn stream_about(identity: Identity, value: &[u8]) -> Stream {
     let tgid = Some(layout::word(value, about::TGID));
     Stream { tid: identity.tid, tgid, name: layout::name(value, about::NAME) }

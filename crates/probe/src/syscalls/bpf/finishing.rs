@@ -1,4 +1,4 @@
-//! Parts of the programs: a call is finished, by adding to its transition (count) or to the thread's chunk (trace).
+//! Parts of the programs: finishing a call, by adding it to its transition (count) or to the thread's chunk (trace).
 
 use super::assembler::{Assembler, Label};
 use super::cells::Cells;
@@ -37,11 +37,11 @@ impl Plan<'_> {
 
     fn count_call(&self, code: &mut Assembler, cells: Cells, skip: u64, ending: Ending) {
         let lost = code.label();
-        let found = code.label();
+        let has_cell = code.label();
         let done = code.label();
-        cells.find_next(code, skip, found);
+        cells.find_next(code, skip, has_cell);
         cells.find_transition(code, skip, lost);
-        code.here(found);
+        code.here(has_cell);
         code.add_number(R0, cell::CALLS, 1);
         if let Ending::Returned { value, time } = ending {
             code.add_number(R0, cell::RETURNED, 1);
@@ -64,7 +64,8 @@ impl Plan<'_> {
         code.here(done);
     }
 
-    /// Adds to the cell in R0. `time`: of the exit; of a sample 0 where the call is not in it, which then goes to `done`.
+    /// Adds the call's time to the cell in R0. `time` is that of the exit. Where a sample is timed, a call that is not in it
+    /// has the time 0 and goes to `done`.
     fn add_time(&self, code: &mut Assembler, time: Register, done: Label) {
         let times = self.timed();
         match times {
@@ -110,7 +111,7 @@ impl Plan<'_> {
         code.here(done);
     }
 
-    /// Puts the thread's calls into the ring; its reader is woken once enough is there.
+    /// Puts the thread's calls into the ring, whose reader is woken once enough is there.
     pub fn hand_over(&self, code: &mut Assembler) {
         let Purpose::Trace { ring, wake_bytes } = self.purpose else {
             return;
@@ -160,7 +161,7 @@ fn add(code: &mut Assembler, offset: i16, what: Register) {
     code.store(Double, R0, offset, R1);
 }
 
-/// Adds the square of `time` to the cell in R0. With time = 2^32 a + b it is 2^64 a^2 + 2^32 2ab + b^2, and the sums last to
+/// Adds the square of `time` to the cell in R0. With time = 2^32 a + b it is 2^64 a^2 + 2^32 2ab + b^2. The sums hold up to
 /// 2^96: ten calls of a day.
 fn add_square(code: &mut Assembler, time: Register) {
     let (a, b, square) = (R2, R3, R4);

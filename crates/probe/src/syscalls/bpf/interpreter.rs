@@ -1,4 +1,4 @@
-//! Runs what was assembled, for tests: arithmetic, memory and jumps as RFC 9669 has them; no calls, no maps.
+//! Runs assembled programs, for tests: arithmetic, memory and jumps as RFC 9669 has them, without calls and maps.
 
 use super::instruction::Instruction;
 

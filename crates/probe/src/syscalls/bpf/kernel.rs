@@ -148,7 +148,7 @@ impl Map {
         self.first(usize::MAX, take)
     }
 
-    /// So many of `each`: of an array those with the lowest numbers.
+    /// As `each`, for so many entries: those of an array with the lowest numbers.
     pub fn first(&self, mut left: usize, mut take: impl FnMut(&[u8], &[u8])) -> Outcome<()> {
         let mut keys = vec![0; BATCH.min(left) * self.key_bytes];
         let mut values = vec![0; BATCH.min(left) * self.value_bytes];
@@ -170,8 +170,8 @@ impl Map {
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => true,
                 Err(error) => return Err(Failure::because("read a BPF map", &error)),
             };
-            let found = keys.chunks_exact(self.key_bytes).zip(values.chunks_exact(self.value_bytes));
-            found.take(batch.count as usize).for_each(|(key, value)| take(key, value));
+            let entries = keys.chunks_exact(self.key_bytes).zip(values.chunks_exact(self.value_bytes));
+            entries.take(batch.count as usize).for_each(|(key, value)| take(key, value));
             if done {
                 break;
             }
@@ -182,7 +182,7 @@ impl Map {
     }
 }
 
-/// A loaded program. What is attached stays so until its descriptor is closed, however this process ends.
+/// A loaded program. It stays attached until the descriptor is closed, however this process ends.
 pub struct Program(OwnedFd);
 
 impl Program {
@@ -205,8 +205,8 @@ impl Program {
         let _ = bpf(PROGRAM_LOAD, &mut attributes);
         let mut failure = Failure::because("load a BPF program", &error);
         let log = String::from_utf8_lossy(&log);
-        let said: Vec<_> = log.trim_end_matches('\0').lines().rev().take(3).collect();
-        for line in said.iter().rev().filter(|line| !line.trim().is_empty()) {
+        let last_lines: Vec<_> = log.trim_end_matches('\0').lines().rev().take(3).collect();
+        for line in last_lines.iter().rev().filter(|line| !line.trim().is_empty()) {
             failure.message.push_str("; ");
             failure.message.push_str(line);
         }

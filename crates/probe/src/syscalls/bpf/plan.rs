@@ -5,11 +5,10 @@ use super::kernel::Map;
 use crate::syscalls::options::Times;
 use crate::syscalls::scope::Within;
 
-/// What the programs do, and the maps that they do it with.
 pub struct Plan<'a> {
     pub scope: Scope<'a>,
     pub purpose: Purpose<'a>,
-    /// Thread id to what is kept of the thread: a hash, or an array in which free places have the id 0.
+    /// What is kept of each thread, by its id: a hash, or an array in which free places have the id 0.
     pub threads: &'a Map,
     /// One value: what is kept of a thread at first.
     pub blank: &'a Map,
@@ -37,7 +36,7 @@ pub enum Purpose<'a> {
 }
 
 impl Plan<'_> {
-    /// Which calls are timed: of a trace all.
+    /// The calls that are timed. A trace times all.
     pub fn timed(&self) -> Times {
         match self.purpose {
             Purpose::Count { times, .. } => times,

@@ -1,9 +1,9 @@
 //! The programs that the kernel runs at each call's entry and exit, and where threads end.
 //!
-//! A thread is admitted at its first entry in scope, and stays so. At an entry its call is noted, at the exit the call is
-//! finished: added to its transition (count) or to the thread's chunk (trace). A thread runs on one processor at
-//! a time and only its own calls touch what is kept of it, so nothing here is locked. No loops; every program has
-//! at most some three hundred instructions.
+//! A thread is admitted at its first entry in scope, and stays admitted. Its call is noted at the entry and finished at the
+//! exit: added to its transition (count) or to the thread's chunk (trace). A thread runs on one processor at a time, and only
+//! its own calls touch what is kept of it, so nothing here is locked. The programs have no loops, and at most some three
+//! hundred instructions each.
 
 use super::assembler::{Assembler, Label};
 use super::finishing::Ending;
@@ -107,7 +107,7 @@ impl Plan<'_> {
         self.end_thread(code, done)
     }
 
-    /// task_rename(task, name): whose name it is could not be told from the arguments alone.
+    /// task_rename(task, name): counted only, since the arguments alone do not say whose name it is.
     pub fn renaming(&self) -> Vec<Instruction> {
         let mut code = Assembler::default();
         code.first_value(R1, self.renames);
@@ -117,8 +117,8 @@ impl Plan<'_> {
         code.finish()
     }
 
-    /// sched_process_exec(task, old thread id, ...): a thread that executes a program takes over the id of its
-    /// group's leader; what was kept under its own id is at an end.
+    /// sched_process_exec(task, old thread id, ...): a thread that executes a program takes over the id of its group's leader.
+    /// What was kept under its own id ends.
     pub fn renumbering(&self) -> Vec<Instruction> {
         let mut code = Assembler::default();
         let done = code.label();
@@ -149,7 +149,7 @@ impl Plan<'_> {
         code.finish()
     }
 
-    /// KEPT becomes what is kept of the thread whose id is on the stack; where nothing is, goes to `none`.
+    /// KEPT becomes the address of what is kept of the thread whose id is on the stack. Goes to `none` where nothing is kept.
     fn find_thread(&self, code: &mut Assembler, none: Label) {
         code.look_up(self.threads, stack::THREAD_ID);
         code.copy(KEPT, R0);

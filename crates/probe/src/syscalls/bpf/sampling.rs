@@ -1,4 +1,4 @@
-//! Part of a count's programs: which calls are timed is drawn.
+//! Part of a count's programs: the random choice of the calls that are timed.
 
 use super::assembler::{Assembler, Label};
 use super::instruction::{Condition, Operand, Operation, Width, R1, R2};
@@ -9,8 +9,9 @@ use Condition::NotEqual;
 use Operand::Number;
 use Width::Double;
 
-/// Goes on with a probability of one in `SAMPLED_ONE_IN`, whatever the calls before were; else goes to `unlucky`. Not
-/// every sixteenth call: programs have periods. Knuth's generator for 64 bits; its highest bits are its best.
+/// Goes on with a probability of one in `SAMPLED_ONE_IN`, whatever the calls before were; else goes to `unlucky`. Timing every
+/// sixteenth call would not do, since programs have periods. The generator is Knuth's for 64 bits, whose highest bits are its
+/// best.
 pub fn draw(code: &mut Assembler, unlucky: Label) {
     code.load(Double, R1, KEPT, thread::RANDOM);
     code.set_wide(R2, 6_364_136_223_846_793_005);

@@ -1,4 +1,4 @@
-//! Parts of the programs: a thread's streams begin and end.
+//! Parts of the programs: beginning and ending a thread's streams.
 
 use super::assembler::Assembler;
 use super::instruction::{Condition, Function, Operand, Width, R0, R1, R2, R3, R4, STACK};
@@ -10,8 +10,8 @@ use Operand::Number;
 use Width::{Double, Word};
 
 impl Plan<'_> {
-    /// Begins a stream at the first call, and where the program's name is another than at the last one.
-    /// Names are only looked at after any was set: that costs as much as the clock.
+    /// Begins a stream at the first call, and where the program's name differs from that at the last one. A look at the name
+    /// costs as much as the clock, so it is taken only after any thread's name was set.
     pub fn follow_name(&self, code: &mut Assembler) {
         let changed = code.label();
         let begin = code.label();

@@ -1,4 +1,4 @@
-//! A trace from chunks of calls, one thread each, that the kernel puts into a ring.
+//! A trace from chunks that the kernel puts into a ring, each with calls of one thread.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::syscalls::header::Header;
 use crate::syscalls::options::Options;
 use crate::syscalls::recorder::{say_ready, Recorder, TICK_NS};
 use crate::syscalls::trace_file::TraceFile;
-use crate::syscalls::waiting::{now_ns, Stop};
+use crate::syscalls::waiting::{now_ns, StopDescriptor};
 
 /// The reader is woken when so much of the ring is filled.
 const WAKE_SHARE: usize = 4;
@@ -37,7 +37,7 @@ impl Tracing {
 }
 
 impl Recorder for Tracing {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         let mut writer = Writer::new(TraceFile::create(&self.out, header)?);
         say_ready()?;
         while !stop.wait(now_ns() + TICK_NS, &[self.ring_map.descriptor()]).tried(|| "wait")? {
@@ -73,7 +73,7 @@ impl Writer {
         self.write(chunk)
     }
 
-    /// What a thread had not handed over at the end, with the call it was in.
+    /// Writes what a thread had not handed over at the end, with the call that it was in.
     fn unfinished(&mut self, kept: &[u8]) -> Outcome<()> {
         self.decode(kept);
         if layout::double(kept, thread::IN_CALL) != 0 {

@@ -15,7 +15,7 @@ pub const WANTED: [&str; 6] = [
 ];
 const CLONE_THREAD: i64 = libc::CLONE_THREAD as i64;
 
-/// Of each kind its number, and where its fields are.
+/// The number of each kind of event, and where its fields are.
 pub struct Events {
     thread: Field,
     entry: u16,

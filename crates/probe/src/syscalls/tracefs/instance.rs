@@ -64,7 +64,7 @@ impl Instance {
         let tracefs = Tracefs::open()?;
         let instances = tracefs.path.join("instances");
         let folder = File::open(&instances).tried(|| "open tracefs's instances")?;
-        // So that no other of these programs takes an instance that is not yet in use for a left-over one.
+        // Otherwise another probe could take an instance that is not yet in use for a left-over one.
         // SAFETY: no memory is involved.
         sys::check(unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX) }).tried(|| "lock tracefs's instances")?;
         remove_left_over(&instances);

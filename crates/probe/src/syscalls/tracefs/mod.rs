@@ -1,6 +1,6 @@
 //! System calls by the events of a private tracefs instance, read from trace_pipe_raw in whole passes.
 //!
-//! The instance cannot be held by a descriptor: one that a killed probe left is removed by the next that starts.
+//! No descriptor can hold the instance, so it outlives a killed probe. The next probe that starts removes it.
 
 mod events;
 mod format;
@@ -20,7 +20,7 @@ use super::options::{Command, Options};
 use super::recorder::{say_ready, Recorder, TICK_NS};
 use super::scope::Within;
 use super::trace_file::TraceFile;
-use super::waiting::{now_ns, Stop};
+use super::waiting::{now_ns, StopDescriptor};
 use crate::failure::{Failure, Outcome, Tried};
 use events::{Events, WANTED};
 use instance::Instance;
@@ -47,7 +47,7 @@ pub fn attach(options: &Options) -> Outcome<Box<dyn Recorder>> {
     }
     let pages = PageFormat::new(&instance.page_format()?)?;
     let events = Events::new(&instance)?;
-    // Looked for before, for those that end meanwhile, and after: from then on beginnings are among the events.
+    // Threads are looked for before the events, since some end meanwhile, and after: from then on beginnings are events.
     let mut known = threads::known();
     for event in WANTED {
         instance.set(&format!("events/{event}/enable"), "1")?;
@@ -58,7 +58,7 @@ pub fn attach(options: &Options) -> Outcome<Box<dyn Recorder>> {
         Command::Trace => 0,
     };
     let follower = Follower::new(known, threads::groups(&options.scope), skip);
-    let reader = Reader { instance, pages, events, held_back: Vec::new(), told_lost: 0 };
+    let reader = Reader { instance, pages, events, held_back: Vec::new(), reported_lost: 0 };
     Ok(Box::new(Tracefs { reader, follower, out: options.out.clone(), command: options.command }))
 }
 
@@ -70,28 +70,28 @@ struct Tracefs {
 }
 
 impl Recorder for Tracefs {
-    fn record(mut self: Box<Self>, header: &Header, stop: &Stop) -> Outcome<()> {
+    fn record(mut self: Box<Self>, header: &Header, stop: &StopDescriptor) -> Outcome<()> {
         match self.command {
             Command::Count { slice_ns, .. } => {
                 let file = CountFile::create(&self.out, header)?;
                 let mut sink = CountSink::new(file, header.start_ns, slice_ns);
                 let end_ns = self.run(stop, &mut sink)?;
-                let untold = self.reader.untold_lost()?;
-                sink.end(end_ns, untold)
+                let unreported = self.reader.unreported_lost()?;
+                sink.end(end_ns, unreported)
             }
             Command::Trace => {
                 let mut sink = TraceSink::new(TraceFile::create(&self.out, header)?);
                 let end_ns = self.run(stop, &mut sink)?;
-                let untold = self.reader.untold_lost()?;
-                sink.end(end_ns, untold)
+                let unreported = self.reader.unreported_lost()?;
+                sink.end(end_ns, unreported)
             }
         }
     }
 }
 
 impl Tracefs {
-    /// Gives the time at which it was told to stop.
-    fn run(&mut self, stop: &Stop, sink: &mut impl Sink) -> Outcome<u64> {
+    /// Returns the time at which it was told to stop.
+    fn run(&mut self, stop: &StopDescriptor, sink: &mut impl Sink) -> Outcome<u64> {
         say_ready()?;
         let pipes: Vec<RawFd> = self.reader.instance.pipes().iter().map(AsRawFd::as_raw_fd).collect();
         while !stop.wait(now_ns() + TICK_NS, &pipes).tried(|| "wait")? {
@@ -110,14 +110,14 @@ struct Reader {
     instance: Instance,
     pages: PageFormat,
     events: Events,
-    /// Read, and later than what is certain to be complete.
+    /// Events that were read and are later than the time up to which all are there.
     held_back: Vec<Event>,
-    told_lost: u64,
+    reported_lost: u64,
 }
 
 impl Reader {
-    /// Reads what is in the buffers, and follows all events up to the time: those of all processors before it
-    /// are there, in their order.
+    /// Reads what is in the buffers, and follows all events up to the time. By then the events of all processors are
+    /// there, so they can be put in order.
     fn pass(&mut self, follower: &mut Follower, sink: &mut impl Sink, until_ns: u64) -> Outcome<()> {
         let mut page = vec![0; self.pages.bytes];
         for pipe in self.instance.pipes() {
@@ -138,7 +138,7 @@ impl Reader {
                             Missed::Events(count) => Some(count),
                         };
                         if let Some(events) = known {
-                            self.told_lost += events;
+                            self.reported_lost += events;
                             let time_ns = held_back.get(first).map_or_else(now_ns, |event| event.time_ns);
                             held_back.insert(first, Event { time_ns, tid: 0, kind: Kind::Lost { events } });
                         }
@@ -162,8 +162,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Lost events that no page told of.
-    fn untold_lost(&self) -> Outcome<u64> {
-        Ok(self.instance.lost()?.saturating_sub(self.told_lost))
+    /// Lost events that no page has reported.
+    fn unreported_lost(&self) -> Outcome<u64> {
+        Ok(self.instance.lost()?.saturating_sub(self.reported_lost))
     }
 }

@@ -26,7 +26,7 @@ impl PageFormat {
         Ok(PageFormat { data: data.offset, bytes: data.offset + data.bytes })
     }
 
-    /// Hands over each event's time and content. Gives how many events are missing before the page.
+    /// Hands over each event's time and content. Returns how many events are missing before the page.
     pub fn events(&self, page: &[u8], mut take: impl FnMut(u64, &[u8])) -> Missed {
         let (Some(mut time_ns), Some(commit)) = (double(page, 0), double(page, 8)) else {
             return Missed::None;

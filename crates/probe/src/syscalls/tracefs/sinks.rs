@@ -1,4 +1,4 @@
-//! Where finished calls go: sums that are written slice by slice, or the trace's file.
+//! The two sinks of finished calls: sums that are written slice by slice, and the trace's file.
 
 use std::collections::HashMap;
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import FormatError, Reading, Source
+from twinbed.contracts.format import FormatError, Measurement, Source
 from twinbed.imports.text.load import MOST, head_text, parsed, values, whole_lines
+from twinbed.metrics.http import METRICS as OF_HTTP
+from twinbed.metrics.http import PERCENTILES, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.metrics import PERCENTILES, UNITS
 
 HEADING = "Percentage served,Time in ms"
 OF = {"total_time_min": 0, "total_time_max": 100} | {f"total_time_p{percent}": percent for percent in PERCENTILES}
@@ -27,9 +27,9 @@ class AbCsv:
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
-        table, flaws = parsed(_core.ab_percentiles, lines)
+        table, diagnostics = parsed(_core.ab_percentiles, lines)
         times: dict[int, float | None] = dict(zip(table["percent"].to_pylist(), table["total_s"].to_pylist(), strict=True))
         last = times.get(100)
         if last is None or not 0 <= last <= MOST:
@@ -43,7 +43,8 @@ class AbCsv:
             else:
                 times[percent] = None
         return [
-            Reading(
-                values=list(values({name: times.get(percent) for name, percent in OF.items()}, UNITS)), flaws=[*flaws, *cut]
+            Measurement(
+                values=list(values({name: times.get(percent) for name, percent in OF.items()}, UNITS)),
+                diagnostics=[*diagnostics, *cut],
             )
         ]

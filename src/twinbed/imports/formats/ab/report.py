@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import Flaw, Reading, Source
+from twinbed.contracts.format import Diagnostic, Measurement, Source
 from twinbed.imports.text.load import MOST, SHOWN, parsed, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS, PERCENTILES, STAGES, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.http.metrics import METRICS, PERCENTILES, STAGES, UNITS
-from twinbed.workloads.http.parse import ab_numbers, request_doubts
+from twinbed.readers.http import ab_numbers, request_cautions
 
 _LAYOUT = Layout(
     begins=re.compile(r"This is ApacheBench, Version "),
@@ -49,35 +49,37 @@ class AbText:
         text = head_of(head)
         return ("ApacheBench" in text or "[#/sec]" in text) and _FIELD.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     """``cut``: what is wrong behind its last line."""
-    report, flaws = parsed(_core.ab, lines, first)
-    told: Mapping[str, Any] = {**report}
-    flaws = [*flaws, *(_others(first, lines, report["messages"])), *cut]
+    report, diagnostics = parsed(_core.ab, lines, first)
+    printed: Mapping[str, Any] = {**report}
+    diagnostics = [*diagnostics, *(_others(first, lines, report["messages"])), *cut]
     counted = _between(first, lines)
     done = report["complete_requests"]
     numbers = dict(ab_numbers(report))
     times = dict(report["percentiles"]) if done and numbers["requests"] else {}
     numbers |= {f"total_time_p{percent}": times.get(percent) for percent in PERCENTILES}
-    if report["transferred_bytes"] is None or any(flaw.line is None or flaw.line in counted for flaw in flaws):
+    if report["transferred_bytes"] is None or any(
+        diagnostic.line is None or diagnostic.line in counted for diagnostic in diagnostics
+    ):
         for name, key in _UNPRINTED.items():
-            if told[key] is None:
+            if printed[key] is None:
                 numbers[name] = None
     numbers = {name: None if number is not None and not 0 <= number <= MOST else number for name, number in numbers.items()}
-    cautions = [*request_doubts(numbers, done)]
+    cautions = [*request_cautions(numbers, done)]
     if done is None:
         made = report["aborted_after_requests"]
         detail = f"ab gave up{'' if made is None else f' after {made} requests'}: {'; '.join(report['messages'][:3])}"
         cautions.insert(0, Caution(Kind.FAILED_REQUESTS, detail))
-    return Reading(
+    return Measurement(
         values=list(values(numbers, UNITS)),
         cautions=cautions,
-        flaws=flaws,
+        diagnostics=diagnostics,
         facts=dict(_facts(report)),
         resolution=dict.fromkeys(
             [f"{stage}_time_{moment}" for stage in STAGES for moment in ("min", "mean", "median", "max")], _STEP_S
@@ -110,12 +112,12 @@ def _between(first: int, lines: Sequence[str]) -> range:
     return range(at.get(_ENDS[0], first), at.get(_ENDS[1], first))
 
 
-def _others(first: int, lines: Sequence[str], messages: Sequence[str]) -> Iterator[Flaw]:
+def _others(first: int, lines: Sequence[str], messages: Sequence[str]) -> Iterator[Diagnostic]:
     """``messages`` in their order: the same text may be there twice."""
     left = list(enumerate(lines, first))
     for message in messages:
         index = next((index for index, (_, line) in enumerate(left) if line.strip()[:SHOWN] == message[:SHOWN]), None)
-        yield Flaw(f"is no line of ab's report: {message[:SHOWN]!r}", None if index is None else left[index][0])
+        yield Diagnostic(f"is no line of ab's report: {message[:SHOWN]!r}", None if index is None else left[index][0])
         left = left[index + 1 :] if index is not None else left
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinbed import _core
-from twinbed.contracts.format import FormatError, Reading, Source
+from twinbed.contracts.format import FormatError, Measurement, Source
 from twinbed.imports.text.load import head_text, parsed, values, whole_lines
+from twinbed.metrics.http import METRICS as OF_HTTP
+from twinbed.metrics.http import MOMENTS, STAGES, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.metrics import MOMENTS, STAGES, UNITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,20 +31,20 @@ class AbTsv:
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        lines, flaws = whole_lines(source.text())
+        lines, diagnostics = whole_lines(source.text())
         table, more = parsed(_core.ab_requests, lines)
         if not table.num_rows:
             raise FormatError("has no request")
         numbers = {"requests": float(table.num_rows), **dict(_moments(table))}
         return [
-            Reading(
+            Measurement(
                 values=list(values(numbers, UNITS)),
                 tables={"requests": table.add_column(0, "host", pa.array([""] * table.num_rows, pa.string()))},
-                flaws=[*more, *flaws],
+                diagnostics=[*more, *diagnostics],
                 started_s=float(pc.min(table["start_s"]).as_py()),
                 resolution=dict.fromkeys(OF[1:], _STEP_S),
             )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError
+from twinbed.contracts.format import Diagnostic, FormatError
 from twinbed.imports.text.documents import line_of
 from twinbed.imports.text.load import SHOWN
 
@@ -32,7 +32,7 @@ class Document:
 
     content: dict[str, Any]
     line: int
-    flaws: list[Flaw] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     cut: bool = False
     unreal: bool = False
     """Whether there are numbers such as nan."""
@@ -41,35 +41,37 @@ class Document:
 def documents(text: str) -> Sequence[Document]:
     """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
     found: list[Document] = []
-    waiting: list[Flaw] = []
+    waiting: list[Diagnostic] = []
     streamed: Document | None = None
     for piece in _pieces(text):
-        if isinstance(piece, Flaw):
+        if isinstance(piece, Diagnostic):
             waiting.append(piece)
             continue
         event = piece.content.get("event")
         if not isinstance(event, str):
             if streamed is not None and _cookie(streamed) is not None and _cookie(streamed) == _cookie(piece):
                 # With --json-stream-full-output the same once more, as a whole.
-                piece.flaws = [*found.pop().flaws, *piece.flaws]
+                piece.diagnostics = [*found.pop().diagnostics, *piece.diagnostics]
             streamed = None
             found.append(piece)
         elif event == "start" or streamed is None:
-            streamed = Document({"intervals": [], "end": {}}, piece.line, piece.flaws, cut=True)
+            streamed = Document({"intervals": [], "end": {}}, piece.line, piece.diagnostics, cut=True)
             found.append(streamed)
         if streamed is not None:
             _take(streamed, str(event), piece)
-            streamed.flaws += waiting
+            streamed.diagnostics += waiting
         else:
-            piece.flaws += waiting
+            piece.diagnostics += waiting
         waiting = []
     if not found:
         return list(_within(text))
-    found[-1].flaws += waiting
+    found[-1].diagnostics += waiting
     after = [each.line for each in found[1:]]
     for each, end in zip(found, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
         if each.cut:
-            each.flaws.append(Flaw("the document is cut: there is only what its whole parts say", max(each.line, end - 1)))
+            each.diagnostics.append(
+                Diagnostic("the document is cut: there is only what its whole parts say", max(each.line, end - 1))
+            )
     return found
 
 
@@ -81,30 +83,30 @@ def _cookie(document: Document) -> object:
 
 def _take(streamed: Document, event: str, piece: Document) -> None:
     data = piece.content.get("data")
-    if piece is not streamed and piece.flaws is not streamed.flaws:
-        streamed.flaws += piece.flaws
+    if piece is not streamed and piece.diagnostics is not streamed.diagnostics:
+        streamed.diagnostics += piece.diagnostics
     if event == "interval":
         streamed.content["intervals"].append(data)
     elif event in _EVENTS:
         streamed.content[event] = data
     else:
-        streamed.flaws.append(Flaw(f"is an event that is not read: {event[:SHOWN]!r}", piece.line))
+        streamed.diagnostics.append(Diagnostic(f"is an event that is not read: {event[:SHOWN]!r}", piece.line))
     if event == "end":
         streamed.cut = False
 
 
-def _pieces(text: str) -> Iterator[Document | Flaw]:
+def _pieces(text: str) -> Iterator[Document | Diagnostic]:
     """Documents and events; and flaws for all text that is neither."""
-    at = counted = damaged = 0
+    at = counted_to = damaged = 0
     line = 1
     while at < len(text):
         start = _next(text, at)
-        line, counted = line + text.count("\n", counted, at), at
+        line, counted_to = line + text.count("\n", counted_to, at), at
         if start is None:
             yield from _other(text[at:], line)
             return
         yield from _other(text[at:start], line)
-        line, counted = line + text.count("\n", counted, start), start
+        line, counted_to = line + text.count("\n", counted_to, start), start
         read = _decoded(text, start)
         if read is None:
             after = _next(text, start + 1)
@@ -114,15 +116,17 @@ def _pieces(text: str) -> Iterator[Document | Flaw]:
             if damaged > MOST_DAMAGED:
                 raise FormatError(f"holds more than {MOST_DAMAGED} documents that are cut or damaged", line)
             if saved is None or (saved[0].cut and "event" in saved[0].content):
-                yield Flaw(f"is cut or damaged: {part[:SHOWN]!r}", line)
+                yield Diagnostic(f"is cut or damaged: {part[:SHOWN]!r}", line)
                 at = start + len(part)
                 continue
             read = saved[0], start + saved[1]
         document, at = read
         document.line = line
         if document.unreal and (number := _NOT_A_NUMBER.search(text, start, at)) is not None:
-            document.flaws.append(
-                Flaw(f"is not a number, and others may not be: {number[0]}", line + text.count("\n", start, number.start()))
+            document.diagnostics.append(
+                Diagnostic(
+                    f"is not a number, and others may not be: {number[0]}", line + text.count("\n", start, number.start())
+                )
             )
         yield document
 
@@ -184,18 +188,18 @@ def _within(text: str) -> Iterator[Document]:
         name, part = waiting.pop()
         members = list(part.items()) if isinstance(part, dict) else [("", each) for each in part]
         if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
-            flaw = Flaw(f"the document is a member of another: {name[:SHOWN]!r}", 1, beside=True)
-            yield Document(part, 1, [flaw])
+            diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, harmless=True)
+            yield Document(part, 1, [diagnostic])
         else:
             waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
 
 
-def _other(part: str, line: int) -> Iterator[Flaw]:
+def _other(part: str, line: int) -> Iterator[Diagnostic]:
     """Text that is no document, but for what joins the elements of a list. ``line``: its first."""
     lines = part.split("\n")
     said = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
     if said:
         more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
         # What begins as JSON does may be what is left of a document.
-        beside = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
-        yield Flaw(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], beside)
+        harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
+        yield Diagnostic(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], harmless)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.documents import Document, documents
 from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
-from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, reading
+from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
 from twinbed.imports.text.load import head_text, number, plain
 from twinbed.metrics.metric import Metric
 
@@ -34,9 +34,9 @@ class Iperf3Json:
         text = head_text(head)
         return any(mark.search(text) for mark in _MARKS) or all(name in text for name in _MEMBERS)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
-        found: list[Reading] = []
-        idle: list[Flaw] = []
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+        found: list[Measurement] = []
+        idle: list[Diagnostic] = []
         for document in documents(source.text()):
             one, empty = _read(document)
             if empty and (found or not document.content.get("error")):
@@ -46,34 +46,36 @@ class Iperf3Json:
         if not found:
             raise FormatError("holds no measurement of iperf3: " + ("; ".join(map(str, idle)) or "there is no document of its"))
         if idle:
-            found[-1] = replace(found[-1], flaws=[*found[-1].flaws, *idle])
+            found[-1] = replace(found[-1], diagnostics=[*found[-1].diagnostics, *idle])
         return found
 
 
-def _nothing(document: Document) -> Iterator[Flaw]:
+def _nothing(document: Document) -> Iterator[Diagnostic]:
     said = document.content.get("error")
-    yield Flaw("a document without a measurement" + (f": {said}" if said else ""), document.line)
-    yield from document.flaws
+    yield Diagnostic("a document without a measurement" + (f": {said}" if said else ""), document.line)
+    yield from document.diagnostics
 
 
-def _read(document: Document) -> tuple[Reading, bool]:
+def _read(document: Document) -> tuple[Measurement, bool]:
     """A document's measurement, and whether there is none in it."""
-    content, flaws = document.content, document.flaws
+    content, diagnostics = document.content, document.diagnostics
     start, end, test = _part(content, "start"), _part(content, "end"), _part(_part(content, "start"), "test_start")
     error = content.get("error")
     server = "accepted_connection" in start
     reverse = bool(number(test.get("reverse")))
     protocol = test.get("protocol")
-    own = _Records(content.get("intervals"), server == reverse, flaws, "intervals")
+    own = _Records(content.get("intervals"), server == reverse, diagnostics, "intervals")
     fetched = _part(content, "server_output_json")
     # Of a document that is cut they may be some of them; its summary is whole or not there.
     far = (
-        _Records(fetched.get("intervals"), reverse, flaws, "server_output_json.intervals")
+        _Records(fetched.get("intervals"), reverse, diagnostics, "server_output_json.intervals")
         if fetched and not document.cut
         else None
     )
     if isinstance(content.get("server_output_text"), str):
-        flaws.append(Flaw("the server's output is text, which is not read: what it knew alone is missing", document.line))
+        diagnostics.append(
+            Diagnostic("the server's output is text, which is not read: what it knew alone is missing", document.line)
+        )
     udp = protocol == "UDP" if isinstance(protocol, str) else own.udp
     both = {True, False} if number(test.get("bidir")) or own.both else {own.sends}
     known = not (server or error)
@@ -97,11 +99,11 @@ def _read(document: Document) -> tuple[Reading, bool]:
         started_s=number(_part(start, "timestamp").get("timesecs")),
         duration_s=number(test.get("duration")) or None,
         error=error if isinstance(error, str) else None,
-        flaws=flaws,
+        diagnostics=diagnostics,
     )
     sides = [side for way in ways for side in (way.sender, way.receiver)]
     empty = not own.found and not any(side.summary and side.summary.size_bytes for side in sides)
-    return reading(ways, circumstances), empty
+    return measurement(ways, circumstances), empty
 
 
 def _summaries(way: Way, end: Mapping[str, Any], suffix: str, near: Side, known: bool, omit: bool) -> None:
@@ -121,7 +123,7 @@ def _summaries(way: Way, end: Mapping[str, Any], suffix: str, near: Side, known:
 class _Records:
     """An end's interval records by whether it sent."""
 
-    def __init__(self, records: Any, usually_sends: bool, flaws: list[Flaw], where: str) -> None:
+    def __init__(self, records: Any, usually_sends: bool, diagnostics: list[Diagnostic], where: str) -> None:
         self._of: dict[bool, list[Interval]] = {True: [], False: []}
         self.udp: bool | None = None
         self.mtu: float | None = None
@@ -139,7 +141,7 @@ class _Records:
                 elif total:
                     wholly = -2
             if wholly <= 0:
-                flaws.append(Flaw(f"{where}[{index}] has no sum of bytes and seconds that can be read"))
+                diagnostics.append(Diagnostic(f"{where}[{index}] has no sum of bytes and seconds that can be read"))
             self.found += max(wholly, 0)
         self.sends = usually_sends if (self._of[True] and self._of[False]) or not self.found else bool(self._of[True])
         self.both = bool(self._of[True] and self._of[False])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from twinbed.contracts.format import Flaw, Reading
+from twinbed.contracts.format import Diagnostic, Measurement
 from twinbed.imports.formats.iperf3.rows import Row
 from twinbed.imports.formats.iperf3.way import Interval, Number, Side, Summary, Way
-from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, reading
+from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
 from twinbed.imports.text.load import SHOWN, plain
 
 BOTH = "both"
@@ -25,7 +25,7 @@ class Run:
     server: bool
     facts: dict[str, str | int]
     started_s: float | None
-    flaws: list[Flaw]
+    diagnostics: list[Diagnostic]
     rows: list[tuple[int, bool, Row]] = field(default_factory=list)
     reverse: bool = False
     server_output: bool = False
@@ -52,7 +52,7 @@ class Run:
         """A summary of UDP before iperf 3.7 has no mark: its size is the sender's, its losses and jitter the receiver's."""
         unmarked = self._here > 1 and not one.mark
         if unmarked and "Datagrams" not in self._headings[-1]:
-            self.flaws.append(Flaw(f"is a summary of neither end: {line.strip()[:SHOWN]!r}", number))
+            self.diagnostics.append(Diagnostic(f"is a summary of neither end: {line.strip()[:SHOWN]!r}", number))
         else:
             self.rows.append((number, self.server_output, replace(one, mark=BOTH) if unmarked else one))
 
@@ -67,7 +67,7 @@ class Run:
     def complete(self) -> bool:
         return any(row.mark in SUMMARIES for _, _, row in self.rows)
 
-    def reading(self) -> Reading:
+    def measurement(self) -> Measurement:
         udp = any("Datagrams" in heading for heading in self._headings) if self._headings else None
         sends = not self.reverse
         if self.server and self._headings:
@@ -88,15 +88,15 @@ class Run:
             self._fill(way, ("TX" if near_sends else "RX") if roles else "", ("RX" if near_sends else "TX") if roles else "")
             ways.append(way)
         if not self.complete and self.rows:
-            self.flaws.append(
-                Flaw("the run ends before its summary: there is only what its whole intervals say", self.rows[-1][0])
+            self.diagnostics.append(
+                Diagnostic("the run ends before its summary: there is only what its whole intervals say", self.rows[-1][0])
             )
         elif any(row.mark == "receiver" and not row.size_bytes for _, _, row in self.rows) and not (self.done or self.server):
             text = "the receiver's summary is 0 and there is no 'iperf Done.': the run was interrupted"
-            self.flaws.append(Flaw(text, self.rows[-1][0]))
+            self.diagnostics.append(Diagnostic(text, self.rows[-1][0]))
         if self.disordered and self.rows:
             text = f"lines that say that a datagram came out of order, which are not counted: {self.disordered}"
-            self.flaws.append(Flaw(text, self.rows[0][0], beside=True))
+            self.diagnostics.append(Diagnostic(text, self.rows[0][0], harmless=True))
         facts: dict[str, str | int | float | bool] = {**self.facts}
         if self.streams:
             facts["streams"] = self.streams // len(both)
@@ -108,7 +108,7 @@ class Run:
             }
         if self.duration_s:
             facts["duration_s"] = plain(self.duration_s)
-        return reading(ways, Circumstances(facts, self.started_s, self.duration_s, self.error, self.flaws))
+        return measurement(ways, Circumstances(facts, self.started_s, self.duration_s, self.error, self.diagnostics))
 
     def _fill(self, way: Way, role: str, far_role: str) -> None:
         near, far = (way.sender, way.receiver) if way.near_sends else (way.receiver, way.sender)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.rows import PART, row
 from twinbed.imports.formats.iperf3.run import Run
 from twinbed.imports.formats.iperf3.way import METRICS
@@ -61,7 +61,7 @@ class Iperf3Text:
             _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
         )
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         text = source.text()
         if _ITS_TWO.search(text):
             raise FormatError("is of iperf 2, whose lines are others than iperf3's")
@@ -71,9 +71,11 @@ class Iperf3Text:
             reader.take(line, index + 1)
         found = [run for run in reader.runs if run.measured or run.error]
         if not found:
-            raise FormatError("holds no run of iperf3 that can be read" + "".join(f"; {flaw}" for flaw in reader.flaws[:1]))
-        found[-1].flaws += [*reader.flaws, *cut]
-        return [run.reading() for run in found]
+            raise FormatError(
+                "holds no run of iperf3 that can be read" + "".join(f"; {diagnostic}" for diagnostic in reader.diagnostics[:1])
+            )
+        found[-1].diagnostics += [*reader.diagnostics, *cut]
+        return [run.measurement() for run in found]
 
 
 class _Reader:
@@ -81,7 +83,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        self.flaws: list[Flaw] = []
+        self.diagnostics: list[Diagnostic] = []
         """Before the next run, or behind the last one."""
         self._open: Run | None = None
         self._facts: dict[str, str | int] = {}
@@ -101,7 +103,9 @@ class _Reader:
     def _part(self, line: str, number_: int, found: re.Match[str]) -> None:
         one = row(found, line)
         if one is None:
-            (self._open.flaws if self._open else self.flaws).append(Flaw(f"cannot be read: {line.strip()[:SHOWN]!r}", number_))
+            (self._open.diagnostics if self._open else self.diagnostics).append(
+                Diagnostic(f"cannot be read: {line.strip()[:SHOWN]!r}", number_)
+            )
         else:
             self._run().add(number_, one, line)
 
@@ -110,9 +114,9 @@ class _Reader:
 
     def _run(self, *, server: bool = False, fresh: bool = False) -> Run:
         if self._open is None or fresh:
-            self._open = Run(server, dict(self._facts), self._started_s, [*self.flaws])
+            self._open = Run(server, dict(self._facts), self._started_s, [*self.diagnostics])
             self.runs.append(self._open)
-            self._facts, self._started_s, self.flaws = {}, None, []
+            self._facts, self._started_s, self.diagnostics = {}, None, []
         return self._open
 
     def _other(self, line: str, number_: int) -> None:
@@ -138,11 +142,13 @@ class _Reader:
             self._run().disordered += 1
         elif (said := _SAID.search(line)) is not None:
             if (self._open is None and self.runs) or (self._open is not None and self._open.complete):
-                (self._open.flaws if self._open else self.flaws).append(Flaw(f"iperf3: {said[1]}", number_))
+                (self._open.diagnostics if self._open else self.diagnostics).append(Diagnostic(f"iperf3: {said[1]}", number_))
             else:
                 self._run().error = said[1]
         elif plain and not self._circumstance(line) and not _NOTHING.search(line):
-            (self._open.flaws if self._open else self.flaws).append(Flaw(f"is no line of iperf3: {plain[:SHOWN]!r}", number_))
+            (self._open.diagnostics if self._open else self.diagnostics).append(
+                Diagnostic(f"is no line of iperf3: {plain[:SHOWN]!r}", number_)
+            )
 
     def _circumstance(self, line: str) -> bool:
         facts = self._open.facts if self._open is not None else self._facts

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
+from twinbed.metrics.iperf3 import METRICS as OF_WORKLOAD
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
-from twinbed.workloads.iperf3.metrics import METRICS as OF_WORKLOAD
-from twinbed.workloads.iperf3.parse import SHORT
+from twinbed.readers.iperf3 import SHORT
 
 JITTER_LAST = Metric(
     "interarrival_jitter_last",

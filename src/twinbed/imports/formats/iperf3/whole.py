@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from twinbed.contracts.format import Flaw, Reading
+from twinbed.contracts.format import Diagnostic, Measurement
 from twinbed.imports.formats.iperf3.way import UNITS, Way
 from twinbed.imports.text.load import values
 from twinbed.model.caution import Caution, Kind
@@ -28,16 +28,16 @@ class Circumstances:
     started_s: float | None
     duration_s: float | None
     error: str | None
-    flaws: Sequence[Flaw]
+    diagnostics: Sequence[Diagnostic]
 
 
-def reading(ways: Sequence[Way], about: Circumstances) -> Reading:
+def measurement(ways: Sequence[Way], about: Circumstances) -> Measurement:
     rows = [row for way in ways for row in way.rows()]
-    return Reading(
+    return Measurement(
         values=[value for way in ways for value in values(way.numbers(), UNITS, way.direction)],
         tables={"intervals": table(rows)} if rows else {},
         cautions=[*_cautions(ways, about), *(caution for way in ways for caution in way.contradictions())],
-        flaws=about.flaws,
+        diagnostics=about.diagnostics,
         facts=about.facts,
         started_s=about.started_s,
     )
@@ -67,7 +67,7 @@ def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
 
 def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
     """As the workload's ``intervals``; with a column ``direction`` where there are two."""
-    from twinbed.workloads.iperf3.parse import interval_table
+    from twinbed.readers.iperf3 import interval_table
 
     found = interval_table(rows)
     if "direction" in rows[0]:

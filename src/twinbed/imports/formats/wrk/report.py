@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twinbed import _core
-from twinbed.contracts.format import Flaw, FormatError, Reading, Source
+from twinbed.contracts.format import Diagnostic, FormatError, Measurement, Source
 from twinbed.imports.text.load import MOST, parsed, plain, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
+from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
-from twinbed.workloads.http.metrics import METRICS, UNITS
-from twinbed.workloads.http.parse import request_doubts, wrk_numbers
+from twinbed.readers.http import request_cautions, wrk_numbers
 
 LAYOUT = Layout(
     begins=re.compile(r"Running \S+ test @ "),
@@ -45,28 +45,28 @@ class Wrk:
         text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
-    numbers, report, flaws = counted(first, lines, cut)
-    return Reading(
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
+    numbers, report, diagnostics = read_report(first, lines, cut)
+    return Measurement(
         values=list(values(numbers, UNITS)),
-        cautions=list(request_doubts(numbers, report["requests"])),
-        flaws=flaws,
+        cautions=list(request_cautions(numbers, report["requests"])),
+        diagnostics=diagnostics,
         facts=dict(facts(report)),
     )
 
 
-def counted(
-    first: int, lines: Sequence[str], cut: Sequence[Flaw]
-) -> tuple[dict[str, float | None], Mapping[str, Any], Sequence[Flaw]]:
+def read_report(
+    first: int, lines: Sequence[str], cut: Sequence[Diagnostic]
+) -> tuple[dict[str, float | None], Mapping[str, Any], Sequence[Diagnostic]]:
     """The workload's numbers, and the report. Raises FormatError."""
     if not any(LAYOUT.result.match(line.lstrip()) for line in lines):
         raise FormatError('is cut: a report of wrk ends with "Requests/sec:"', first)
-    said, flaws = parsed(_core.wrk, lines, first)
+    said, diagnostics = parsed(_core.wrk, lines, first)
     report: Mapping[str, Any] = said
     third = next((found[1] for line in lines if (found := _COLUMNS.match(line))), "Max")
     if third != "Max" and report["latency"]:
@@ -75,13 +75,13 @@ def counted(
         report = {**report, "latency": {**report["latency"], "max_s": None, "p99_s": p99}}
     if report["requests"] is None:
         raise FormatError("has no count of requests", first)
-    flaws = [*flaws, *cut]
+    diagnostics = [*diagnostics, *cut]
     numbers = {name: number if _is_one(number) else None for name, number in wrk_numbers(report, None)}
-    if flaws:
+    if diagnostics:
         # What is not printed is 0 in a whole report alone.
         printed = report["socket_errors"] is not None, report["non_2xx_or_3xx_responses"] is not None
         numbers |= {name: None for name in _UNPRINTED if not printed[name == "non_2xx"]}
-    return numbers, report, flaws
+    return numbers, report, diagnostics
 
 
 def _is_one(number: float | None) -> bool:

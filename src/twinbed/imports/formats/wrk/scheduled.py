@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twinbed.contracts.format import Flaw, Reading, Source
-from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, counted, facts
+from twinbed.contracts.format import Diagnostic, Measurement, Source
+from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, facts, read_report
 from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
+from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
-from twinbed.workloads.http.metrics import METRICS as OF_HTTP
-from twinbed.workloads.http.parse import request_doubts
+from twinbed.readers.http import request_cautions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,14 +49,14 @@ class Wrk2:
         text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Reading]:
+    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
-def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
+def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     plain, sections = _apart(lines)
-    numbers, report, flaws = counted(first, plain, cut)
+    numbers, report, diagnostics = read_report(first, plain, cut)
     for name in [name for name in numbers if name.startswith("total_time_")]:
         del numbers[name]
     # At a fixed rate it is no time of a request.
@@ -78,11 +78,11 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Flaw]) -> Reading:
             times = {f"{stem}max": longest, **times}
         numbers |= {name: one for name, one in times.items() if name in UNITS}
         rows += _spectrum(recorded, found)
-    return Reading(
+    return Measurement(
         values=list(values(numbers, UNITS)),
         tables={"latency_spectrum": _table(rows)} if rows else {},
-        cautions=list(request_doubts(numbers, report["requests"])),
-        flaws=flaws,
+        cautions=list(request_cautions(numbers, report["requests"])),
+        diagnostics=diagnostics,
         facts=dict(facts(report)),
     )
 

@@ -1,0 +1,111 @@
+"""The analysis ``anomaly``: at which N is a pair faster than alone, and which counters move with it.
+
+In: runs with N, their rate, and every other metric. Out, for each combination of the other levels: ``faster`` (each N against
+N = 1: the marks of the LDRD report's Table 3.1), and where any is, ``counters`` (rank correlations of every other metric with
+the rate over the runs from N = 1 to the largest such N: its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.anomaly.result import Anomalies
+from twinbed.contracts.analysis import Analysis, Row
+from twinbed.model.error import TwinbedError
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import of_tables
+from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, measured, numbered
+from twinbed.statistics.anomaly import LEAST, Faster, Moving, faster, moving
+
+
+class AnomalyParams(BaseModel):
+    """What ``anomaly`` can be told; null and nothing take the defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    response: str | None = Field(default=None, description="the rate; by default the first headline")
+    over: str = Field(default="pairs", description="the factor that is N")
+    per_pair: bool = Field(default=True, description="the rate divided by N")
+    host: str | None = Field(default=None, description="where the rate was measured, if at several hosts")
+    direction: str | None = Field(default=None, description="of the rate, if measured in both")
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="the chance of a wrong mark, and the share of wrong counters")
+
+
+class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
+    """Several faster than one."""
+
+    name = "anomaly"
+    params = AnomalyParams
+    summary = "at which N a pair is faster than alone, and which counters move with it"
+
+    def run(self, source: Tables, params: AnomalyParams | None = None) -> Anomalies:
+        params = params or AnomalyParams()
+        frame = of_tables(source, params.response, params.host, params.direction)
+        others = measured(source)
+        others.pop(frame.response, None)
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair), lambda group: (group, _faster(group, params))
+        )
+        left_out = {**frame.left_out, **refused}
+        if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in found):
+            left_out[ALONE] = alone
+        counters: list[dict[str, Any]] = []
+        for group, tested in found:
+            if largest := max((one.n for one in tested if one.faster), default=0):
+                counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
+        marks = tuple(_mark(group, one) for group, tested in found for one in tested)
+        return Anomalies(marks, tuple(counters), frame.cautions, left_out)
+
+    def tables(self, result: Anomalies) -> Mapping[str, Sequence[Row]]:
+        return {"faster": result.faster, "counters": result.counters}
+
+
+def _faster(group: Numbered, params: AnomalyParams) -> list[Faster]:
+    try:
+        return faster(group.enough(LEAST, 1), params.alpha)
+    except ValueError as error:
+        where = f"{group.name}: " if group.name else ""
+        raise TwinbedError(
+            f"{where}{error}, with N the {params.over}", advice="replicates: 5 or more, with N = 1 among the levels"
+        ) from error
+
+
+def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest: int, alpha: float) -> list[Moving]:
+    rows = [row for row, n in enumerate(group.n) if n <= largest]
+    rates = [group.values[row] for row in rows]
+    counters = {name: [by_run.get(group.runs[row]) for row in rows] for name, by_run in others.items()}
+    return moving(rates, counters, alpha)
+
+
+def _mark(group: Numbered, one: Faster) -> dict[str, Any]:
+    return {
+        **group.levels,
+        "n": one.n,
+        "ratio": one.ratio,
+        "low": one.interval.low,
+        "high": one.interval.high,
+        "p": one.p_value,
+        "p_holm": one.adjusted,
+        "faster": one.faster,
+    }
+
+
+def _counter(group: Numbered, one: Moving) -> dict[str, Any]:
+    return {
+        **group.levels,
+        "counter": one.counter,
+        "runs": one.runs,
+        "spearman": one.spearman.value if one.spearman else None,
+        "p_spearman": one.spearman.p_value if one.spearman else None,
+        "kendall": one.kendall.value if one.kendall else None,
+        "p_kendall": one.kendall.p_value if one.kendall else None,
+        "p_benjamini_hochberg": one.adjusted,
+        "p_holm": one.adjusted_holm,
+        "moves": one.moves,
+    }
+
+
+analysis = AnomalyAnalysis()

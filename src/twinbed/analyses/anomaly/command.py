@@ -1,0 +1,75 @@
+"""`twinbed analyse anomaly`: several faster than one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from twinbed.analyses.anomaly.result import Anomalies
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.analysis import Inputs
+from twinbed.model.error import TwinbedError
+from twinbed.observations.options import factor_of_n, options, table_text, write
+
+MOST = 20
+"""Counters shown in text."""
+
+
+@click.command(
+    name="anomaly", epilog="docs/capacity.md says what is tested. A counter that moves with a rate need not cause it."
+)
+@click.argument("source", metavar="RESULTS", type=click.Path(path_type=Path))
+@click.option("--alpha", type=click.FloatRange(0, 0.5, True, True), default=0.05, show_default=True, help="Of tests.")
+@options(("faster", "counters"), whole=False)
+@click.pass_obj
+def command(
+    inputs: Inputs,
+    /,
+    source: Path,
+    alpha: float,
+    response: str | None,
+    over: str | None,
+    per_pair: bool,
+    host: str | None,
+    direction: str | None,
+    style: str | None,
+    table: str,
+    output: Path | None,
+) -> int:
+    """Is a pair faster among several than alone, at which N, and which of the other metrics move with its rate?
+
+    \b
+    twinbed analyse anomaly results/
+    twinbed analyse anomaly results/ --format csv --table counters
+    """
+    if not inputs.is_results(source):
+        raise TwinbedError(f"{source} is no results folder", advice="anomaly needs all metrics of every run")
+    from twinbed.analyses.anomaly.analysis import AnomalyParams
+    from twinbed.analyses.anomaly.analysis import analysis as anomaly
+
+    params = AnomalyParams(
+        response=response,
+        over=factor_of_n(inputs, source, over),
+        per_pair=per_pair,
+        alpha=alpha,
+        host=host,
+        direction=direction,
+    )
+    found = anomaly.run(inputs.tables(source), params)
+    write(anomaly.tables(found), found.cautions, found.left_out, source, style, table, _text(found), output)
+    return codes.DONE
+
+
+def _text(found: Anomalies) -> Iterator[str]:
+    yield "A pair among N against a pair alone"
+    yield table_text(found.faster)
+    counters = [row for row in found.counters if row["moves"]]
+    if not any(row["faster"] for row in found.faster):
+        yield "\nNowhere is a pair shown to be faster than alone."
+        return
+    yield f"\n{len(counters)} of {len(found.counters)} other metrics move with the rate up to there"
+    yield table_text(counters[:MOST])
+    if len(counters) > MOST:
+        yield f"... and {len(counters) - MOST} more: --format csv --table counters"

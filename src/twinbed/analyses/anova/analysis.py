@@ -1,0 +1,227 @@
+"""The analysis ``anova``: how much of a response's variation each factor and interaction accounts for.
+
+In: one row an observation with its levels.  Out: an ``Anova``.  Limits: factors
+are categorical and fixed, errors independent; blocks are a factor like any other.  Sources: Jain (1991), chapters 17 to 23; see
+the files beside this and twinbed.statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.anova import assumptions, differences, model, table
+from twinbed.analyses.anova import notes as remarks
+from twinbed.analyses.anova.estimates import estimates
+from twinbed.analyses.anova.model import Data
+from twinbed.analyses.anova.result import Alternative, Anova, Term, Unexplained, tables, term_text
+from twinbed.analyses.anova.terms import Formula, parse
+from twinbed.contracts.analysis import Analysis, Row, Section
+from twinbed.metrics.metric import Layer
+from twinbed.model.error import TwinbedError
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import Frame, headlines, of_tables
+from twinbed.observations.residual import Residual
+from twinbed.statistics import anova as statistics
+from twinbed.statistics import factorial
+from twinbed.statistics.anova import Floats
+from twinbed.statistics.assumptions import normal_quantiles
+
+
+class AnovaParams(BaseModel):
+    """What ``anova`` can be told; null and nothing take the defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    response: str | None = Field(default=None, description="the metric; of a study by default its only headline")
+    factors: tuple[str, ...] = Field(default=(), description="by default all factors of the study")
+    formula: str | None = Field(default=None, description="the terms, such as testbed * payload; by default all interactions")
+    type: Literal["I", "II", "III"] = Field(default="II", description="what each sum of squares is adjusted for")
+    model: Literal["auto", "2kr"] = Field(default="auto", description="2kr insists on a 2^k r design")
+    logarithm: bool | None = Field(default=None, description="by default for positive metrics of a ratio scale")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of intervals and of the table's F")
+    variances: Literal["auto", "equal", "unequal"] = Field(default="auto", description="auto asks Brown and Forsythe's test")
+    keep: str | None = Field(default=None, description="a truncated model: only these terms")
+    drop_below: float | None = Field(default=None, gt=0, lt=1, description="a truncated model: terms of at least this share")
+
+
+MOST_EXPLAINED = 3
+"""Metrics of which a report shows what explains them."""
+
+
+def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
+    """The analyses of the application's first headline metrics; nothing where no factor varies."""
+    levels = [{"testbed": record.settings["testbed"]["name"], **record.levels} for record in source.records]
+    if not any(level != levels[0] for level in levels):
+        return ()
+    analyses: list[Anova | Unexplained] = []
+    for name in headlines(source, Layer.APPLICATION)[:MOST_EXPLAINED]:
+        try:
+            one = analysis.run(of_tables(source, name))
+        except TwinbedError as error:
+            analyses.append(Unexplained(name, error.message))
+            continue
+        alone = one.errors.freedom == 0
+        analyses.append(Unexplained(name, "one value a cell, and so nothing to estimate errors from") if alone else one)
+    return tuple(analyses)
+
+
+class AnovaAnalysis(Analysis[AnovaParams, Anova]):
+    """Which factors matter."""
+
+    name = "anova"
+    params = AnovaParams
+    summary = "how much of a response's variation each factor and interaction accounts for"
+
+    def columns(self, params: AnovaParams) -> tuple[str, ...] | None:
+        """The columns that a model needs; None where it takes what there is."""
+        if params.formula is not None:
+            return parse(params.formula).factors
+        return params.factors or None
+
+    def response(self, params: AnovaParams) -> str | None:
+        """The response that is asked for, by name or in the formula. Raises TwinbedError where the two differ."""
+        written = parse(params.formula).response if params.formula is not None else None
+        if written is not None and params.response not in (None, written):
+            raise TwinbedError(f"the response is {params.response}, and {written} in the formula", advice="name it once")
+        return written or params.response
+
+    def run(self, source: Tables | Frame, params: AnovaParams | None = None) -> Anova:
+        params = params or AnovaParams()
+        frame = source if isinstance(source, Frame) else of_tables(source, self.response(params))
+        formula = parse(params.formula) if params.formula is not None else None
+        logarithm = True if formula and formula.logarithm else params.logarithm
+        factors = formula.factors if formula else params.factors or frame.factors
+        of, notes = model.data(frame, factors, logarithm)
+        if params.model == "2kr" and not factorial.is_factorial(of.of):
+            raise TwinbedError(
+                f"this is no 2^k r design: {_no_factorial(of)}", advice="leave --model out for the general analysis"
+            )
+        whole, about_terms = _whole(of, formula)
+        kept = _kept(of, whole, params)
+        return _analysis(of, whole, kept, params, [*notes, *about_terms])
+
+    def tables(self, result: Anova) -> Mapping[str, Sequence[Row]]:
+        return tables(result)
+
+    def sections(self, source: Tables) -> Sequence[Section]:
+        from twinbed.analyses.anova.section import section
+
+        explained = headline_analyses(source)
+        return (section(explained),) if explained else ()
+
+
+def _whole(of: Data, formula: Formula | None) -> tuple[tuple[Term, ...], tuple[str, ...]]:
+    if formula is None:
+        terms, about_terms = model.default_terms(of)
+    else:
+        terms, about_terms = formula.terms, ()
+    model.check(of, terms)
+    return terms, about_terms
+
+
+def _no_factorial(of: Data) -> str:
+    more = [name for name, levels in zip(of.factors, of.of.levels, strict=True) if levels != 2]
+    if more:
+        return f"{', '.join(more)} {'has' if len(more) == 1 else 'have'} more than two levels"
+    if len(of.factors) < 2:
+        return "it has one factor only"
+    return "some combinations of levels have no value" if not of.full else "combinations have different numbers of values"
+
+
+def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term, ...]:
+    """The terms of the truncated model."""
+    kept = whole
+    if params.keep is not None:
+        asked = {frozenset(term) for term in parse(params.keep).terms}
+        known = {frozenset(term): term for term in whole}
+        for term in asked - set(known):
+            raise TwinbedError(
+                f"--keep: the model has no term {':'.join(sorted(term))}",
+                advice=f"it has {', '.join(term_text(each) for each in whole)}",
+            )
+        kept = tuple(term for term in whole if frozenset(term) in asked)
+        model.check(of, kept)
+    if params.drop_below is not None:
+        kept = _above(of, kept, params.type, params.drop_below)
+    return kept
+
+
+def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[Term, ...]:
+    """The terms of at least this share of the variation, and those that they contain."""
+    squares = statistics.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
+    large = [term for term, each in zip(terms, squares, strict=True) if each / of.of.total >= least]
+    kept = tuple(term for term in terms if any(set(term) <= set(each) for each in large))
+    if not kept:
+        raise TwinbedError(
+            f"no term accounts for {least * 100:g} % of the variation", advice="drop less: a smaller --drop-below"
+        )
+    return kept
+
+
+def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: AnovaParams, notes: list[str]) -> Anova:
+    confidence = params.confidence
+    found = statistics.fit(of.of, [of.positions(term) for term in terms])
+    errors = table.errors_of(of, found)
+    fitted = found.fitted[of.of.of_row]
+    residuals = of.of.centred - fitted if errors.sum_of_squares else np.zeros(of.of.n)
+    checks = assumptions.checks(of, residuals, errors.sum_of_squares)
+    unequal, other = (assumptions.fails(checks, which) for which in (assumptions.VARIANCES, assumptions.NORMAL))
+    if params.variances != "auto":
+        unequal = params.variances == "unequal"
+    answers: list[Alternative | str] = []
+    if errors.mean_square:
+        answers = list(assumptions.answers(of, found, terms, params.type, unequal, other))
+    lines = tuple(table.lines(of, terms, params.type, errors, confidence))
+    weighed = estimates(of, found, terms, errors, unequal, confidence)
+    found_differences = tuple(differences.differences(weighed))
+    return Anova(
+        source=of.frame.source,
+        response=of.frame.response,
+        unit=of.frame.unit,
+        logarithm=of.logarithm,
+        kind=params.type,
+        confidence=confidence,
+        n=of.of.n,
+        factors={name: of.frame.columns[name].levels for name in of.factors},
+        cells=len(of.of.codes),
+        balanced=of.balanced,
+        terms=terms,
+        mean=of.of.mean,
+        squares=float(np.sum((of.of.centred + of.of.mean) ** 2)),
+        mean_squares=of.of.n * of.of.mean**2,
+        total=of.of.total,
+        lines=lines,
+        errors=errors,
+        r_squared=1 - errors.share,
+        effects=tuple(table.effects(weighed)),
+        signs=tuple(table.signs(of, confidence)),
+        means=tuple(table.means(weighed)),
+        cell_means=tuple(table.cell_means(weighed)),
+        differences=found_differences,
+        checks=checks,
+        alternatives=tuple(answer for answer in answers if not isinstance(answer, str)),
+        truncation=table.truncation(of, whole, terms),
+        residuals=_residuals(of, fitted, residuals),
+        notes=(
+            *notes,
+            *remarks.of_model(of, terms, errors, lines, params.type),
+            *remarks.of_differences(found_differences, errors),
+            *remarks.of_variances(of, errors, checks, unequal, confidence),
+            *(answer for answer in answers if isinstance(answer, str)),
+        ),
+        cautions=of.frame.cautions,
+    )
+
+
+def _residuals(of: Data, fitted: Floats, residuals: Floats) -> tuple[Residual, ...]:
+    quantiles = np.empty(of.of.n)
+    quantiles[np.argsort(residuals, kind="stable")] = normal_quantiles(of.of.n)
+    rows = zip((fitted + of.of.mean).tolist(), residuals.tolist(), quantiles.tolist(), strict=True)
+    return tuple(Residual(*row) for row in rows)
+
+
+analysis = AnovaAnalysis()

@@ -1,0 +1,280 @@
+"""What an analysis of variance returns: how much of a response's variation each factor accounts for.  Plain frozen data.
+
+Everything is on the scale of the model: the response's unit, or its natural logarithm where ``logarithm`` is true.  What cannot
+be computed is None, with its reason in ``Anova.notes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from twinbed.model.caution import Caution
+from twinbed.model.result import Interval
+from twinbed.model.run import Level, level_text
+from twinbed.observations.residual import Residual
+
+Term = tuple[str, ...]
+"""The factors of a term, in the model's order: one is a main effect, several an interaction."""
+
+
+def term_text(term: Term) -> str:
+    """``testbed:payload``, as R and statsmodels write it."""
+    return ":".join(term)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table. Errors have no F; nothing has where there are no errors to hold it against."""
+
+    term: Term
+    """Empty for the errors."""
+    sum_of_squares: float
+    share: float
+    """Of the total sum of squares about the mean; 0.25 is 25 % of the variation."""
+    freedom: int
+    mean_square: float | None
+    f: float | None = None
+    critical: float | None = None
+    """The table's F at the chosen confidence."""
+    p: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """How far a combination of levels lies from what the terms below it say; a main effect from the mean of all."""
+
+    term: Term
+    levels: tuple[Level, ...]
+    estimate: float
+    standard_error: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignEffect:
+    """A column of the sign table of a 2^k r design: half the change from the first level to the second."""
+
+    term: Term
+    effect: float
+    sum_of_squares: float
+    share: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean at a level of a factor over the cells of the others, each cell alike; or, ``factors`` all, of a cell."""
+
+    factors: Term
+    levels: tuple[Level, ...]
+    n: int
+    mean: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The second level's mean less the first's."""
+
+    factor: str
+    first: Level
+    second: Level
+    neighbours: bool
+    """Whether it is one of the intervals of neighbours, else one of all pairs."""
+    estimate: float
+    standard_error: float | None
+    interval: Interval | None
+    """Of this difference by itself."""
+    simultaneous: Interval | None
+    """Holds together with those of all others of its kind."""
+    p: float | None
+    p_simultaneous: float | None
+    method: str
+    """How the simultaneous one was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A test of an assumption; ``holds`` None where it could not be tested."""
+
+    assumption: str
+    """``equal variances`` or ``normal errors``."""
+    test: str
+    statistic: float | None
+    p: float | None
+    holds: bool | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A test of a term that does not need an assumption that fails."""
+
+    term: Term
+    test: str
+    instead_of: str
+    """The assumption that it does without."""
+    statistic: float | None
+    freedom: tuple[float, ...]
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What leaving terms out of the whole model costs."""
+
+    dropped: tuple[Term, ...]
+    share: float
+    """Of the variation that they accounted for."""
+    r_squared: float
+    """Of the whole model."""
+    f: float | None
+    """Of all dropped terms together, against the errors of the whole model."""
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Anova:
+    """The whole analysis."""
+
+    source: str
+    response: str
+    unit: str
+    logarithm: bool
+    kind: str
+    """I, II or III: what each sum of squares is adjusted for."""
+    confidence: float
+    n: int
+    factors: Mapping[str, tuple[Level, ...]]
+    cells: int
+    balanced: bool
+    terms: tuple[Term, ...]
+    mean: float
+    squares: float
+    """SSY: the sum of the squared responses."""
+    mean_squares: float
+    """SS0: n times the squared mean."""
+    total: float
+    """SST = SSY - SS0, computed about the mean."""
+    lines: tuple[Line, ...]
+    """One a term, in the model's order."""
+    errors: Line
+    r_squared: float
+    effects: tuple[Effect, ...]
+    signs: tuple[SignEffect, ...]
+    """Empty where it is no 2^k r design."""
+    means: tuple[Mean, ...]
+    cell_means: tuple[Mean, ...]
+    differences: tuple[Difference, ...]
+    checks: tuple[Check, ...]
+    alternatives: tuple[Alternative, ...]
+    truncation: Truncation | None
+    residuals: tuple[Residual, ...]
+    notes: tuple[str, ...]
+    """What was chosen, left out or not computed, and why, one sentence each."""
+    cautions: tuple[Caution, ...] = ()
+    """What the runs carried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A response whose analysis cannot be made, and why."""
+
+    response: str
+    reason: str
+    """Without a full stop."""
+
+
+Row = dict[str, Any]
+
+
+def tables(found: Anova) -> dict[str, list[Row]]:
+    """The analysis as flat rows by the name of their table: for JSON, CSV and ``Result.tables``."""
+    return {
+        "variance": [*({"component": term_text(line.term), **_line(line)} for line in found.lines), *_totals(found)],
+        "effects": [
+            {**_at(each.term, each.levels), "effect": each.estimate, **_error(each.standard_error), **_bounds(each.interval)}
+            for each in found.effects
+        ],
+        "signs": [
+            {
+                "component": term_text(each.term),
+                "effect": each.effect,
+                "sum_of_squares": each.sum_of_squares,
+                "share": each.share,
+                **_bounds(each.interval),
+            }
+            for each in found.signs
+        ],
+        "means": [
+            {**_at(each.factors, each.levels), "n": each.n, "mean": each.mean, **_bounds(each.interval)}
+            for each in (*found.means, *found.cell_means)
+        ],
+        "differences": [_difference(each) for each in found.differences],
+        "assumptions": [asdict(each) for each in found.checks],
+        "alternatives": [
+            {
+                "component": term_text(each.term),
+                "test": each.test,
+                "instead_of": each.instead_of,
+                "statistic": each.statistic,
+                "df": each.freedom[0] if each.freedom else None,
+                "df_errors": each.freedom[1] if len(each.freedom) > 1 else None,
+                "p": each.p,
+            }
+            for each in found.alternatives
+        ],
+        "residuals": [asdict(each) for each in found.residuals],
+    }
+
+
+def _line(line: Line) -> Row:
+    return {
+        "sum_of_squares": line.sum_of_squares,
+        "share": line.share,
+        "df": line.freedom,
+        "mean_square": line.mean_square,
+        "f": line.f,
+        "f_critical": line.critical,
+        "p": line.p,
+    }
+
+
+def _totals(found: Anova) -> list[Row]:
+    none = {"mean_square": None, "f": None, "f_critical": None, "p": None}
+    return [
+        {"component": "errors", **_line(found.errors)},
+        {"component": "total", "sum_of_squares": found.total, "share": 1.0, "df": found.n - 1, **none},
+        {"component": "mean", "sum_of_squares": found.mean_squares, "share": None, "df": 1, **none},
+        {"component": "responses", "sum_of_squares": found.squares, "share": None, "df": found.n, **none},
+    ]
+
+
+def _at(term: Term, levels: tuple[Level, ...]) -> Row:
+    return {"component": term_text(term), "level": ":".join(level_text(level) for level in levels)}
+
+
+def _error(standard_error: float | None) -> Row:
+    return {"standard_error": standard_error}
+
+
+def _bounds(interval: Interval | None, prefix: str = "") -> Row:
+    return {f"{prefix}low": interval.low if interval else None, f"{prefix}high": interval.high if interval else None}
+
+
+def _difference(each: Difference) -> Row:
+    return {
+        "factor": each.factor,
+        "first": level_text(each.first),
+        "second": level_text(each.second),
+        "neighbours": each.neighbours,
+        "difference": each.estimate,
+        **_error(each.standard_error),
+        **_bounds(each.interval),
+        "p": each.p,
+        **_bounds(each.simultaneous, "simultaneous_"),
+        "simultaneous_p": each.p_simultaneous,
+        "method": each.method,
+    }

@@ -1,0 +1,91 @@
+"""A chain's graph for other programs: DOT (graphviz.org/doc/info/lang.html) and GraphML (graphml.graphdrawing.org).
+
+Both hold all states and transitions.  Of two chains, attributes end in ``_first`` and ``_second``, and are missing where that
+chain has no such state or transition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from twinbed.analyses.chain.result import Graph
+
+DASHES = ("dashed", "dotted")
+COLOURS = ("#b84a00", "#0a6aa6")
+_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+SIDES = ("first", "second")
+
+
+def dot(found: Graph, name: str) -> str:
+    """A digraph; ``dot -Tsvg`` draws it."""
+    lines = [f"digraph {_quoted(name)} {{", "  node [shape=circle, fixedsize=true];"]
+    for node in found.nodes:
+        size = max(each or 0.0 for each in (node.times if any(node.times) else node.shares))
+        about = {"width": f"{0.2 + 1.2 * size**0.5:.3f}", **dict(_attributes(node.shares, "share"))}
+        about |= dict(_attributes(node.times, "time"))
+        lines.append(f"  {_quoted(node.state)} [{_listed(about)}];")
+    for edge in found.edges:
+        probability = max(each or 0.0 for each in edge.probabilities)
+        about = {"label": f"{probability:.3g}", "penwidth": f"{0.5 + 4 * probability:.2f}"}
+        if edge.only is not None and _two(found):
+            about |= {"style": DASHES[edge.only], "color": COLOURS[edge.only]}
+        about |= {**dict(_attributes(edge.probabilities, "probability")), **dict(_attributes(edge.shares, "share"))}
+        lines.append(f"  {_quoted(edge.state)} -> {_quoted(edge.next_state)} [{_listed(about)}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def graphml(found: Graph, name: str) -> str:
+    """GraphML, with weights as typed attributes."""
+    ElementTree.register_namespace("", _NAMESPACE)
+    root = ElementTree.Element(f"{{{_NAMESPACE}}}graphml")
+    keys = [("node", what) for what in ("share", "time")] + [("edge", what) for what in ("probability", "share")]
+    for where, what in keys:
+        for side in SIDES:
+            about = {"id": f"{where}_{what}_{side}", "for": where, "attr.name": f"{what}_{side}", "attr.type": "double"}
+            ElementTree.SubElement(root, f"{{{_NAMESPACE}}}key", about)
+    ElementTree.SubElement(
+        root, f"{{{_NAMESPACE}}}key", {"id": "edge_call", "for": "edge", "attr.name": "call", "attr.type": "string"}
+    )
+    drawn = ElementTree.SubElement(root, f"{{{_NAMESPACE}}}graph", {"id": name, "edgedefault": "directed"})
+    for node in found.nodes:
+        element = ElementTree.SubElement(drawn, f"{{{_NAMESPACE}}}node", {"id": node.state})
+        for what, pair in (("share", node.shares), ("time", node.times)):
+            _data(element, "node", what, pair)
+    for edge in found.edges:
+        about = {"source": edge.state, "target": edge.next_state}
+        element = ElementTree.SubElement(drawn, f"{{{_NAMESPACE}}}edge", about)
+        for what, pair in (("probability", edge.probabilities), ("share", edge.shares)):
+            _data(element, "edge", what, pair)
+        ElementTree.SubElement(element, f"{{{_NAMESPACE}}}data", {"key": "edge_call"}).text = edge.call
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+Pair = tuple[float | None, float | None]
+
+
+def _two(found: Graph) -> bool:
+    return any(edge.probabilities[1] is not None for edge in found.edges)
+
+
+def _data(element: ElementTree.Element, where: str, what: str, pair: Pair) -> None:
+    for side, value in zip(SIDES, pair, strict=True):
+        if value is not None:
+            data = ElementTree.SubElement(element, f"{{{_NAMESPACE}}}data", {"key": f"{where}_{what}_{side}"})
+            data.text = repr(value)
+
+
+def _attributes(pair: Pair, what: str) -> Iterator[tuple[str, str]]:
+    for side, value in zip(SIDES, pair, strict=True):
+        if value is not None:
+            yield f"{what}_{side}", f"{value:.6g}"
+
+
+def _listed(about: dict[str, str]) -> str:
+    return ", ".join(f"{name}={_quoted(value)}" for name, value in about.items())
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,219 @@
+"""System calls as Markov chains in the report: how far each testbed's programs are from the reference's, and pictures of it.
+
+From the analysis ``chain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from twinbed.analyses.chain.drawing import Shown, most_used, svg
+from twinbed.analyses.chain.result import Chains, Graph
+from twinbed.render import plots
+from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec
+from twinbed.render.quantities import NONE, number, share
+from twinbed.render.words import cell_title
+
+MOST_PICTURES = 8
+"""Comparisons with pictures: those that are furthest apart."""
+CELL = 22
+FAINTEST = 0.005
+"""Differences of probabilities below this are not coloured."""
+
+
+def chains(result: Chains) -> Iterator[str]:
+    """The part of the page, from the analysis ``chain``; nothing where there was nothing to compare."""
+    rows = result.chains
+    if not rows:
+        return
+    yield "<h3>System calls as Markov chains</h3>"
+    yield (
+        "<p>Which call follows which, on each host and for each program, over all replicates. The distance is that of Jensen "
+        "and Shannon: 0 for equal chains, 1 for chains that share no transition. p is the chance of a distance as large if "
+        "both were one chain (permutation of replicates, Holm's correction over this table).</p>"
+    )
+    yield _table(rows)
+    yield from (f'<p class="note">{escape(caution.detail)}.</p>' for caution in result.cautions)
+    yield _walks(result.walks, rows[0]["reference"])
+    drawn = zip(rows, result.graphs, strict=True)
+    apart = sorted((pair for pair in drawn if pair[0]["distance"] is not None), key=lambda pair: -float(pair[0]["distance"]))
+    for at, (row, graph) in enumerate(apart[:MOST_PICTURES]):
+        yield _pictures(row, graph, is_open=at == 0)
+    if len(apart) > MOST_PICTURES:
+        yield f'<p class="note">Pictures of the {MOST_PICTURES} that are furthest apart; the table has all.</p>'
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    return f"{row['program'] or 'unknown program'} on {row['host']}"
+
+
+HEADS = ("Cell", "Program", "Testbed", "Distance", "Edges in one only", "Stationary", "Spectral gap", "p", "One chain?")
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    body = []
+    for row in rows:
+        verdict = {True: "no", False: "not refuted", None: NONE}[row["different"]]
+        gaps = f"{_number(row['spectral_gap'])} / {_number(row['reference_spectral_gap'])}"
+        numbers = (
+            *(_number(row["distance"]), _share(row["different_edges"]), _number(row["stationary_distance"])),
+            *(gaps, _number(row["p_adjusted"])),
+        )
+        texts = "".join(f"<td>{escape(text)}</td>" for text in (_where(row), row["testbed"]))
+        cells = "".join(f'<td class="number">{escape(text)}</td>' for text in numbers)
+        title = f'<th scope="row">{escape(cell_title(row["cell"]))}</th>'
+        body.append(f"<tr>{title}{texts}{cells}<td>{verdict}</td></tr>")
+    reference = escape(rows[0]["reference"])
+    caption = (
+        f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
+    )
+    heads = "".join(f'<th scope="col"{_aligned(head)}>{head}</th>' for head in HEADS)
+    return (
+        f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _aligned(head: str) -> str:
+    return ' class="number"' if head in HEADS[3:8] else ""
+
+
+WALKS = (
+    "Cell",
+    "Program",
+    "Testbed",
+    "Walks",
+    "Invalid transitions",
+    "Relative probability",
+    "log10 a call",
+    "Against the reference",
+)
+
+
+def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> str:
+    """The seeds' Tables VIII and IX."""
+    body = []
+    for row in rows:
+        interval = "" if row["low"] is None else f" [{row['low']:.3g}, {row['high']:.3g}]"
+        none = row["per_call_difference"] is None or row["testbed"] == reference
+        difference = NONE if none else f"{row['per_call_difference']:.3g}{interval}"
+        numbers = (
+            *(f"{row['walks']:,}", f"{row['invalid']:,}", row["relative_probability"] or NONE),
+            *(_number(row["per_call"]), difference),
+        )
+        texts = "".join(f"<td>{escape(text)}</td>" for text in (_where(row), row["testbed"]))
+        cells = "".join(f'<td class="number">{escape(text)}</td>' for text in numbers)
+        body.append(f'<tr><th scope="row">{escape(cell_title(row["cell"]))}</th>{texts}{cells}</tr>')
+    heads = "".join(f'<th scope="col"{_numbered(head)}>{head}</th>' for head in WALKS)
+    caption = (
+        "Sequences of every testbed through the reference's chains. A transition that a chain lacks is invalid and makes the "
+        "walk impossible; probabilities are of valid walks, and compare only where walks are equally long."
+    )
+    return (
+        '<details><summary>Walks through the reference\'s chains</summary><div class="scroll"><table>'
+        f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table></div></details>"
+    )
+
+
+def _numbered(head: str) -> str:
+    return ' class="number"' if head in WALKS[3:] else ""
+
+
+def _pictures(row: Mapping[str, Any], found: Graph, *, is_open: bool) -> str:
+    testbed, reference = row["testbed"], row["reference"]
+    shown = most_used(found)
+    title = f"{_where(row)}, {cell_title(row['cell'])}: {testbed} against {reference}"
+    drawn = svg(
+        shown,
+        f"{title}. Transitions between system calls; the table above has the distances.",
+        (testbed, reference),
+        name=f"chain of {title}",
+    )
+    label = f"{title}. Differences of transition probabilities."
+    heat = plots.svg(heat_map(shown, testbed, reference), label, f"differences of chain of {title}")
+    differences = (
+        f"By how many percentage points more often the column's call follows the row's on {testbed} or on {reference}; "
+        f"+ where only {testbed} has the transition, - where only {reference}."
+    )
+    note = f'<p class="note">{escape(shown.note)}</p>' if shown.note else ""
+    return (
+        f'<details class="print"{" open" if is_open else ""}><summary>{escape(title)}</summary>{note}<div class="plots chain">'
+        f"<figure><figcaption>What follows what. Point at a state or an arrow for its numbers.</figcaption>{drawn}</figure>"
+        f"<figure><figcaption>{escape(differences)}</figcaption>{heat}</figure></div></details>"
+    )
+
+
+def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
+    """Rows are states, columns the calls that follow; colour says whose probability is larger, strength by how much."""
+    rows: list[dict[str, Any]] = []
+    for edge in shown.graph.edges:
+        first, second = (probability or 0.0 for probability in edge.probabilities)
+        difference = first - second
+        pair = (NONE if each is None else share(round(each, 5)) for each in edge.probabilities)
+        said = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
+        mark = {None: "", 0: "+", 1: "-"}[edge.only]
+        text = mark or (f"{abs(difference) * 100:.0f}" if abs(difference) >= FAINTEST else "")
+        rows.append(
+            {
+                "state": edge.state,
+                "call": edge.call,
+                "size": abs(difference),
+                "more": testbed if difference >= 0 else reference,
+                "text": text,
+                "said": said,
+            }
+        )
+    states = [node.state for node in shown.graph.nodes]
+    calls = list(dict.fromkeys(state.split(" ")[-1] for state in states))
+    axis = {"title": None, "ticks": False, "labelColor": INK, "labelLimit": 220, "grid": False, "labelOverlap": False}
+    x = {"field": "call", "type": "nominal", "sort": calls, "axis": {**axis, "orient": "top", "labelAngle": -50}}
+    # The fonts of a page are wider than those that the picture is laid out with.
+    room = 12 + 7.5 * max(map(len, states), default=0)
+    y = {"field": "state", "type": "nominal", "sort": states, "axis": {**axis, "minExtent": room}}
+    colour = {
+        "field": "more",
+        "type": "nominal",
+        "scale": {"domain": [testbed, reference], "range": [DIFFERENT, EQUIVALENT]},
+        "legend": {
+            "title": "more often on",
+            "orient": "bottom",
+            "labelColor": INK,
+            "titleColor": MUTED,
+            "symbolType": "square",
+        },
+    }
+    # The root makes small differences visible.
+    strength = {
+        "field": "size",
+        "type": "quantitative",
+        "scale": {"type": "sqrt", "domain": [0, 1], "range": [0, 0.95]},
+        "legend": None,
+    }
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rect", "stroke": RULE, "strokeWidth": 1},
+            "encoding": {"x": x, "y": y, "color": colour, "fillOpacity": strength, "description": {"field": "said"}},
+        },
+        {
+            "mark": {"type": "text", "fontSize": 10, "color": INK, "aria": False},
+            "encoding": {"x": x, "y": y, "text": {"field": "text"}},
+        },
+    ]
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "data": {"values": rows},
+        "width": CELL * len(calls),
+        "height": CELL * len(states),
+        "layer": layers,
+        "config": plots.CONFIG,
+    }
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else (f"{value:.3g}" if abs(value) < 1 else number(value))
+
+
+def _share(value: float | None) -> str:
+    return NONE if value is None else share(round(value, 4))

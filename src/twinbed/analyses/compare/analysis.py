@@ -1,0 +1,243 @@
+"""The analysis ``compare``: every metric of every cell against the reference testbed, with a verdict.
+
+In: runs with levels and status, and the table ``metrics``.  Out: one Comparison for each metric, host, direction, cell and
+testbed but the reference, in the order of layers and of the study file; headline metrics in the order of runs.  Limits:
+replicates are taken as independent; where blocks shift all testbeds alike, verdicts err towards inconclusive.  Sources: see
+``twinbed.statistics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
+from twinbed.analyses.compare.decision import Rules, doubtful_shape, judge
+from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
+from twinbed.analyses.compare.interim import at_look
+from twinbed.analyses.compare.ordering import order_cautions, orderings
+from twinbed.analyses.compare.result import CellCautions, Comparison, Comparisons, Estimated
+from twinbed.analyses.compare.samples import Declared, Group, Key, Samples, gather
+from twinbed.analyses.compare.spreads import decided as decided_spreads
+from twinbed.contracts.analysis import Analysis, Row
+from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.interim import AsOf
+from twinbed.model.result import Verdict
+from twinbed.model.run import Level
+from twinbed.model.tables import Tables
+from twinbed.statistics.multiplicity import holm
+
+FEW = 5
+"""Fewer replicates than this get a caution: neither an outlier nor two modes can be seen in them."""
+
+
+class CompareParams(BaseModel):
+    """What ``compare`` can be told; null takes what the study file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
+    confidence: float | None = Field(
+        default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A cell on a testbed and on the reference."""
+
+    cell: dict[str, Level]
+    names: tuple[str, str]
+    groups: tuple[Group, Group]
+
+
+def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: tuple[Caution, ...]) -> Comparison:
+    """One comparison before Holm's correction; its verdict is not yet final."""
+    metric, host, direction = key
+    one, two = (estimate(group.values.get(key, ()), rules.confidence, about.scale) for group in pair.groups)
+    bare = Comparison(
+        metric=metric,
+        unit=about.unit,
+        layer=about.layer,
+        scale=about.scale,
+        host=host,
+        direction=direction,
+        headline=about.headline,
+        cell=pair.cell,
+        testbed=pair.names[0],
+        reference=pair.names[1],
+        estimate=one,
+        reference_estimate=two,
+        ratio=None,
+        ratio_interval=None,
+        margin=rules.margin,
+        verdict=Verdict.INCONCLUSIVE,
+        within_rule=within_rule(one, two, rules.margin) if about.scale == Scale.RATIO else None,
+        intervals_overlap=intervals_overlap(one, two),
+    )
+    shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
+    judged = judge(bare, about.margin, rules, any(shapes))
+    if rules.information is not None:
+        judged = at_look(judged, lambda other: judge(bare, about.margin, other, any(shapes)), rules)
+    own = _own_cautions(bare, pair, shapes)
+    few = (Caution(Kind.FEW_COUNTS, judged.few_counts, metric),) if judged.few_counts else ()
+    return replace(judged.comparison, cautions=(*cautions, *own, *few))
+
+
+def _own_cautions(bare: Comparison, pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
+    estimates = (bare.estimate, bare.reference_estimate)
+    for name, found, group, shape in zip(pair.names, estimates, pair.groups, shapes, strict=True):
+        if found.n < FEW:
+            yield Caution(Kind.FEW_REPLICATES, f"{found.n} values", name)
+        if found.n < len(group.complete):
+            yield Caution(Kind.UNREADABLE, f"{len(group.complete) - found.n} of {len(group.complete)} runs have no value", name)
+        if shape:
+            yield Caution(Kind.SKEWED, shape, name)
+
+
+def _decided(comparisons: Sequence[Comparison], alpha: float) -> dict[int, Comparison]:
+    """The comparisons of one family with Holm's correction; by position."""
+    tested = [index for index, each in enumerate(comparisons) if each.p_different is not None]
+    adjusted = holm([comparisons[index].p_different or 0.0 for index in tested])
+    decided: dict[int, Comparison] = {}
+    for index, p_value in zip(tested, adjusted, strict=True):
+        verdict = Verdict.DIFFERENT if p_value <= alpha else comparisons[index].verdict
+        decided[index] = replace(comparisons[index], p_different=p_value, family=len(tested), verdict=verdict)
+    return decided
+
+
+def _decide(comparisons: list[Comparison], alpha: float) -> list[Comparison]:
+    """Headlines are one family and everything else another, so that looking at more costs the headlines nothing. Spreads are
+    families of their own."""
+    decided = list(comparisons)
+    for headline in (True, False):
+        members = [index for index, each in enumerate(comparisons) if each.headline is headline]
+        for position, each in _decided([comparisons[index] for index in members], alpha).items():
+            decided[members[position]] = each
+        for index, each in zip(members, decided_spreads([decided[index] for index in members], alpha), strict=True):
+            decided[index] = each
+    return decided
+
+
+def _study_cautions(
+    tables: Tables, samples: Samples, carry: Carried, left: Residue, comparisons: Sequence[Comparison]
+) -> Iterable[Caution]:
+    yield from of_study(tables, samples, carry, left)
+    for kind in (Kind.FEW_REPLICATES, Kind.SKEWED):
+        for testbed in samples.testbeds:
+            hit = {
+                (str(each.cell), each.metric, each.host, each.direction)
+                for each in comparisons
+                if each.headline
+                for caution in each.cautions
+                if caution.kind is kind and caution.subject == testbed
+            }
+            if hit:
+                names = ", ".join(sorted({metric for _cell, metric, *_rest in hit}))
+                yield Caution(kind, f"{len(hit)} headline values: {names}", testbed)
+    few = {each.metric for each in comparisons if each.headline and any(own.kind is Kind.FEW_COUNTS for own in each.cautions)}
+    if few:
+        yield Caution(Kind.FEW_COUNTS, ", ".join(sorted(few)))
+
+
+class Compare(Analysis[CompareParams, Comparisons]):
+    """The analysis."""
+
+    name = "compare"
+    params = CompareParams
+    summary = "every metric and cell against the reference testbed: ratio, interval, verdict"
+
+    def run(self, source: Tables, params: CompareParams | None = None) -> Comparisons:
+        tables, params = source, params or CompareParams()
+        margin = params.margin if params.margin is not None else tables.outline.margin
+        confidence = params.confidence if params.confidence is not None else tables.outline.confidence
+        looks = tables.outline.looks
+        information = tuple(look.information for look in looks.taken) if looks else None
+        rules = Rules(margin, round(1 - confidence, 12), confidence, information)
+        if looks and looks.taken:
+            tables = AsOf(tables, looks.blocks)
+        samples = gather(tables)
+        carry, left = carried(tables), residue(tables)
+        ordered = orderings(samples, tables.records, rules.alpha)
+        of_order = order_cautions(ordered, samples.testbeds, margin)
+        cell_cautions = {
+            (cell, testbed): of_group(testbed, cell, group, carry, left)
+            for cell, groups in samples.groups.items()
+            for testbed, group in groups.items()
+        }
+        comparisons: list[Comparison] = []
+        for key in samples.keys():  # noqa: SIM118 -- not a mapping
+            about = samples.metrics[key[0]]
+            headlines = _headlines(samples, key, tables.outline.reference)
+            for cell, pair in _pairs(samples, key, tables.outline.reference):
+                kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
+                kept += dict.fromkeys(caution for name in pair.names for caution in of_order.get((key, name), ()))
+                found = _comparison(key, about, pair, rules, tuple(kept))
+                measured_there = tables.outline.reference in samples.groups[cell]
+                comparisons.append(replace(found, headline=measured_there and pair.names[0] in headlines))
+        decided = tuple(_decide(comparisons, rules.alpha))
+        of_study = [*_study_cautions(tables, samples, carry, left, decided)]
+        of_study += dict.fromkeys(caution for each in of_order.values() for caution in each)
+        return Comparisons(
+            comparisons=decided,
+            cautions=tuple(of_study),
+            orderings=ordered,
+            look=looks.taken[-1] if looks and looks.taken else None,
+            estimates=tuple(_estimates(samples, rules.confidence)),
+            cell_cautions=tuple(
+                CellCautions(samples.cells[cell], testbed, tuple(cautions))
+                for (cell, testbed), cautions in cell_cautions.items()
+            ),
+        )
+
+    def tables(self, result: Comparisons) -> Mapping[str, Sequence[Row]]:
+        from twinbed.analyses.compare.rows import order_rows, rows
+
+        return {"comparisons": rows(result.comparisons), "order": order_rows(result.orderings)}
+
+
+def _headlines(samples: Samples, key: Key, reference: str | None) -> set[str]:
+    """The testbeds whose comparison of this is a headline: what the reference has no means to measure is none."""
+    if reference is None or not samples.is_headline(key) or not samples.measures(reference, key):
+        return set()
+    return {testbed for testbed in samples.testbeds if samples.measures(testbed, key)}
+
+
+def _pairs(samples: Samples, key: Key, reference: str | None) -> Iterable[tuple[str, _Pair]]:
+    """Each cell with each testbed but the reference, where anything there has this metric."""
+    empty = Group()
+    for cell, levels in samples.cells.items():
+        groups = samples.groups[cell]
+        if reference is None or not any(key in group.values for group in groups.values()):
+            continue
+        for testbed in samples.testbeds:
+            if testbed != reference and testbed in groups:
+                yield cell, _Pair(levels, (testbed, reference), (groups[testbed], groups.get(reference, empty)))
+
+
+def _estimates(samples: Samples, confidence: float) -> Iterable[Estimated]:
+    for key in samples.keys():  # noqa: SIM118 -- not a mapping
+        about = samples.metrics[key[0]]
+        for cell, levels in samples.cells.items():
+            for testbed in samples.testbeds:
+                group = samples.groups[cell].get(testbed)
+                if group is None or key not in group.values:
+                    continue
+                found = estimate(group.values[key], confidence, about.scale)
+                yield Estimated(
+                    *key,
+                    unit=about.unit,
+                    layer=about.layer,
+                    headline=samples.is_headline(key),
+                    description=about.description,
+                    cell=levels,
+                    testbed=testbed,
+                    estimate=found,
+                    few=found.n < FEW,
+                )
+
+
+analysis = Compare()

@@ -1,0 +1,64 @@
+"""One metric as the field prints it: a row a cell, a column a testbed, means with the half widths of their intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from twinbed.analyses.compare.result import Comparison, Estimate
+from twinbed.render.quantities import UnitScale, number, plus_minus, unit_scale
+from twinbed.render.words import cell_title
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cell. ``comparisons`` and ``means`` are in the order of the grid's testbeds; None where one has no such cell."""
+
+    cell: str
+    reference: str
+    comparisons: tuple[Comparison | None, ...]
+    means: tuple[str, ...]
+    scale: UnitScale
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    reference: str
+    testbeds: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def grid(comparisons: Sequence[Comparison]) -> Grid:
+    """The comparisons of one metric, host and direction."""
+    testbeds = tuple(dict.fromkeys(each.testbed for each in comparisons))
+    rows = []
+    for cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
+        of = {each.testbed: each for each in group}
+        one = next(iter(of.values()))
+        scale = unit_scale(one.unit, [one.reference_estimate.mean, *(each.estimate.mean for each in of.values())])
+        found = tuple(of.get(name) for name in testbeds)
+        means = tuple("" if each is None else mean(each.estimate, scale) for each in found)
+        rows.append(Row(cell, mean(one.reference_estimate, scale), found, means, scale))
+    return Grid(comparisons[0].reference, testbeds, tuple(rows))
+
+
+def mean(found: Estimate, scale: UnitScale) -> str:
+    """``1,234 ± 56 kB``; the median of what has only an order, the commonest of names."""
+    if found.n == 0:
+        return "no values"
+    if found.mean is None:
+        median = next((each.value for each in found.quantiles if each.share == 0.5), None)
+        commonest, count = Counter(found.values).most_common(1)[0]
+        return f"{commonest:g} in {count} of {found.n}" if median is None else f"median {median:g}"
+    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
+    return f"{plus_minus(found.mean / scale.factor, half)} {scale.unit}".rstrip()
+
+
+def spread(found: Estimate, scale: UnitScale) -> str:
+    """``n = 5, sd 0.18``: replicates, and their standard deviation to two digits in the unit of the mean."""
+    if not found.stdev:
+        return f"n = {found.n}"
+    deviation = found.stdev / scale.factor
+    return f"n = {found.n}, sd {number(deviation, deviation)}"

@@ -1,0 +1,213 @@
+"""Plots of comparisons as Vega-Lite specifications.
+
+Two plots a metric, both with one panel a cell: the replicates of every testbed with mean and interval, and the ratio to the
+reference with both its intervals over the band of the margin.  Each mark carries its numbers as its description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from twinbed.analyses.compare.result import Comparison, Estimate
+from twinbed.analyses.compare.words import explanation
+from twinbed.model.result import Verdict
+from twinbed.render.plots import (
+    BAND,
+    DIFFERENT,
+    EQUIVALENT,
+    INCONCLUSIVE,
+    INK,
+    MOST_CELLS,
+    MUTED,
+    ROW,
+    WIDTH,
+    Spec,
+    panels,
+    testbed_axis,
+)
+from twinbed.render.quantities import UnitScale, plus_minus, ratio, share, unit_scale
+from twinbed.render.words import cell_title
+
+VERDICTS = [str(verdict) for verdict in Verdict]
+
+
+def distribution(comparisons: Sequence[Comparison]) -> Spec:
+    """Replicates, means and intervals of the mean of one metric: the reference and every testbed, a panel a cell."""
+    return panels([_distribution_panel(rows) for rows in _by_cell(comparisons)])
+
+
+def ratios(comparisons: Sequence[Comparison]) -> Spec:
+    """Ratios of one metric to the reference over the band of the margin, on a logarithmic scale that all cells share."""
+    bounds = [bound for each in comparisons for bound in _bounds(each) if bound > 0]
+    margin = comparisons[0].margin
+    low, high = min([1 / (1 + 1.6 * margin), *bounds]), max([1 + 1.6 * margin, *bounds])
+    return panels([_ratio_panel(rows, low / 1.03, high * 1.03) for rows in _by_cell(comparisons)])
+
+
+def cells_left_out(comparisons: Sequence[Comparison]) -> int:
+    return max(0, len({cell_title(each.cell) for each in comparisons}) - MOST_CELLS)
+
+
+def _by_cell(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
+    cells: dict[str, list[Comparison]] = {}
+    for each in comparisons:
+        cells.setdefault(cell_title(each.cell), []).append(each)
+    return list(cells.values())[:MOST_CELLS]
+
+
+def _panel(title: str, rows: int, layers: list[Spec]) -> Spec:
+    return {"title": title, "width": WIDTH, "height": ROW * rows, "layer": layers}
+
+
+def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
+    first = rows[0]
+    estimates = [(f"{first.reference} (ref)", first.reference_estimate), *((each.testbed, each.estimate) for each in rows)]
+    scale = unit_scale(first.unit, [value for _name, found in estimates for value in found.values])
+    names = [name for name, _found in estimates]
+    y = testbed_axis(names)
+    x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
+    x = {
+        "type": "quantitative",
+        "scale": {"domain": _domain([found for _name, found in estimates], scale), "nice": False},
+        "axis": x_axis,
+    }
+    points = [
+        {
+            "testbed": name,
+            "value": value / scale.factor,
+            "said": f"{name}: {plus_minus(value / scale.factor, None)} {scale.unit}",
+        }
+        for name, found in estimates
+        for value in found.values
+    ]
+    means = [_mean_row(name, found, scale) for name, found in estimates if found.mean is not None]
+    layers: list[Spec] = [
+        {
+            "data": {"values": means},
+            "mark": {"type": "rule", "strokeWidth": 8, "opacity": 0.22, "color": INK},
+            "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "description": {"field": "said"}},
+        },
+        {
+            "data": {"values": points},
+            "mark": {"type": "circle", "size": 34, "opacity": 0.65, "color": INK},
+            "encoding": {"y": y, "x": {**x, "field": "value"}, "description": {"field": "said"}},
+        },
+        {
+            "data": {"values": means},
+            "mark": {"type": "tick", "thickness": 2, "size": 16, "color": INK},
+            "encoding": {"y": y, "x": {**x, "field": "mean"}, "description": {"field": "said"}},
+        },
+    ]
+    return _panel(cell_title(first.cell), len(names), layers)
+
+
+def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
+    """What all values and intervals take, with room at both ends; a constant gets 5 % of itself."""
+    values = [value for found in estimates for value in found.values]
+    values += [bound for found in estimates if found.interval for bound in (found.interval.low, found.interval.high)]
+    low, high = min(values, default=0.0) / scale.factor, max(values, default=1.0) / scale.factor
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    return [low - room, high + room]
+
+
+def _mean_row(name: str, found: Estimate, scale: UnitScale) -> Spec:
+    mean = (found.mean or 0.0) / scale.factor
+    half = (found.interval.high - found.interval.low) / 2 / scale.factor if found.interval else None
+    said = f"{name}: mean {plus_minus(mean, half)} {scale.unit}, n = {found.n}"
+    return {"testbed": name, "mean": mean, "low": mean - (half or 0), "high": mean + (half or 0), "said": said}
+
+
+def _bounds(each: Comparison) -> list[float]:
+    if each.wide_interval:
+        return [each.wide_interval.low, each.wide_interval.high]
+    return [each.ratio] if each.ratio else []
+
+
+def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
+    first = rows[0]
+    reference = f"{first.reference} (ref)"
+    names = [reference, *(each.testbed for each in rows)]
+    y = testbed_axis(names)
+    ticks = _ticks(low, high, first.margin)
+    axis = {"title": f"ratio to {first.reference}", "values": ticks, "format": "~r", "titleAnchor": "end", "titlePadding": 2}
+    x = {"type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True}, "axis": axis}
+    data = [_ratio_row(each, low) for each in rows if each.ratio is not None]
+    band = [{"low": 1 / (1 + first.margin), "high": 1 + first.margin, "said": f"margin: within {share(first.margin)}"}]
+    colour = {
+        "field": "verdict",
+        "type": "nominal",
+        "scale": {"domain": VERDICTS, "range": [EQUIVALENT, DIFFERENT, INCONCLUSIVE]},
+        "legend": None,
+    }
+    shape = {**colour, "scale": {"domain": VERDICTS, "range": ["circle", "diamond", "cross"]}}
+    spans = [("wide_low", "wide_high", 1.5), ("low", "high", 4.5)]
+    layers: list[Spec] = [
+        {
+            "data": {"values": band},
+            "mark": {"type": "rect", "color": BAND},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "description": {"field": "said"}},
+        },
+        {
+            "data": {"values": [{"testbed": reference, "one": 1, "said": f"{first.reference}: the reference"}]},
+            "mark": {"type": "tick", "thickness": 2, "size": 16, "color": INK},
+            "encoding": {"y": y, "x": {**x, "field": "one"}, "description": {"field": "said"}},
+        },
+        {
+            "data": {"values": [{"one": 1}]},
+            "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3], "aria": False},
+            "encoding": {"x": {**x, "field": "one"}},
+        },
+        *(
+            {
+                "data": {"values": [row for row in data if low_name in row]},
+                "mark": {"type": "rule", "strokeWidth": thickness, "strokeCap": "round"},
+                "encoding": {
+                    "y": y,
+                    "x": {**x, "field": low_name},
+                    "x2": {"field": high_name},
+                    "color": colour,
+                    "description": {"field": "said"},
+                },
+            }
+            for low_name, high_name, thickness in spans
+        ),
+        {
+            "data": {"values": data},
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {
+                "y": y,
+                "x": {**x, "field": "ratio"},
+                "color": colour,
+                "shape": shape,
+                "description": {"field": "said"},
+            },
+        },
+    ]
+    return _panel(cell_title(first.cell), len(names), layers)
+
+
+def _ratio_row(each: Comparison, low: float) -> Spec:
+    row: Spec = {"testbed": each.testbed, "ratio": max(each.ratio or 0.0, low), "verdict": str(each.verdict)}
+    interval = each.ratio_interval
+    bounds = f" [{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ""
+    row["said"] = f"{each.testbed}: {ratio(each.ratio)}{bounds}, {each.verdict}: {explanation(each)}"
+    if interval:
+        row |= {"low": max(interval.low, low), "high": max(interval.high, low)}
+    if each.wide_interval:
+        row |= {"wide_low": max(each.wide_interval.low, low), "wide_high": max(each.wide_interval.high, low)}
+    return row
+
+
+def _ticks(low: float, high: float, margin: float) -> list[float]:
+    """1 and round numbers on both sides; the margin's own edges where the plot is that near."""
+    if high / low < 3:
+        edges = [round(1 / (1 + margin), 3), 1, round(1 + margin, 3)]
+        further = [0.5, 0.7, 1.5, 2.0]
+        return [
+            tick
+            for tick in sorted({*edges, *further})
+            if low <= tick <= high and (tick in edges or abs(tick - 1) > 1.9 * margin)
+        ]
+    decades = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
+    fine = [0.25, 0.5, 1, 2, 4]
+    return [tick for tick in (fine if high / low < 16 else decades) if low <= tick <= high]

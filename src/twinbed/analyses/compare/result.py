@@ -1,0 +1,223 @@
+"""What ``compare`` returns: estimates with intervals, comparisons with verdicts, metrics in the order of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twinbed.model.caution import Caution
+from twinbed.model.interim import Look
+from twinbed.model.result import Interval, Verdict
+from twinbed.model.run import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile of replicates; its interval holds for any continuous distribution. None for fewer than ``needed`` values."""
+
+    share: float
+    """0.5 is the median."""
+    value: float
+    interval: Interval | None
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Mean of n replicates (None for n = 0), standard deviation (ddof 1) and interval of the mean (both None for n < 2)."""
+
+    n: int
+    mean: float | None
+    stdev: float | None
+    interval: Interval | None
+    values: tuple[float, ...]
+    quantiles: tuple[Quantile, ...] = ()
+    """The median and P90, P95, P99; empty for n < 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What is compared on a scale that has no ratio."""
+
+    name: str
+    """``difference`` (of means, in the unit), ``cliffs_delta`` or ``total_variation``."""
+    value: float
+    interval: Interval | None
+    """At 1 - 2 alpha."""
+    margin: float | None
+    """How far from 0 still counts as equivalent; None where the metric gives none, so that there is no verdict."""
+    p_same: float | None = None
+    """p-value of no difference at all: Mann and Whitney's, chi-square, exact or by permutation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many times as much a testbed varies as the reference. Ratios are None where a standard deviation is 0 or unknown."""
+
+    relative: bool
+    """Whether ``ratio`` is of the standard deviations of logarithms, or where there are none, of the values themselves."""
+    ratio: float | None
+    interval: Interval | None
+    """At 1 - alpha."""
+    deviation_ratio: float | None
+    """Of the standard deviations in the unit of the metric."""
+    deviation_interval: Interval | None
+    variation_ratio: float | None
+    """Of the coefficients of variation."""
+    p_value: float | None
+    """Of equal spreads (Bonett), after Holm's correction over the family."""
+    p_brown_forsythe: float | None
+    """Of equal spreads by Brown and Forsythe's test, after Holm's correction over its family."""
+    family: int = 1
+    differs: bool = False
+    """Whether the spreads are shown to differ at alpha, by ``p_value``."""
+    reason: str = ""
+    """Why something above is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of one cell against the reference in the matching cell."""
+
+    metric: str
+    unit: str
+    layer: str
+    scale: str
+    host: str
+    direction: str
+    headline: bool
+    cell: Mapping[str, Level]
+    """The levels of all factors but ``testbed``."""
+    testbed: str
+    reference: str
+    estimate: Estimate
+    reference_estimate: Estimate
+    ratio: float | None
+    """testbed / reference; None where the scale has no ratio or the reference is 0."""
+    ratio_interval: Interval | None
+    """At 1 - 2 alpha (90 % for alpha 0.05): inside the margin exactly when the two one-sided tests both reject."""
+    margin: float
+    verdict: Verdict
+    within_rule: bool | None
+    """The seeds' rule: means differ by no more than the margin (ICNC, section II); None where a share of a mean means
+    nothing."""
+    intervals_overlap: bool | None
+    """The seeds' stronger rule: 95 % intervals overlap."""
+    cautions: tuple[Caution, ...] = ()
+    method: str = ""
+    """How the interval was made: of a ratio ``log``, ``fieller`` or ``exact``; else ``welch``, ``newcombe`` or the test that
+    names were compared by; ``unlooked`` before a study's first look; empty where there is none."""
+    wide_interval: Interval | None = None
+    """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
+    p_equivalent: float | None = None
+    """The larger p-value of the two one-sided tests."""
+    p_different: float | None = None
+    """p-value of the test that the ratio is outside the margin, after Holm's correction over the family."""
+    family: int = 1
+    """Number of comparisons that Holm's correction covers."""
+    replicates_needed: int | None = None
+    """For an inconclusive ratio inside the margin: replicates a testbed that would show equivalence at the same spread."""
+    bootstrap_interval: Interval | None = None
+    """Of the ratio by BCa, at 1 - 2 alpha, where values are far from normal and there are enough of them."""
+    median_ratio: float | None = None
+    median_ratio_interval: Interval | None = None
+    """At 1 - alpha, by Price and Bonett: for distributions of one mode."""
+    spread: Spread | None = None
+    """None for fewer than two values on a side, and on scales without differences."""
+    effect: Effect | None = None
+    """On other scales than ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A run's value less the mean of its cell on its testbed, in the order in which runs were made."""
+
+    order: int
+    """From 1."""
+    testbed: str
+    block: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What order did to one metric on one testbed, apart from its cells. P-values are after Holm's correction."""
+
+    testbed: str
+    runs: int
+    change: float
+    """From the first run to the last: a share (-0.08 is 8 % less) where residuals are relative, else in the unit."""
+    p_trend: float
+    trend: bool
+    """Whether a trend is shown at alpha."""
+    correlation: float | None
+    """Of each residual with the next; None for fewer runs than a test needs."""
+    p_serial: float | None
+    serial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One metric in the order in which runs were made."""
+
+    metric: str
+    unit: str
+    host: str
+    direction: str
+    relative: bool
+    """Whether residuals are of logarithms, or of the values in their unit."""
+    residuals: tuple[Residual, ...]
+    drifts: tuple[Drift, ...]
+    blocks: int
+    p_blocks: float | None
+    """After Holm's correction; None where runs were not made in blocks."""
+    blocks_differ: bool
+    farthest_block: int | None
+    """The block whose residuals are farthest from 0 in the mean."""
+    farthest_by: float | None
+    """A share where residuals are relative, else in the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """One metric of one cell on one testbed, the reference's too."""
+
+    metric: str
+    host: str
+    direction: str
+    unit: str
+    layer: str
+    headline: bool
+    description: str
+    cell: Mapping[str, Level]
+    testbed: str
+    estimate: Estimate
+    few: bool
+    """Whether there are too few values to see an outlier or two modes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellCautions:
+    """What speaks against all metrics of a cell on a testbed."""
+
+    cell: Mapping[str, Level]
+    testbed: str
+    cautions: tuple[Caution, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """What ``compare`` finds of a study."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    look: Look | None = None
+    """The look that verdicts are of, of a study that goes on until it is decided."""
+    orderings: tuple[Ordering, ...] = ()
+    """Headline metrics in the order of runs."""
+    estimates: tuple[Estimated, ...] = ()
+    """Every metric of every cell and testbed."""
+    cell_cautions: tuple[CellCautions, ...] = ()
+    """Of every cell that a testbed has runs of."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of runs, or rows of a file, that are not in it."""

@@ -1,0 +1,134 @@
+"""Comparisons as flat rows, one for each: for CSV, JSON, and anything that reads those.  Base units, missing is None."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from twinbed.analyses.compare.result import Comparison, Estimate, Ordering, Spread
+from twinbed.analyses.compare.words import explanation
+from twinbed.model.result import Interval
+from twinbed.model.run import level_text
+
+
+def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """One row a comparison; every factor is a column ``factor:<name>``."""
+    factors = list(dict.fromkeys(factor for each in comparisons for factor in each.cell))
+    return [_row(each, factors) for each in comparisons]
+
+
+def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Any]:
+    return {
+        "layer": each.layer,
+        "metric": each.metric,
+        "unit": each.unit,
+        "host": each.host or None,
+        "direction": each.direction or None,
+        "headline": each.headline,
+        **{f"factor:{factor}": level_text(each.cell[factor]) if factor in each.cell else None for factor in factors},
+        "testbed": each.testbed,
+        **_estimate("", each.estimate),
+        "reference": each.reference,
+        **_estimate("reference_", each.reference_estimate),
+        "ratio": each.ratio,
+        **_bounds("ratio_", each.ratio_interval),
+        "ratio_level": round(each.ratio_interval.level, 6) if each.ratio_interval else None,
+        "method": each.method or None,
+        "margin": each.margin,
+        "effect": each.effect.name if each.effect else None,
+        "effect_value": each.effect.value if each.effect else None,
+        **_bounds("effect_", each.effect.interval if each.effect else None),
+        "effect_margin": each.effect.margin if each.effect else None,
+        "p_same": each.effect.p_same if each.effect else None,
+        **_bounds("bootstrap_", each.bootstrap_interval),
+        "median_ratio": each.median_ratio,
+        **_bounds("median_ratio_", each.median_ratio_interval),
+        "p_equivalent": each.p_equivalent,
+        "p_different_holm": each.p_different,
+        "family": each.family,
+        "within_rule": each.within_rule,
+        "intervals_overlap": each.intervals_overlap,
+        **_spread(each.spread),
+        "verdict": str(each.verdict),
+        "because": explanation(each),
+        "replicates_needed": each.replicates_needed,
+        "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in each.cautions) or None,
+    }
+
+
+def _estimate(prefix: str, found: Estimate) -> dict[str, Any]:
+    return {
+        f"{prefix}n": found.n,
+        f"{prefix}mean": found.mean,
+        f"{prefix}stdev": found.stdev,
+        **_bounds(prefix, found.interval),
+        **_quantiles(prefix, found),
+    }
+
+
+def _bounds(prefix: str, interval: Interval | None) -> dict[str, Any]:
+    return {f"{prefix}low": interval.low if interval else None, f"{prefix}high": interval.high if interval else None}
+
+
+def _quantiles(prefix: str, found: Estimate) -> dict[str, Any]:
+    """``p50`` to ``p99``; an interval is missing where there are too few values for one."""
+    of_share = {each.share: each for each in found.quantiles}
+    row: dict[str, Any] = {}
+    for share in (0.5, 0.9, 0.95, 0.99):
+        name, each = f"{prefix}p{share * 100:g}", of_share.get(share)
+        row |= {name: each.value if each else None, **_bounds(f"{name}_", each.interval if each else None)}
+    return row
+
+
+def _spread(found: Spread | None) -> dict[str, Any]:
+    return {
+        "spread_relative": found.relative if found else None,
+        "spread_ratio": found.ratio if found else None,
+        **_bounds("spread_ratio_", found.interval if found else None),
+        "stdev_ratio": found.deviation_ratio if found else None,
+        **_bounds("stdev_ratio_", found.deviation_interval if found else None),
+        "variation_ratio": found.variation_ratio if found else None,
+        "p_spread_holm": found.p_value if found else None,
+        "p_brown_forsythe_holm": found.p_brown_forsythe if found else None,
+        "spread_family": found.family if found and found.p_value is not None else None,
+        "spread_differs": found.differs if found else None,
+        "spread_because": (found.reason or None) if found else None,
+    }
+
+
+def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Any]]:
+    """One row a headline metric and testbed: what the order of runs did to it, residuals left out."""
+    return [
+        {
+            "metric": each.metric,
+            "unit": each.unit,
+            "host": each.host or None,
+            "direction": each.direction or None,
+            "relative": each.relative,
+            "testbed": drift.testbed,
+            "runs": drift.runs,
+            "drift": drift.change,
+            "p_drift_holm": drift.p_trend,
+            "drifts": drift.trend,
+            "serial_correlation": drift.correlation,
+            "p_serial_holm": drift.p_serial,
+            "serial": drift.serial,
+            "blocks": each.blocks,
+            "p_blocks_holm": each.p_blocks,
+            "blocks_differ": each.blocks_differ,
+        }
+        for each in orderings
+        for drift in each.drifts
+    ]
+
+
+def as_csv(comparisons: Sequence[Comparison]) -> str:
+    """RFC 4180 text with a header; an empty field is a missing value. Only the header where there is nothing to compare."""
+    text = io.StringIO()
+    found = rows(comparisons)
+    writer = csv.DictWriter(text, found[0].keys() if found else ("layer", "metric", "verdict"), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    return text.getvalue()

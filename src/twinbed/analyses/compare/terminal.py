@@ -1,0 +1,187 @@
+"""The verdict table on a terminal, readable at 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from twinbed.analyses.compare.grid import mean
+from twinbed.analyses.compare.measured import measured
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.words import RULE, SYMBOLS, deviation, explanation, held, nothing_compared, summaries
+from twinbed.model.result import Verdict
+from twinbed.render.quantities import share, unit_scale
+from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, p_text, times
+
+STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
+WITHIN_RULE = {True: "yes", False: "no", None: "–"}
+
+
+CELL, TESTBED, MEAN, COUNT, RATIO, WITHIN = 18, 12, 18, 3, 23, 4
+"""Widths of the columns; the verdict comes last. The column of cells takes what a wider terminal leaves, to a limit."""
+WIDEST_CELL = 44
+
+
+def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None) -> None:
+    """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, and the cautions."""
+    shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
+    if not shown:
+        _print(console, f"Nothing to compare: {nothing_compared(result)}.")
+        _measured(console, result)
+    for layer, of_layer in groupby(shown, key=lambda each: each.layer):
+        _layer(console, layer, list(of_layer))
+    if shown:
+        _print(console, _legend(shown), "dim")
+        if result.look:
+            _print(console, look_sentence(result.look))
+        console.print()
+    if any(each.spread for each in shown):
+        _spreads(console, [each for each in shown if each.spread])
+    for summary in summaries(result):
+        _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
+        if summary.spread_sentence:
+            _print(console, f"  {summary.spread_sentence}")
+    hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
+    if hidden:
+        _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
+    _cautions(console, result)
+
+
+def _measured(console: Console, result: Comparisons) -> None:
+    for metric in measured(result):
+        _print(console, metric.metric, "underline")
+        width = max(CELL, *(len(cell) for cell, *_ in metric.rows))
+        for cell, testbed, text, count in metric.rows:
+            _print(console, f"{cell:<{width}} {testbed:<{TESTBED}} {text:>{MEAN}} {count:>{COUNT}}")
+
+
+def _print(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style), highlight=False)
+
+
+def _legend(shown: Sequence[Comparison]) -> str:
+    first = shown[0]
+    level = next((each.estimate.interval.level for each in shown if each.estimate.interval), 0.95)
+    effects = "diff: of means; delta: Cliff's; TV: total variation. " if any(each.effect for each in shown) else ""
+    return (
+        f"{effects}Ratios are to {first.reference}. ±: {share(round(level, 4))} interval of the mean. "
+        f"Verdicts hold at {share(round(1 - level, 4))} error. "
+        f"in {share(first.margin)} is the rule of {RULE}: means differ by no more than that; "
+        f"* their stronger one: the {share(round(level, 4))} intervals of the means overlap. No verdict: it ignores noise."
+    )
+
+
+def _layer(console: Console, layer: str, comparisons: Sequence[Comparison]) -> None:
+    width = max(CELL, min(WIDEST_CELL, console.width - 80))
+    level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
+    within = f"in {share(comparisons[0].margin)}".replace(" %", "%")
+    _print(console, LAYERS.get(layer, layer), "bold")
+    heads = ("cell", "testbed", "mean", "n", f"ratio [{share(round(level, 4))} interval]", within[-WITHIN - 2 :], "verdict")
+    _print(console, _row(width, *heads), "dim")
+    for (metric, host, direction), of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
+        _print(console, metric_title(metric, host, direction), "underline")
+        said: set[str] = set()
+        for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
+            _cell_rows(console, width, list(of_cell), said)
+    console.print()
+
+
+def _spreads(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Standard deviations as shares of the mean, how many times the reference's, and whether that is shown."""
+    width = max(CELL, min(WIDEST_CELL, console.width - 82))
+    level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
+    _print(console, f"Spread: how many times as much as {comparisons[0].reference} it varies", "bold")
+    heads = ("cell", "testbed", "sd", "ref sd", f"times [{share(round(level, 4))} interval]", "p (Holm)")
+    _print(console, _spread_row(width, *heads, "shown"), "dim")
+    said: set[str] = set()
+    for key, of_metric in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
+        _print(console, metric_title(*key), "underline")
+        for _cell, of_cell in groupby(of_metric, key=lambda each: cell_title(each.cell)):
+            _spread_lines(console, width, list(of_cell), said)
+    console.print()
+
+
+def _spread_row(width: int, cell: str, testbed: str, own: str, reference: str, of: str, p_value: str, said: str) -> str:
+    return f"{cell:<{width}} {testbed:<{TESTBED}} {own:>8} {reference:>8} {of:<23} {p_value:<8} {said}".rstrip()
+
+
+def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], said: set[str]) -> None:
+    """One cell; ``said`` holds the reasons that were given already."""
+    names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
+    for each in rows:
+        found = each.spread
+        if found is None:
+            continue
+        bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
+        of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
+        shown = ("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else ""
+        own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
+        line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), shown)
+        _print(console, line, "bold" if found.differs else "")
+        if found.reason and found.reason not in said:
+            said.add(found.reason)
+            _print(console, f"{_take(names):<{width}}   {found.reason}", "dim")
+    for name in names:
+        _print(console, name)
+
+
+def _row(width: int, cell: str, testbed: str, mean: str, n: str, of: str, within: str, verdict: str = "") -> str:
+    columns = (
+        f"{cell:<{width}}",
+        f"{testbed:<{TESTBED}}",
+        f"{mean:>{MEAN}}",
+        f"{n:>{COUNT}}",
+        f"{of:<{RATIO}}",
+        f"{within:<{WITHIN}}",
+    )
+    return " ".join((*columns, verdict)).rstrip()
+
+
+def _cell_rows(console: Console, width: int, rows: Sequence[Comparison], said: set[str]) -> None:
+    """``said`` holds the reasons that were given for this metric already."""
+    first = rows[0]
+    scale = unit_scale(first.unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
+    # A cell's name may be longer than its column; its lines then run down beside the testbeds.
+    names = textwrap.wrap(cell_title(first.cell), width, subsequent_indent=" ")
+    reference, itself = first.reference_estimate, "1" if first.effect is None else ""
+    _print(console, _row(width, _take(names), first.reference, mean(reference, scale), str(reference.n), itself, ""))
+    for each in rows:
+        line = _row(
+            width,
+            _take(names),
+            each.testbed,
+            mean(each.estimate, scale),
+            str(each.estimate.n),
+            held(each),
+            WITHIN_RULE[each.within_rule] + ("*" if each.intervals_overlap else ""),
+        )
+        verdict = Text(f"{SYMBOLS[each.verdict]} {each.verdict}", STYLES[each.verdict])
+        gap = " " * max(1, width + TESTBED + MEAN + COUNT + RATIO + WITHIN + 6 - len(line))
+        console.print(Text.assemble(line, gap, verdict), highlight=False, soft_wrap=True)
+        reason = explanation(each)
+        if each.verdict is Verdict.INCONCLUSIVE and reason not in said:
+            _print(console, f"{_take(names):<{width}}   {reason}", "dim")
+            said.add(reason)
+    for name in names:
+        _print(console, name)
+
+
+def _take(names: list[str]) -> str:
+    return names.pop(0) if names else ""
+
+
+def _cautions(console: Console, result: Comparisons) -> None:
+    if not result.cautions:
+        return
+    _print(console, "\nCautions", "bold")
+    for kind in dict.fromkeys(caution.kind for caution in result.cautions):
+        console.print(Text.assemble(("! ", "yellow"), kind.meaning[0].upper() + kind.meaning[1:]), highlight=False)
+        for caution in (each for each in result.cautions if each.kind is kind):
+            about = ": ".join(part for part in (caution.subject, caution.detail) if part)
+            if about:
+                _print(console, f"    {about}")
+        _print(console, f"    -> {kind.advice}", "dim")

@@ -1,0 +1,219 @@
+"""The parts of the page beyond means: how much testbeds vary, quantiles, and what the order of runs did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import groupby
+
+from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
+from twinbed.analyses.compare.result import Comparison, Comparisons, Drift, Estimate, Ordering, Quantile
+from twinbed.analyses.compare.words import RULE, deviation, varies
+from twinbed.model.result import Interval
+from twinbed.render import plots
+from twinbed.render.quantities import NONE, number, ratio, share, unit_scale
+from twinbed.render.words import cell_title, heading, metric_title, p_text, times
+
+MOST_ROWS = 1000
+QUANTILES = {0.5: "Median", 0.9: "P90", 0.95: "P95", 0.99: "P99"}
+ANSWERS = {True: "yes", False: "no", None: NONE}
+
+
+def variation(result: Comparisons) -> Iterator[str]:
+    """The sections, in order; none where there is nothing to say."""
+    found = [each for each in result.comparisons if each.headline and each.spread]
+    if found:
+        yield from _spreads(found)
+    if result.orderings:
+        yield from _order(result.orderings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    text: str
+    number: bool = False
+    strong: bool = False
+    note: str = ""
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[_Cell]], caption: str) -> str:
+    """On a phone each row becomes a list of its cells with their heads."""
+    numbers = [cell.number for cell in rows[0]] if rows else [False] * len(heads)
+    columns = "".join(
+        f'<th scope="col"{_NUMBER if number else ""}>{escape(head)}</th>' for head, number in zip(heads, numbers, strict=True)
+    )
+    body = "".join(f"<tr>{''.join(_drawn(cell, head) for cell, head in zip(row, heads, strict=True))}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table class="stack"><caption>{escape(caption)}</caption><thead><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+_NUMBER = ' class="number"'
+
+
+def _drawn(cell: _Cell, head: str) -> str:
+    text = f"<strong>{escape(cell.text)}</strong>" if cell.strong else f"<span>{escape(cell.text)}</span>"
+    note = f'<span class="ratio">{escape(cell.note)}</span>' if cell.note else ""
+    return f'<td{_NUMBER if cell.number else ""} data-label="{escape(head)}">{text}{note}</td>'
+
+
+def _spreads(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    reference = comparisons[0].reference
+    shown = [each for each in comparisons if each.spread and each.spread.differs]
+    rest = [each for each in comparisons if each not in shown]
+    yield '<section id="spread"><h2>Spread: does it vary as much?</h2>'
+    yield (
+        f"<p>{len(shown)} of {len(comparisons)} headline comparisons are shown to vary more or less than {escape(reference)} "
+        "from replicate to replicate. A testbed that is right in the mean may still need more replicates, or hide what varies "
+        "on the real one.</p>"
+    )
+    heads = ("Metric", "Cell", "Testbed", "sd", f"sd of {reference}", "It varies", "p", "p (Brown-Forsythe)")
+    family = next((each.spread.family for each in comparisons if each.spread), 1)
+    caption = (
+        "Standard deviations (sd) as shares of the mean; how many times as much, with the interval of that one comparison; "
+        f"p-values that they are equal are corrected for {family} comparisons."
+    )
+    if shown:
+        yield _table(heads, [_spread_row(each) for each in shown], caption)
+    if rest:
+        yield f'<details class="print"><summary>The {len(rest)} others: no difference in spread is shown</summary>'
+        yield _table(heads, [_spread_row(each) for each in rest[:MOST_ROWS]], caption) + "</details>"
+    yield "</section>"
+
+
+def _spread_row(each: Comparison) -> list[_Cell]:
+    found = each.spread
+    interval = found.interval if found else None
+    times_text, because = NONE, ""
+    if found:
+        times_text = varies(replace(found, interval=None)).removeprefix("varies ")
+        because = f"[{times(interval.low)}, {times(interval.high)}]" if interval else found.reason if found.ratio else ""
+    return [
+        _Cell(metric_title(each.metric, each.host, each.direction)),
+        _Cell(cell_title(each.cell)),
+        _Cell(each.testbed),
+        _Cell(deviation(each, each.estimate), number=True),
+        _Cell(deviation(each, each.reference_estimate), number=True),
+        _Cell(times_text, number=True, strong=found is not None and found.differs, note=because),
+        _Cell(p_text(found.p_value if found else None), number=True),
+        _Cell(p_text(found.p_brown_forsythe if found else None), number=True),
+    ]
+
+
+def other_estimates(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Of one headline metric: medians, upper quantiles, the bootstrap where it was used, and the seeds' rule of thumb."""
+    estimates = [found for each in comparisons for found in (each.estimate, each.reference_estimate)]
+    shares = list(dict.fromkeys(each.share for found in estimates for each in found.quantiles if each.interval))
+    if not any(found.quantiles for found in estimates):
+        return
+    first, margin = comparisons[0], share(comparisons[0].margin)
+    shares = shares if 0.5 in shares else [0.5, *shares]
+    bootstrapped = any(each.bootstrap_interval for each in comparisons)
+    heads = ["Cell", "Testbed", "n", *(QUANTILES[each] for each in shares), f"Median / {first.reference}"]
+    heads += [*(["Ratio by bootstrap"] if bootstrapped else []), f"Means within {margin}", "Intervals overlap"]
+    rows: list[list[_Cell]] = []
+    for _cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
+        of_cell = list(group)
+        blank = [_Cell(NONE, number=True)] * (1 + bootstrapped) + [_Cell(NONE)] * 2
+        rows.append([*_estimate_cells(of_cell[0].reference, of_cell[0], of_cell[0].reference_estimate, shares), *blank])
+        for each in of_cell:
+            own = [_Cell(ratio(each.median_ratio), number=True, note=_bounds(each.median_ratio_interval))]
+            own += [_Cell(_bounds(each.bootstrap_interval) or NONE, number=True)] if bootstrapped else []
+            own += [_Cell(ANSWERS[each.within_rule]), _Cell(ANSWERS[each.intervals_overlap])]
+            rows.append([*_estimate_cells(each.testbed, each, each.estimate, shares), *own])
+    missing = [f"{each.needed} values for {QUANTILES[each.share]}" for each in _missing(estimates, shares)]
+    needs = f" An interval needs {', '.join(missing)}." if missing else ""
+    caption = (
+        "Intervals of quantiles hold for any continuous distribution, those of ratios of medians for values of one mode."
+        f"{needs} The last two columns are the rule of {RULE}, which ignores noise: means differ by no more than {margin}; and "
+        "their stronger one, that the intervals of the means overlap."
+    )
+    yield '<details class="print"><summary>Median, upper quantiles, and the rule of thumb</summary>'
+    yield _table(heads, rows, caption) + "</details>"
+
+
+def _missing(estimates: Sequence[Estimate], shares: Sequence[float]) -> list[Quantile]:
+    """The quantiles that no sample, or not every sample, is large enough for."""
+    found = {each.share: each for estimate in estimates for each in estimate.quantiles if each.interval is None}
+    return [found[share] for share in sorted(found)]
+
+
+def _estimate_cells(testbed: str, each: Comparison, found: Estimate, shares: Sequence[float]) -> list[_Cell]:
+    scale = unit_scale(each.unit, [each.reference_estimate.mean, each.estimate.mean])
+    of_share = {quantile.share: quantile for quantile in found.quantiles}
+    cells = [_Cell(cell_title(each.cell)), _Cell(testbed), _Cell(str(found.n), number=True)]
+    for wanted in shares:
+        quantile = of_share.get(wanted)
+        if quantile is None or (quantile.interval is None and wanted != 0.5):
+            cells.append(_Cell(NONE, number=True))
+            continue
+        interval = quantile.interval
+        width = (interval.high - interval.low) / scale.factor if interval else None
+        low, high = (
+            (number(bound / scale.factor, width) for bound in (interval.low, interval.high)) if interval else (NONE, NONE)
+        )
+        value = f"{number(quantile.value / scale.factor, width)} {scale.unit}".rstrip()
+        cells.append(_Cell(value, number=True, note=f"[{low}, {high}]" if interval else ""))
+    return cells
+
+
+def _bounds(found: Interval | None) -> str:
+    return f"[{ratio(found.low)}, {ratio(found.high)}]" if found else ""
+
+
+def _order(orderings: Sequence[Ordering]) -> Iterator[str]:
+    yield '<section id="order"><h2>Order: did anything change while it was measured?</h2>'
+    yield (
+        "<p>Each value less the mean of its cell, in the order in which runs were made. What drifts or comes in blocks is no "
+        "property of a testbed.</p>"
+    )
+    heads = ("Metric", "Testbed", "Runs", "First to last run", "Run before", "Blocks")
+    rows = [_order_row(each, drift) for each in orderings for drift in each.drifts]
+    caption = (
+        "Drift by the seasonal Kendall test, correlation with the run before by Bartels's, blocks by a permutation test; "
+        "p-values are corrected for the number of tests of a kind."
+    )
+    yield _table(heads, rows, caption)
+    told = [each for each in orderings if each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)]
+    rest = [each for each in orderings if each not in told]
+    if told:
+        yield f'<div class="plots">{"".join(map(_figure, told))}</div>'
+    if rest:
+        plural = "s" if len(rest) > 1 else ""
+        yield f"<details><summary>Residuals of {len(rest)} metric{plural} in which no effect of order is shown</summary>"
+        yield f'<div class="plots">{"".join(map(_figure, rest))}</div></details>'
+    yield "</section>"
+
+
+def _order_row(each: Ordering, drift: Drift) -> list[_Cell]:
+    serial = NONE if drift.correlation is None else f"{drift.correlation:+.2f}"
+    blocks = f"{each.blocks} blocks" if each.p_blocks is not None else NONE
+    return [
+        _Cell(metric_title(each.metric, each.host, each.direction)),
+        _Cell(drift.testbed),
+        _Cell(str(drift.runs), number=True),
+        _Cell(_change(each, drift), number=True, strong=drift.trend, note=_p(drift.p_trend)),
+        _Cell(serial, number=True, strong=drift.serial, note=_p(drift.p_serial)),
+        _Cell(blocks, number=True, strong=each.blocks_differ, note=_p(each.p_blocks)),
+    ]
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else f"p {p_text(value)}"
+
+
+def _change(each: Ordering, drift: Drift) -> str:
+    if each.relative:
+        return f"{100 * drift.change:+.2g} %"
+    scale = unit_scale(each.unit, [drift.change])
+    return f"{drift.change / scale.factor:+.3g} {scale.unit}".rstrip()
+
+
+def _figure(each: Ordering) -> str:
+    title = heading(metric_title(each.metric, each.host, each.direction))
+    left_out = f"; {MOST_RUNS} of {len(each.residuals)} runs are drawn" if len(each.residuals) > MOST_RUNS else ""
+    caption = f"{title}: residuals in the order of runs{left_out}."
+    drawn = plots.svg(residuals(each), caption, f"{title} in the order of runs")
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"

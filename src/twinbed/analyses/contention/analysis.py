@@ -1,0 +1,222 @@
+"""The analysis ``contention``: where the rate of a pair and the machine's metrics bend over N, and whether the machine's alone
+tell a contended run.
+
+In: runs with N, their rate, and the metrics of the host ``machine``.  Out, for each combination of the other levels:
+
+* ``curves``: each metric by LOESS over N, its second difference, scaled (the LDRD report's Figure 3.2; idle metrics mirrored);
+* ``inflections``: where each turns, from falling to rising slope or back, in the order of N;
+* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval, the shares at its threshold, and
+  the lead: from which N it alarms, from which the rate has fallen, and the share of runs between that alarm; ``reason`` where
+  there is no detector;
+* ``alarms``: the share of test runs that alarm at each N, with its interval, beside what the rate has lost there;
+* ``scores``: each run's, with its kind; ``roc``: the curve.
+
+Limits and sources: twinbed.statistics.curvature and .contention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed import _core
+from twinbed.analyses.contention.result import Alarms, Contention, Curve, Group, Operating, Scored, Step, Told, Turn, tables
+from twinbed.contracts.analysis import Analysis, Row
+from twinbed.model.error import TwinbedError
+from twinbed.model.result import Interval
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import of_tables
+from twinbed.observations.numbered import Numbered, each_by_itself, measured, numbered
+from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.contention import Detection, Runs, detect
+from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_difference
+from twinbed.statistics.lead import Share
+
+MACHINE = "machine"
+MIRRORED = "idle"
+"""What a metric's name holds if it falls where others rise."""
+NO_MACHINE = "runs without metrics of the machine"
+LEAST = 4
+"""Tested N of a curve that bends."""
+Floats = NDArray[np.float64]
+
+
+class ContentionParams(BaseModel):
+    """What ``contention`` can be told; null and nothing take the defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    response: str | None = Field(default=None, description="the rate; by default the first headline")
+    over: str = Field(default="pairs", description="the factor that is N")
+    per_pair: bool = Field(default=True, description="the rate divided by N")
+    host: str | None = Field(default=None, description="where the rate was measured, if at several hosts")
+    direction: str | None = Field(default=None, description="of the rate, if measured in both")
+    metrics: tuple[str, ...] = Field(default=(), description="of the machine; by default all that vary and no run lacks")
+    span: float = Field(default=0.75, gt=0, description="of LOESS")
+    degree: int = Field(default=2, ge=1, le=2, description="of LOESS")
+    drop: float = Field(default=0.05, gt=0, lt=1, description="a run is contended where its rate has fallen by this share")
+    bends: bool = Field(default=True, description="whether curves are made, which take several N")
+    fallen: float = Field(default=0.10, gt=0, lt=1, description="a fall that matters, before which it should be told")
+
+
+class ContentionAnalysis(Analysis[ContentionParams, Contention]):
+    """Where it bends, and whether the machine shows it."""
+
+    name = "contention"
+    params = ContentionParams
+    summary = "where rates bend over N, and whether the machine's metrics tell a contended run"
+
+    def run(self, source: Tables, params: ContentionParams | None = None) -> Contention:
+        params = params or ContentionParams()
+        frame = of_tables(source, params.response, params.host, params.direction)
+        machine = measured(source, MACHINE)
+        found, refused = each_by_itself(
+            numbered(frame, params.over, per_pair=params.per_pair),
+            lambda group: _group(group, frame.response, machine, params),
+        )
+        left_out = {**frame.left_out, **refused}
+        if absent := sum(absent for _, absent in found):
+            left_out[NO_MACHINE] = absent
+        groups, cautions = [group for group, _ in found], tuple(frame.cautions)
+        return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
+
+    def tables(self, result: Contention) -> Mapping[str, Sequence[Row]]:
+        return tables(result)
+
+
+def _group(
+    whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
+) -> tuple[Group, int]:
+    """And how many runs the machine was not measured in."""
+    group = _with_machine(whole, machine)
+    known = _known(group, machine, params)
+    shown = {rate: np.asarray(group.values), **known} if params.bends else {}
+    drawn = [_curve(group, name, values, params) for name, values in shown.items()]
+    turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
+    told, reason = _told(group, known, params)
+    return Group(group.levels, [curve for curve, _ in drawn], turns, told, reason), len(whole.runs) - len(group.runs)
+
+
+def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
+    """Without the runs that the machine has no value of at all, so that one of them does not cost all others; the whole group
+    where it has none of any."""
+    kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
+    if not kept:
+        return group
+    return Numbered(
+        group.levels,
+        [group.n[row] for row in kept],
+        [group.values[row] for row in kept],
+        [group.runs[row] for row in kept],
+        [group.replicates[row] for row in kept],
+    )
+
+
+def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
+    """The machine's metrics of a group's runs."""
+    found: dict[str, Floats] = {}
+    for name, by_run in machine.items():
+        metric = name.removesuffix(f"@{MACHINE}")
+        if params.metrics and metric not in params.metrics:
+            continue
+        if all(run in by_run for run in group.runs):
+            values = np.array([by_run[run] for run in group.runs])
+            if np.ptp(values) > 1e-12 * np.abs(values).max():
+                found[metric] = values
+    if missing := [name for name in params.metrics if name not in found]:
+        raise TwinbedError(
+            f"{', '.join(missing)}: no such metric of the machine that every run has and that varies",
+            advice=f"there are: {', '.join(sorted(found)) or 'none; the study needs an instrument that reads the machine'}",
+        )
+    return found
+
+
+def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams) -> tuple[Curve, list[Turn]]:
+    tested = sorted(set(group.n))
+    if len(tested) < LEAST:
+        raise TwinbedError(
+            f"{params.over} has {len(tested)} levels: a curve that bends needs at least {LEAST}",
+            advice="more levels in the study",
+        )
+    mirrored = MIRRORED in name
+    sign = -1.0 if mirrored else 1.0
+    try:
+        table, _summary = _core.loess(
+            np.asarray(group.n, dtype=np.float64),
+            sign * values,
+            params.span,
+            2 if params.degree == 2 else 1,
+            surface="direct",
+            at=np.asarray(tested, dtype=np.float64),
+        )
+    except ValueError as error:
+        raise TwinbedError(f"{name} over {params.over}: {error}", advice="a larger span") from error
+    smooth = table["fit"].to_pylist()
+    bend = scaled(second_difference(tested, smooth))
+    turns = [Turn(name, turn.at, turn.rising) for turn in inflections(tested[1:-1], bend)]
+    return Curve(name, mirrored, tested, smooth, [None, *bend, None], _bent(group.n, sign * values, smooth)), turns
+
+
+def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
+    by_n = dict(zip(sorted(set(n)), smooth, strict=True))
+    straight = np.polynomial.Polynomial.fit(n, values, 1)(np.asarray(n))
+    left = float(((values - straight) ** 2).sum())
+    unexplained = float(((values - [by_n[each] for each in n]) ** 2).sum())
+    rounding = ROUNDING * float(np.abs(values).max())
+    return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
+
+
+def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[Told | None, str]:
+    if not known:
+        return None, "nothing was measured on the machine that varies"
+    runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
+    try:
+        found = detect(runs, params.drop, params.fallen)
+    except ValueError as error:
+        return None, str(error)
+    points = (Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in found.curve)
+    told = Told(
+        found.area.value,
+        _interval(found.area.interval),
+        found.detector.threshold,
+        found.false_alarms,
+        found.detected,
+        found.unclear,
+        found.lead.alarmed,
+        found.lead.fallen,
+        _alarms(found.lead.before),
+        [Step(step.n, step.lost, _alarms(step.alarms)) for step in found.lead.steps],
+        list(points),
+        _scored(group, found),
+    )
+    return told, ""
+
+
+def _scored(group: Numbered, found: Detection) -> Sequence[Scored]:
+    kinds = [
+        "contended" if contended else "free" if free else "unclear"
+        for contended, free in zip(found.kinds.contended, found.kinds.free, strict=True)
+    ]
+    return [
+        Scored(run, replicate, n, kind, replicate in found.test, score)
+        for run, replicate, n, kind, score in zip(group.runs, group.replicates, group.n, kinds, found.scores, strict=True)
+    ]
+
+
+def _alarms(share: Share | None) -> Alarms | None:
+    if share is None:
+        return None
+    bounds = share.interval()
+    return Alarms(share.count, share.of, Interval(bounds.low, bounds.high, bounds.level))
+
+
+def _interval(bounds: Bounds | None) -> Interval | None:
+    return None if bounds is None else Interval(bounds.low, bounds.high, bounds.level)
+
+
+analysis = ContentionAnalysis()

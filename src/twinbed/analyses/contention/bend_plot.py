@@ -1,0 +1,148 @@
+"""Where metrics bend over N, as in the LDRD report's Figure 3.2: smoothed curves, their second differences, inflection points.
+
+They follow the page's colours (see ``plots``), and each mark carries its numbers as its description.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from twinbed.analyses.contention.result import Curve, Turn
+from twinbed.render.over_n import HEIGHT, LEGEND, of_n
+from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
+from twinbed.render.words import metric_name
+
+WIDE = WIDTH + 60
+NEAR = 0.05
+"""Of the axis: how far apart numbers of turns must be to be written at one height."""
+LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
+"""Above the curves, whose greatest is 1."""
+
+
+def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
+    """Metrics over N between their least and greatest; below, their second differences, with inflections numbered in order."""
+    names = [_named(curve) for curve in curves]
+    x = of_n(curves[0].n, many)
+    smoothed = [
+        _row(_named(curve), n, value) for curve in curves for n, value in zip(curve.n, _between(curve.smoothed), strict=True)
+    ]
+    curvature = [
+        _row(_named(curve), n, value)
+        for curve in curves
+        for n, value in zip(curve.n, curve.curvature, strict=True)
+        if value is not None
+    ]
+    by_metric = {curve.metric: _named(curve) for curve in curves}
+    marks = [
+        {
+            "series": by_metric[turn.metric],
+            "n": turn.n,
+            "value": 0.0,
+            "label": label,
+            "foot": label - 0.09,
+            "place": str(at),
+            "shape": "rises" if turn.rises else "falls",
+            "said": f"{at}. {by_metric[turn.metric]}: the slope begins to {_way(turn)} at N = {turn.n:.3g}",
+        }
+        for at, (turn, label) in enumerate(zip(turns, _labels(turns, curves[0].n), strict=True), 1)
+    ]
+    colour, dash = _series(names), _dashes(names)
+    below = {**x, "axis": {**x["axis"], "title": many}}
+    above = {**x, "axis": {**x["axis"], "title": None, "labels": False, "ticks": False}}
+    y = {"field": "value", "type": "quantitative"}
+    upper = {**y, "scale": {"domain": [0, 1]}, "axis": {"title": "smoothed, scaled", "values": [0, 0.5, 1], "titlePadding": 8}}
+    lower = {
+        **y,
+        "scale": {"domain": [-1.05, 1.92], "nice": False},
+        "axis": {"title": "second difference, scaled", "values": [-1, 0, 1], "titlePadding": 8},
+    }
+    shape: Spec = {
+        "field": "shape",
+        "type": "nominal",
+        "legend": None,
+        "scale": {"domain": ["rises", "falls"], "range": ["triangle-up", "triangle-down"]},
+    }
+    second: list[Spec] = [
+        {
+            "data": {"values": [{"value": 0}]},
+            "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3], "aria": False},
+            "encoding": {"y": lower},
+        },
+        *_drawn(curvature, below, lower, colour, dash),
+        {
+            "data": {"values": marks},
+            "mark": {"type": "rule", "strokeWidth": 0.8, "strokeDash": [1, 2], "color": MUTED, "aria": False},
+            "encoding": {"x": below, "y": lower, "y2": {"field": "foot"}},
+        },
+        {
+            "data": {"values": marks},
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {"x": below, "y": lower, "color": colour, "shape": shape, "description": {"field": "said"}},
+        },
+        {
+            "data": {"values": marks},
+            "mark": {"type": "text", "fontSize": 11, "fontWeight": 600, "aria": False},
+            "encoding": {"x": below, "y": {**lower, "field": "label"}, "color": colour, "text": {"field": "place"}},
+        },
+    ]
+    size = {"width": WIDE}
+    first = {**size, "height": HEIGHT - 40, "layer": _drawn(smoothed, above, upper, colour, dash)}
+    return panels([first, {**size, "height": HEIGHT + 30, "layer": second}])
+
+
+def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, dash: Spec) -> list[Spec]:
+    return [
+        {
+            "data": {"values": list(rows)},
+            "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
+        },
+        {
+            "data": {"values": list(rows)},
+            "mark": {"type": "circle", "size": 20, "opacity": 1},
+            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
+        },
+    ]
+
+
+def _labels(turns: Sequence[Turn], tested: Sequence[int]) -> list[float]:
+    """How high the number of each turn is written, so that numbers that are near do not overlap."""
+    across = math.log(tested[-1] / tested[0])
+    found: list[float] = []
+    for at, turn in enumerate(turns):
+        near = [found[one] for one in range(at) if math.log(turn.n / turns[one].n) < NEAR * across]
+        found.append(next((level for level in LEVELS if level not in near), LEVELS[at % len(LEVELS)]))
+    return found
+
+
+def _between(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low) if high > low else 0.5 for value in values]
+
+
+def _named(curve: Curve) -> str:
+    return f"{metric_name(curve.metric)}{' (mirrored)' if curve.mirrored else ''}"
+
+
+def _row(name: str, n: int, value: float) -> Spec:
+    return {"series": name, "n": n, "value": value, "said": f"{name}, N = {n}: {value:.3g}"}
+
+
+def _series(names: Sequence[str]) -> Spec:
+    return {
+        "field": "series",
+        "type": "nominal",
+        "sort": list(names),
+        "scale": {"domain": list(names), "range": [SERIES[at % len(SERIES)] for at in range(len(names))]},
+        # Names of metrics are long: two side by side would be cut off.
+        "legend": {**LEGEND, "columns": 1},
+    }
+
+
+def _dashes(names: Sequence[str]) -> Spec:
+    return {**_series(names), "scale": {"domain": list(names), "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
+
+
+def _way(turn: Turn) -> str:
+    return "rise" if turn.rises else "fall"

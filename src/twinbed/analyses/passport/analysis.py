@@ -1,0 +1,162 @@
+"""The analysis ``passport``: what differs between two testbeds, or two results, most suspicious first.
+
+In: the passports, the settings that were read back, and the settings of the runs, of one side and of the other.  Out, as the
+table ``differences``: every fact that is not the same, with all its values on either side, how suspicious it is
+(``observations.suspicion``), and whether it also varies within a side, which makes it a lesser suspect.  Facts that only one
+side has recorded come after all others of their kind: what is not known may be the same.
+
+Hosts with a number are pooled with those of the same role: ``client3`` is a client.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.passport.result import Differences, Passports
+from twinbed.contracts.analysis import Analysis, Row
+from twinbed.model.tables import Tables
+from twinbed.observations.suspicion import Suspicion, suspicion
+
+Facts = Mapping[tuple[str, str], frozenset[str]]
+"""(place, fact) -> its values; null is none of them."""
+
+_NOTHING: frozenset[str] = frozenset()
+_UNKNOWN = ("", "null", "None")
+_NUMBER = re.compile(r"\d+$")
+SETTINGS = "settings"
+"""The place of what a study says rather than a host."""
+LESSER = ("package", "name")
+"""Kinds that are shown only where everything is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of the comparison. ``testbed`` is None for all of a results folder's."""
+
+    tables: Tables
+    testbed: str | None
+    name: str
+
+
+class PassportParams(BaseModel):
+    """Which facts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    everything: bool = Field(False, description="names of things and the image's lesser packages, too")
+
+
+class PassportAnalysis(Analysis[PassportParams, Passports]):
+    """What differs."""
+
+    name = "passport"
+    params = PassportParams
+    summary = "what differs between two testbeds, or two results, most suspicious first"
+
+    def run(self, source: Tables, params: PassportParams | None = None) -> Passports:
+        """Each testbed of one results folder against its reference."""
+        reference = source.outline.reference
+        one = Side(source, reference, str(reference))
+        others = [Side(source, name, name) for name in source.outline.testbeds if name != reference]
+        return Passports(tuple(between(one, other, params) for other in others))
+
+    def tables(self, result: Passports) -> Mapping[str, Sequence[Row]]:
+        rows = [{"between": pair.left, "and": pair.right, **row} for pair in result.pairs for row in pair.differences]
+        return {"differences": rows, "summary": [pair.summary for pair in result.pairs]}
+
+
+def between(one: Side, other: Side, params: PassportParams | None = None) -> Differences:
+    """Two sides, which may be of different results."""
+    params = params or PassportParams()
+    left, right = facts_of(one), facts_of(other)
+    rows = list(_rows(left, right))
+    if not params.everything:
+        rows = [row for row in rows if row[0].kind not in LESSER]
+    rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1]["varies"], row[1]["place"], row[1]["fact"]))
+    return Differences(
+        one.name,
+        other.name,
+        differ=sum(not _unknown(row) for _, row in rows),
+        unknown=sum(_unknown(row) for _, row in rows),
+        same=sum(left[key] == right[key] for key in left if key in right),
+        differences=tuple(row for _, row in rows),
+    )
+
+
+def _unknown(row: Mapping[str, Any]) -> bool:
+    return not row["left"] or not row["right"]
+
+
+def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, dict[str, Any]]]:
+    """Places that are alike share a row."""
+    places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
+    for place, fact in sorted({*left, *right}):
+        one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
+        if one != other:
+            places.setdefault((fact, one, other, suspicion(place, fact)), []).append(place)
+    for (fact, one, other, about), alike in places.items():
+        row = {
+            "kind": about.kind,
+            "place": ", ".join(alike),
+            "fact": fact,
+            "left": sorted(one),
+            "right": sorted(other),
+            "varies": len(one) > 1 or len(other) > 1,
+            "why": about.why,
+        }
+        yield about, row
+
+
+def facts_of(side: Side) -> Facts:
+    """Everything that is known of a side's runs."""
+    found: dict[tuple[str, str], set[str]] = {}
+    records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
+    runs = {record.id for record in records}
+    for place, fact, value in _columns(side.tables, "facts", ("place", "fact", "value"), runs):
+        found.setdefault((_role(place), fact), set()).add(value)
+    for (place, name), values in _applied(side.tables, runs).items():
+        if found.get((place, name.replace(".", " "))) != values:
+            found[place, f"{name} (set)"] = values
+    for record in records:
+        for name, value in _leaves({name: part for name, part in record.settings.items() if name != "levels"}):
+            if name != "testbed.name" and not name.startswith(("workload.files", "workload.metrics")):
+                found.setdefault((SETTINGS, name), set()).add(value)
+    known = {key: frozenset(values) - set(_UNKNOWN) for key, values in found.items()}
+    return {key: values for key, values in known.items() if values}
+
+
+def _applied(tables: Tables, runs: set[str]) -> Mapping[tuple[str, str], set[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for subject, setting, value in _columns(tables, "applied", ("subject", "setting", "found"), runs):
+        found.setdefault((_role(subject), setting), set()).add(value)
+    return found
+
+
+def _role(place: str) -> str:
+    """``client3`` -> ``client``; ``p.client3`` -> ``p.client``."""
+    return _NUMBER.sub("", place) or place
+
+
+def _columns(tables: Tables, name: str, columns: tuple[str, ...], runs: set[str]) -> Iterator[tuple[str, ...]]:
+    table = tables.table(name)
+    if not table.num_rows:
+        return
+    rows = zip(*(table[column].to_pylist() for column in ("run", *columns)), strict=True)
+    yield from dict.fromkeys(tuple(rest) for run, *rest in rows if run in runs)
+
+
+def _leaves(data: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from _leaves(value, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, data if isinstance(data, str) else json.dumps(data, sort_keys=True)
+
+
+analysis = PassportAnalysis()

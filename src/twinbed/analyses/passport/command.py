@@ -1,0 +1,131 @@
+"""`twinbed passport`: what differs between two testbeds, or two results, most suspicious first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.analysis import Inputs
+from twinbed.model.error import TwinbedError
+from twinbed.render.rows import STYLES
+
+if TYPE_CHECKING:
+    from twinbed.analyses.passport.analysis import PassportParams
+    from twinbed.analyses.passport.result import Differences
+    from twinbed.model.tables import Tables
+
+_LONGEST, _MOST = 44, 3
+"""Characters of a value and values that a line shows; JSON and CSV have all."""
+
+
+@click.command(name="passport")
+@click.argument("sides", metavar="A [B]", nargs=-1, required=True)
+@click.option("--all", "everything", is_flag=True, help="Every package of the images too, and all the names of things.")
+@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
+@click.pass_obj
+def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str) -> int:
+    """What differs between A and B, most suspicious first: kernels, QEMU, NICs and firmware, offloads, queueing, versions, TCP
+    settings, and what the runs were told to do.
+
+    A and B are results, or one testbed of results as RESULTS:TESTBED. With A alone, each of its testbeds is held against its
+    reference. What only one side has recorded is marked: it may be the same.
+
+    \b
+    Examples:
+      twinbed passport results/quickstart                        each testbed against the reference
+      twinbed passport results/quickstart:e1000 results/new:e1000    what has changed since?
+      twinbed passport results/cluster:physical results/laptop   one testbed against all of another's
+
+    Exit code 0, whatever differs.
+    """
+    from twinbed.render.rows import as_csv, print_json
+
+    if len(sides) > 2:
+        raise click.UsageError("give one or two of RESULTS or RESULTS:TESTBED")
+    from twinbed.analyses.passport.analysis import PassportParams
+
+    pairs = _pairs(inputs, sides, PassportParams(everything=everything))
+    if style == "json":
+        print_json([{**each.summary, "differences": each.differences} for each in pairs])
+    elif style == "csv":
+        click.echo(as_csv([row for each in pairs for row in _flat(each)]), nl=False)
+    else:
+        for number, each in enumerate(pairs):
+            click.echo("\n" * bool(number) + "\n".join(_text(each)))
+    return codes.DONE
+
+
+def _pairs(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> Sequence[Differences]:
+    from twinbed.analyses.passport.analysis import Side, analysis, between
+
+    opened = [_opened(inputs, side) for side in sides]
+    if len(opened) == 2:
+        (one, first), (other, second) = opened
+        names = [side.rstrip("/") for side in sides]
+        return [between(Side(one, first, names[0]), Side(other, second, names[1]), params)]
+    store, testbed = opened[0]
+    if testbed is not None or len(store.outline.testbeds) < 2:
+        raise TwinbedError(
+            f"{sides[0]} is one testbed: there is nothing to hold it against",
+            advice="name another RESULTS or RESULTS:TESTBED after it",
+        )
+    return analysis.run(store, params).pairs
+
+
+def _opened(inputs: Inputs, side: str) -> tuple[Tables, str | None]:
+    """The results, and the testbed where one is named."""
+
+    if Path(side).exists():
+        return inputs.tables(Path(side)), None
+    path, colon, testbed = side.rpartition(":")
+    if not colon:
+        return inputs.tables(Path(side)), None
+    store = inputs.tables(Path(path))
+    if testbed not in store.outline.testbeds:
+        raise TwinbedError(
+            f"{path} has no testbed {testbed!r}", advice=f"it has: {', '.join(store.outline.testbeds) or 'none'}"
+        )
+    return store, testbed
+
+
+def _flat(pair: Differences) -> Iterator[dict[str, Any]]:
+    for row in pair.differences:
+        values = {side: " | ".join(row[side]) or None for side in ("left", "right")}
+        yield {"between": pair.left, "and": pair.right, **row, **values}
+
+
+def _text(pair: Differences) -> Iterator[str]:
+    from twinbed.render.rows import as_text
+
+    left, right = pair.left, pair.right
+    title = f"{left} and {right}"
+    if left == right or max(len(left), len(right)) > _LONGEST // 2:
+        title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
+    yield (f"{title}: {pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone")
+    rows = pair.differences
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        of_kind = [row for row in rows if row["kind"] == kind]
+        yield ""
+        yield f"{kind}{': ' if of_kind[0]['why'] else ''}{of_kind[0]['why']}"
+        lines = as_text(
+            [
+                {"": f"  {row['place']}: {row['fact']}", left: _shown(row["left"]), right: _shown(row["right"])}
+                for row in of_kind
+            ]
+        )
+        yield lines.rstrip("\n")
+
+
+def _shown(values: Sequence[str]) -> str:
+    if not values:
+        return "(not recorded)"
+    more = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
+    return " | ".join(_short(value) for value in values[:_MOST]) + more
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}..."

@@ -1,0 +1,42 @@
+"""What ``passport`` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twinbed.contracts.analysis import Row
+from twinbed.model.caution import Caution
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What differs between two sides, most suspicious first."""
+
+    left: str
+    right: str
+    differ: int
+    unknown: int
+    """Facts that only one side has recorded."""
+    same: int
+    differences: tuple[Row, ...]
+    """kind, place, fact, left, right (lists of values), varies, why."""
+
+    @property
+    def summary(self) -> Row:
+        return {
+            "left": self.left,
+            "right": self.right,
+            "differ": self.differ,
+            "unknown": self.unknown,
+            "same": self.same,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Passports:
+    """Each testbed against the reference."""
+
+    pairs: tuple[Differences, ...]
+    cautions: tuple[Caution, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)

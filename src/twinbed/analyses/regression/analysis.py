@@ -1,0 +1,209 @@
+"""The analysis ``regression``: by how much factors and numbers change a response, with intervals, and whether to believe them.
+
+In: one row an observation (model/frame.py).  Out: a ``Regression`` (model/regression.py): for each formula its coefficients
+with errors that hold for its residuals, robust and mixed fits where asked, effects as percentages, checks of what it assumes.
+Limits: effects are linear on the model's scale; one random intercept.  Sources: see twinbed.statistics.regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.analyses.regression.checks import checks
+from twinbed.analyses.regression.data import columns_of, data_of, response_of
+from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
+from twinbed.analyses.regression.points import points
+from twinbed.analyses.regression.result import Inflation, Model, Regression, tables
+from twinbed.contracts.analysis import Analysis, Row
+from twinbed.model.error import TwinbedError
+from twinbed.model.tables import Tables
+from twinbed.model.units import QuantityError, parse_size
+from twinbed.observations.frame import Frame, of_tables
+from twinbed.statistics.regression.collinearity import first_order, inflation
+from twinbed.statistics.regression.design import bind
+from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.formula import Formula, read
+from twinbed.statistics.regression.influence import influence
+from twinbed.statistics.regression.percent_effect import Value
+from twinbed.statistics.regression.robust import Weighting
+
+BLOCK = "block"
+"""The column of a study's blocks: rows of one may resemble each other."""
+
+
+class RegressionParams(BaseModel):
+    """What ``regression`` can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    formulas: tuple[str, ...] = Field(min_length=1, description="RESPONSE ~ TERMS; several are set side by side")
+    bases: Mapping[str, str] = Field(default_factory=dict, description="base level by categorical variable")
+    errors: Literal["auto", "classical", "hc3"] = Field(default="auto", description="auto asks the tests of equal variances")
+    cluster: str | None = Field(default=None, description="a column whose rows depend on each other: clustered errors")
+    random: str | None = Field(default=None, description="a column that gets a random intercept, in a fit beside")
+    robust: Literal["huber", "tukey"] | None = Field(default=None, description="an M-estimate beside")
+    effects: tuple[tuple[str, str | None, str | None], ...] = Field(
+        default=(), description="variable, to, from; null takes every level, from the base level"
+    )
+    at: Mapping[str, str] = Field(default_factory=dict, description="where interacting variables stand for effects")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of intervals")
+
+
+class RegressionAnalysis(Analysis[RegressionParams, Regression]):
+    """By how much."""
+
+    name = "regression"
+    params = RegressionParams
+    summary = "by how much factors and numbers change a response, with intervals"
+
+    def columns(self, params: RegressionParams) -> tuple[str, tuple[str, ...]]:
+        """The response's column, and the others that the models need. Raises TwinbedError."""
+        formulas = _read(params)
+        response = response_of(formulas)
+        others = [name for formula in formulas for name in columns_of(formula) if name != response]
+        others += [name for name in (params.cluster, params.random) if name is not None]
+        return response, tuple(dict.fromkeys(others))
+
+    def run(self, source: Tables | Frame, params: RegressionParams | None = None) -> Regression:
+        """All models. A study's reference is the base level of its testbeds."""
+        if params is None:
+            raise TwinbedError("which model?", advice="a formula, such as log(requests_per_second) ~ testbed")
+        frame = source if isinstance(source, Frame) else of_tables(source, self.columns(params)[0])
+        reference = frame.reference
+        formulas = _read(params)
+        response = response_of(formulas)
+        bases = dict(params.bases)
+        if reference is not None and reference in map(
+            str, frame.columns["testbed"].levels if "testbed" in frame.columns else ()
+        ):
+            bases.setdefault("testbed", reference)
+        _check_bases(params, formulas)
+        try:
+            models = tuple(_model(frame, formula, response, bases, params) for formula in formulas)
+            _check_effects(params, formulas, models)
+        except RegressionError as error:
+            left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
+            raise TwinbedError(error.message, advice="; ".join(filter(None, (error.advice, left_out)))) from error
+        return Regression(frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions)
+
+    def tables(self, result: Regression) -> Mapping[str, Sequence[Row]]:
+        return tables(result)
+
+
+def _read(params: RegressionParams) -> list[Formula]:
+    try:
+        return [read(text) for text in params.formulas]
+    except RegressionError as error:
+        raise TwinbedError(error.message, advice=error.advice) from error
+
+
+def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
+    used = {name for formula in formulas for name in columns_of(formula)}
+    for name in params.bases:
+        if name not in used:
+            raise TwinbedError(f"--base: {name} is in no formula", advice=f"there are {', '.join(sorted(used))}")
+
+
+def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models: Sequence[Model]) -> None:
+    """What is asked for is in some model."""
+    found = [effect for model in models for effect in model.columns[0].effects]
+    for variable, _, _ in params.effects:
+        if variable not in {effect.variable for effect in found}:
+            there = {name for formula in formulas for name in columns_of(formula)} - {response_of(formulas)}
+            raise RegressionError(
+                f"--effect: {variable} is not on the right side of any model", f"there are {', '.join(sorted(there)) or 'none'}"
+            )
+    for name in params.at:
+        if not any(name in effect.at for effect in found):
+            raise RegressionError(
+                f"--at {name}: no effect that is asked for depends on it",
+                "give an --effect whose variable interacts with it, or leave it out",
+            )
+
+
+def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, str], params: RegressionParams) -> Model:
+    data = data_of(frame, formula, response)
+    own = {name: base for name, base in bases.items() if name in columns_of(formula)}
+    of = fitted(formula, data, own, params.confidence)
+    asked = Asked(
+        params.confidence, tuple(_changes(of, params)), {name: _value(of, name, at) for name, at in params.at.items()}
+    )
+    cluster = (params.cluster, _codes(frame, params.cluster, of)) if params.cluster else None
+    columns = [least_squares(of, params.errors, cluster, asked)]
+    if params.robust is not None:
+        columns.append(robust_column(of, Weighting(params.robust), asked))
+    if params.random is not None:
+        columns.append(mixed_column(of, params.random, _codes(frame, params.random, of), asked))
+    about = influence(of.fit)
+    before = first_order(formula)
+    first = bind(before, data, own)
+    inflations = tuple(
+        Inflation(each.term, each.columns, each.gvif, each.scaled) for each in inflation(first.terms, first.matrix)
+    )
+    block = None
+    if BLOCK in frame.columns and not {BLOCK} & {params.cluster, params.random, *columns_of(formula)}:
+        block = (BLOCK, _codes(frame, BLOCK, of))
+    factors = [factor for term in of.design.terms for factor, _ in term.factors]
+    return Model(
+        formula=formula.text,
+        response=of.label,
+        logarithm=of.natural is not None,
+        n=of.fit.n,
+        bases={factor.source: factor.levels[0] for factor in factors if factor.levels},
+        centres={name: at for factor in factors for name, at in factor.centres.items()},
+        columns=tuple(columns),
+        checks=tuple(checks(of, columns[0], about, inflations, block)),
+        first_order=before.text,
+        inflation=inflations,
+        box_cox=of.box_cox,
+        points=points(of, about),
+        notes=tuple(_notes(of, frame)),
+    )
+
+
+def _notes(of: Fitted, frame: Frame) -> Iterator[str]:
+    yield from (f"Left out: {count} {reason}." for reason, count in frame.left_out.items())
+    yield from (f"Left out: {count} rows without {name}." for name, count in of.design.missing.items())
+    if of.fit.exact:
+        yield "The model fits every row exactly, so there is no error to judge by."
+
+
+def _codes(frame: Frame, name: str, of: Fitted) -> NDArray[np.intp]:
+    """Codes of a column's levels from 0 in the rows that are used."""
+    _, codes = np.unique(frame.column(name).codes[of.design.rows], return_inverse=True)
+    return codes.astype(np.intp)
+
+
+def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
+    for variable, to, base in params.effects:
+        if variable not in of.design.sources:
+            continue
+        start = None if base is None else _value(of, variable, base)
+        if to is not None:
+            yield Change(variable, _value(of, variable, to), start)
+        elif levels := of.design.levels(variable):
+            yield from (Change(variable, level, start) for level in levels if level != (base or levels[0]))
+        else:
+            raise RegressionError(f"--effect: {variable} is a number", f"say from where to where: --effect {variable}=TO:FROM")
+
+
+def _value(of: Fitted, name: str, text: str) -> Value:
+    """A level where the model takes the variable as categorical, else a number if it is one, or a size in bytes."""
+    if of.design.levels(name):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return float(parse_size(text))
+    except QuantityError:
+        return text
+
+
+analysis = RegressionAnalysis()

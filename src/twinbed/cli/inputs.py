@@ -1,0 +1,24 @@
+"""Opens results for the commands of analyses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from twinbed.model.tables import Tables
+
+
+class ResultsFolders:
+    """The ``Inputs`` of contracts/analysis.py: folders of results and archives of them."""
+
+    def is_results(self, source: Path) -> bool:
+        from twinbed.results.archive.unpack import is_results
+
+        return is_results(source)
+
+    def tables(self, results: Path, reference: str | None = None) -> Tables:
+        from twinbed.api import with_reference
+        from twinbed.cli import extraction
+
+        return with_reference(extraction.extracted(results), reference)

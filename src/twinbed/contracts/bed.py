@@ -1,0 +1,52 @@
+"""A testbed that is up, and the settings that were applied to it and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twinbed.contracts.host import Host
+from twinbed.contracts.place import Target
+from twinbed.model.caution import Caution
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One setting, as asked and as read back from the system after it was set."""
+
+    subject: str
+    setting: str
+    asked: Any
+    found: Any
+    source: str
+    """The command whose output said so."""
+    tolerance: float = 0.0
+    """Relative difference that is the system's own granularity, not a disagreement."""
+
+    @property
+    def agrees(self) -> bool:
+        if self.asked is None or self.asked == self.found:
+            return True
+        numbers = isinstance(self.asked, int | float) and isinstance(self.found, int | float)
+        return numbers and abs(self.found - self.asked) <= self.tolerance * abs(self.asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """A testbed that is up: its hosts, with MACHINE where it has one; where instruments can be put; what was set and read
+    back; and what it is made of (place -> fact -> value)."""
+
+    hosts: Mapping[str, Host]
+    addresses: Mapping[str, str]
+    targets: Sequence[Target]
+    applied: Sequence[Applied]
+    passport: Mapping[str, Mapping[str, Any]]
+    cautions: Sequence[Caution] = ()
+    lab: str = ""
+    """The id of the lab it is in."""
+    troubles: Callable[[], Sequence[str]] = tuple
+    """What has befallen hosts that spoils a run whether or not its programs noticed: a guest that ended, memory that ran out.
+    May be asked at any time."""
+    at_end: Callable[[], Sequence[Caution]] = tuple
+    """What can only be told once the workload is over: links that went down, clocks that were stepped."""

@@ -1,0 +1,40 @@
+"""What an instrument is: what to run beside the workload, and how to read what it recorded.  It starts nothing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import InstrumentParams
+from twinbed.contracts.place import Target
+from twinbed.metrics.metric import Metric
+
+P = TypeVar("P", bound=InstrumentParams, contravariant=True)
+
+
+class Instrument(Protocol[P]):
+    """An instrument."""
+
+    name: str
+    """As ``instruments:`` of a study file names it."""
+    params: type[InstrumentParams]
+    """The model of its settings."""
+    summary: str
+    """One line for readers."""
+    metrics: Sequence[Metric]
+    """All that ``extract`` may give values of."""
+
+    @abstractmethod
+    def plan(self, params: P, target: Target) -> Sequence[Command]:
+        """The programs on one place: asked for every host, and for every machine that has links of them. Each stays until it
+        is told to end."""
+        ...
+
+    @abstractmethod
+    def extract(self, params: P, artifacts: Path) -> Extracted:
+        """``artifacts`` has a folder for each place. Raises ValueError or OSError where nothing can be read."""
+        ...

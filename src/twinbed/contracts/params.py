@@ -1,0 +1,119 @@
+"""Settings of plugins, as a study file gives them: frozen pydantic models, which also say what they take of a machine.
+
+The fields of such a model are the settings that a study file may give; their descriptions are what error messages and manuals
+say of them.  Each kind of plugin has a base here, with a default for everything that the lab and the plan may ask.
+Times are estimates.  Bytes are upper bounds, reached only where every link is full both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from twinbed.contracts.resources import HostNeed, ProgramNeed
+from twinbed.model.topology import Topology
+
+ROLES = ("client", "server", "router")
+"""What a host may be. Bystanders are made as the hosts that they stand beside."""
+
+
+class PluginParams(BaseModel):
+    """What all settings have in common: they never change, and an unknown name is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DriverParams(PluginParams):
+    """Settings of a testbed."""
+
+    def kinds(self) -> Mapping[str, DriverParams]:
+        """Role -> the settings that hosts of that role are made with. Only a mixed testbed has more than one kind."""
+        return dict.fromkeys(ROLES, self)
+
+    def made_by(self, driver: str) -> str:
+        """The name of the driver that makes hosts with these settings; ``driver`` is the testbed's."""
+        return driver
+
+    def host_need(self) -> HostNeed | None:
+        """What one host takes of this machine; None where this machine does not carry it."""
+        return None
+
+    def estimate_seconds(self) -> float:
+        """What it takes to bring the testbed up and down."""
+        return 5.0
+
+
+class WorkloadParams(PluginParams):
+    """Settings of a workload."""
+
+    def estimate_seconds(self) -> float:
+        """How long it runs."""
+        return 10.0
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        """Bytes that each client writes per second of workload; ``link_rate`` in bit/s."""
+        return 0.0
+
+    def server_need(self) -> ProgramNeed:
+        """What one server program takes."""
+        return ProgramNeed()
+
+    def client_need(self) -> ProgramNeed:
+        """What one client program takes."""
+        return ProgramNeed()
+
+
+class InstrumentParams(PluginParams):
+    """Settings of an instrument."""
+
+    def programs(self) -> Sequence[str]:
+        """Programs that hosts must have, beyond what the image always has."""
+        return ()
+
+    def program_need(self) -> ProgramNeed:
+        """What one of its programs takes."""
+        return ProgramNeed()
+
+    def estimate_seconds(self) -> float:
+        """What it adds to a run."""
+        return 0.0
+
+    def estimate_bytes(self, link_rate: int) -> float:
+        """Bytes written for each host's link per second of workload; ``link_rate`` in bit/s."""
+        return 8192.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A setting that cannot be had."""
+
+    setting: str
+    message: str
+    allowed: str
+    """What would be right instead."""
+
+
+class BackgroundParams(PluginParams):
+    """Settings of a background load."""
+
+    def programs(self) -> Sequence[str]:
+        """Programs that hosts must have."""
+        return ()
+
+    def machine_programs(self) -> Mapping[str, str]:
+        """Programs that the machine must have -> the Debian packages that they come from."""
+        return {}
+
+    def program_need(self) -> ProgramNeed:
+        """What one of its programs takes."""
+        return ProgramNeed()
+
+    def estimate_seconds(self) -> float:
+        """What it adds to a run."""
+        return 0.0
+
+    def unfit(self, topology: Topology) -> Unfit | None:
+        """The first of its settings that cannot be had on this topology; None where all can."""
+        return None

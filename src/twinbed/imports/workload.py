@@ -1,0 +1,164 @@
+"""Workload ``imported``: what was measured elsewhere, in files of formats that are read as they are.
+
+It runs nothing, and no study file may name it: ``twinbed import`` writes runs of it.  A run has one or more files; each says
+its format and, where it holds several measurements, which.  Values of a file are the run's, or those of the host that the
+import was told it is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.format import Format, Measurement
+from twinbed.contracts.params import WorkloadParams
+from twinbed.contracts.workload import Described, Workload, WorkloadPlan
+from twinbed.imports.text.repeated import Repeated
+from twinbed.imports.text.source import File
+from twinbed.metrics.metric import Layer, Metric, Scale, Value
+from twinbed.model.caution import Caution, Kind
+
+ALIKE = 1e-4
+"""Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
+
+
+class OwnMetric(BaseModel):
+    """A metric that a manifest declares, of a file of its own making."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="in lower case, words joined by underscores")
+    unit: str = Field("1", description="a base unit: s, bytes, bit/s, 1/s, 1")
+    layer: Layer = Field(Layer.APPLICATION, description="which layer it describes")
+    scale: Scale = Field(Scale.RATIO, description="nominal, ordinal, interval or ratio")
+    description: str = Field("", description="what it means")
+    extensive: bool = Field(False, description="whether it grows with the work done")
+    headline: bool = Field(True, description="whether the summary shows it")
+    margin: float | None = Field(None, description="of an interval scale: how far apart is still equivalent")
+
+    def metric(self) -> Metric:
+        return Metric(**self.model_dump())
+
+
+class ImportedFile(BaseModel):
+    """One file of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str = Field(description="below the run's artifacts")
+    then: tuple[str, ...] = Field((), description="files that are read below it, as one")
+    format: str = Field(description="the format's name")
+    piece: int = Field(0, ge=0, description="which of its measurements, from 0")
+    host: str = Field("", description="the host that it is from; empty for the run as a whole")
+    options: dict[str, Any] = Field(default_factory=dict, description="what the manifest says of such files")
+
+
+class ImportedParams(WorkloadParams):
+    """What a run was made of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: tuple[ImportedFile, ...] = Field(description="its files")
+    metrics: tuple[OwnMetric, ...] = Field((), description="metrics that the manifest declares")
+
+
+@dataclass(frozen=True)
+class Imported(Workload[ImportedParams]):
+    """The workload, with the formats that there are."""
+
+    formats: Callable[[], Mapping[str, Format]]
+    repeated: Repeated = field(default_factory=Repeated, init=False, repr=False, compare=False)
+    name = "imported"
+    params = ImportedParams
+    summary = "what was measured elsewhere"
+    metrics: Sequence[Metric] = ()
+    work = ""
+    rate = ""
+
+    def described(self, params: ImportedParams) -> Described:
+        """The metrics of the formats of a run's files; the work is that of the first that has any."""
+        found: dict[str, Metric] = {}
+        used = [self.formats()[file.format] for file in params.files if file.format in self.formats()]
+        for each in used:
+            found.update((metric.name, metric) for metric in each.metrics)
+        found.update((own.name, own.metric()) for own in params.metrics)
+        work = next((each.work for each in used if each.work), "")
+        rate = next((each.rate for each in used if each.rate), "")
+        return Described(tuple(found.values()), work, rate)
+
+    def plan(self, params: ImportedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        """Nothing is run again."""
+        return WorkloadPlan()
+
+    def parse(self, params: ImportedParams, artifacts: Path) -> Extracted:
+        """Raises FormatError or LookupError where a file cannot be read at all."""
+        values: dict[tuple[str, str, str], tuple[Value, float]] = {}
+        tables: dict[str, list[Any]] = {}
+        cautions: list[Caution] = []
+        for file in params.files:
+            measurement = self._reading(file, artifacts)
+            for value in _placed(measurement, file.host):
+                place = (value.metric, value.host, value.direction)
+                resolution = measurement.resolution.get(value.metric, 0.0)
+                before = values.get(place)
+                if before is not None and _contradict(value, before[0], resolution + before[1]):
+                    detail = f"{file.path}: {value.metric} is {value.value}, but another file of the run says {before[0].value}"
+                    cautions.append(Caution(Kind.CONTRADICTED, detail))
+                elif before is None or before[0].value is None or (value.value is not None and resolution < before[1]):
+                    values[place] = value, resolution
+            for name, table in measurement.tables.items():
+                tables.setdefault(name, []).append(_of_host(table, file.host))
+            cautions += measurement.cautions
+            cautions += [
+                Caution(Kind.UNREADABLE, f"{file.path}: {diagnostic}")
+                for diagnostic in measurement.diagnostics
+                if not diagnostic.harmless
+            ]
+        return Extracted(
+            [value for value, _ in values.values()], {name: _joined(parts) for name, parts in tables.items()}, cautions
+        )
+
+    def _reading(self, file: ImportedFile, artifacts: Path) -> Measurement:
+        if file.format not in self.formats():
+            raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
+        measurements = self.repeated.measurements(self.formats()[file.format], _opened(file, artifacts), file.options)
+        if file.piece >= len(measurements):
+            raise LookupError(f"{file.path} has {len(measurements)} measurements, not {file.piece + 1}")
+        return measurements[file.piece]
+
+
+def _opened(file: ImportedFile, artifacts: Path) -> File:
+    return File(artifacts / file.path, file.path, tuple(File(artifacts / path, path) for path in file.then))
+
+
+def _contradict(one: Value, other: Value, resolution: float) -> bool:
+    if one.value is None or other.value is None:
+        return False
+    return abs(one.value - other.value) > resolution + ALIKE * max(abs(one.value), abs(other.value))
+
+
+def _placed(measurement: Measurement, host: str) -> Iterator[Value]:
+    for value in measurement.values:
+        yield value if value.host or not host else replace(value, host=host)
+
+
+def _of_host(table: Any, host: str) -> Any:
+    """The table with its empty hosts named."""
+    import pyarrow.compute as pc
+
+    if not host or "host" not in table.column_names:
+        return table
+    column = table["host"]
+    named = pc.if_else(pc.equal(pc.fill_null(column, ""), ""), host, column)
+    return table.set_column(table.column_names.index("host"), "host", named)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")

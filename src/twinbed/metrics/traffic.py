@@ -1,0 +1,11 @@
+"""The metrics of the background load ``traffic``: what its tools counted of the traffic that they carried."""
+
+from __future__ import annotations
+
+from twinbed.metrics.metric import Layer, Metric
+
+HTTP = Metric("background_http_rate", "1/s", Layer.APPLICATION, "HTTP requests a second of the background traffic")
+TCP = Metric("background_tcp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background TCP that arrived")
+UDP = Metric("background_udp_goodput", "bit/s", Layer.APPLICATION, "payload bits a second of background UDP that arrived")
+LOSS = Metric("background_udp_loss", "1", Layer.APPLICATION, "share of the background's UDP datagrams that did not arrive")
+METRICS = (HTTP, TCP, UDP, LOSS)

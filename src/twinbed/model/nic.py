@@ -1,0 +1,38 @@
+"""QEMU's models of network cards that guests may have: a row a model, from which all else about it is derived.
+
+Settings take its name, read-back expects its driver, the image brings its modules, preflight tries it, and
+``tests/e2e/test_nics.py`` boots it and passes traffic through it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NicModel:
+    """A network card as QEMU emulates it."""
+
+    name: str
+    """QEMU's, as of ``-device``."""
+    driver: str
+    """The Linux driver that must turn up in a guest, by ``ethtool -i``."""
+    other_modules: tuple[str, ...] = ()
+    """Kernel modules that guests load for it besides the driver's."""
+
+
+VIRTIO = "virtio-net-pci"
+NIC_MODELS = {
+    model.name: model
+    for model in (
+        NicModel("e1000", "e1000"),
+        NicModel("e1000e", "e1000e"),
+        NicModel("igb", "igb"),
+        NicModel(VIRTIO, "virtio_net"),
+        NicModel("vmxnet3", "vmxnet3"),
+        NicModel("rtl8139", "8139cp", ("8139too",)),
+        NicModel("pcnet", "pcnet32"),
+        NicModel("ne2k_pci", "ne2k-pci"),
+    )
+}
+"""By name."""

@@ -1,0 +1,302 @@
+"""A response with what may explain it: one row an observation, such as a run; what `analyse` commands work on.
+
+``of_tables`` takes a metric of a results folder: one row a complete run, with the levels of its factors, its testbed, block,
+position, replicate and run as columns.  Rows without a value are left out, and counted by their reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from twinbed.metrics.metric import Layer, Scale
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.run import Level, Status, level_text
+from twinbed.model.tables import Tables
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+OF_A_RUN = ("testbed", "block", "position", "replicate", "run")
+"""Columns that every frame of a results folder has beside its factors."""
+MOST_NAMED = 6
+"""Combinations of levels that a caution names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One explaining variable: row i has the level ``levels[codes[i]]``; levels that no row has are not listed."""
+
+    name: str
+    levels: tuple[Level, ...]
+    """In the order of the study file, else sorted: numbers, sizes such as 1MiB, rates and durations by size, texts by
+    alphabet."""
+    codes: NDArray[np.intp]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether every level is a number, so that it may also be taken as one."""
+        return all(isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its levels have an order of their own: all are numbers, or all are sizes such as 500B and 1MiB."""
+        return self.numeric or all(_rank(level)[1] == "bytes" for level in self.levels)
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Each row's level as a number. Raises TwinbedError where one is none."""
+        import numpy as np
+
+        for level in self.levels:
+            if not isinstance(level, int | float) or isinstance(level, bool):
+                raise TwinbedError(
+                    f"{self.name} has the level {level!r}, which is no number",
+                    advice="take it as categorical",
+                )
+        return np.array([float(level) for level in self.levels if level is not None])[self.codes]  # None was refused above
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The response ``y`` (finite, in its unit) and the columns of the same length."""
+
+    source: str
+    response: str
+    unit: str
+    """Empty where it is not known."""
+    scale: Scale | None
+    """None where it is not known, as in files."""
+    y: NDArray[np.float64]
+    columns: Mapping[str, Column]
+    factors: tuple[str, ...]
+    """What explains it unless one says otherwise: of a study its factors that vary; of a file the columns asked for."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of rows that are not here."""
+    cautions: tuple[Caution, ...] = ()
+    """What the runs carried, each kind once for each testbed."""
+    reference: str | None = None
+    """A study's reference testbed; None of a file."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def column(self, name: str) -> Column:
+        """Raises TwinbedError for one that there is not."""
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise TwinbedError(
+                f"{self.source} has no column {name!r}", advice=f"there are: {', '.join(self.columns) or 'none'}"
+            ) from None
+
+    def only(self, name: str, levels: Sequence[str]) -> Frame:
+        """The rows whose level of a column is one of ``levels``, as texts, which are in this order then. Raises TwinbedError
+        for one that there is not."""
+        import numpy as np
+
+        column = self.column(name)
+        texts = [level_text(level) for level in column.levels]
+        for level in levels:
+            if level not in texts:
+                raise TwinbedError(f"{name} has no level {level!r}", advice=f"there are: {', '.join(texts)}")
+        order = [texts.index(level) for level in dict.fromkeys(levels)]
+        codes = np.full(len(texts), -1, dtype=np.intp)
+        codes[order] = np.arange(len(order))
+        column = Column(name, tuple(column.levels[at] for at in order), codes[column.codes])
+        kept = column.codes >= 0
+        absent = int(np.sum(~kept))
+        left_out = {**self.left_out, f"rows where {name} is not {' or '.join(levels)}": absent} if absent else self.left_out
+        return replace(self, columns={**self.columns, name: column}).rows(kept, left_out)
+
+    def rows(self, kept: NDArray[np.bool_], left_out: Mapping[str, int]) -> Frame:
+        """The rows where ``kept`` is true; ``left_out`` counts all that are not."""
+        columns = {name: column_of(name, each, kept) for name, each in self.columns.items()}
+        return replace(self, y=self.y[kept], columns=columns, left_out=left_out)
+
+
+def column_of(name: str, column: Column, kept: NDArray[np.bool_]) -> Column:
+    """The kept rows of a column, without the levels that none of them has."""
+    import numpy as np
+
+    present, codes = np.unique(column.codes[kept], return_inverse=True)
+    return Column(name, tuple(column.levels[at] for at in present), codes.astype(np.intp))
+
+
+def encoded(name: str, values: Sequence[Level], order: Sequence[Level] = ()) -> Column:
+    """A column of values; levels in ``order`` come first and so, the others sorted after them."""
+    import numpy as np
+
+    seen: dict[tuple[bool, Level], int] = {}
+    codes = np.fromiter((seen.setdefault(_key(value), len(seen)) for value in values), np.intp, len(values))
+    return arranged(name, [level for _, level in seen], codes, order)
+
+
+def arranged(name: str, levels: Sequence[Level], codes: NDArray[np.intp], order: Sequence[Level] = ()) -> Column:
+    """A column of codes of distinct levels, arranged as by ``encoded``; every level is one of some row."""
+    import numpy as np
+
+    wanted = [_key(level) for level in order]
+    keys = [_key(level) for level in levels]
+    first = sorted((at for at, key in enumerate(keys) if key in wanted), key=lambda at: wanted.index(keys[at]))
+    rest = sorted((at for at, key in enumerate(keys) if key not in wanted), key=lambda at: _rank(levels[at]))
+    arrangement = [*first, *rest]
+    position = np.empty(len(levels), dtype=np.intp)
+    position[arrangement] = np.arange(len(levels))
+    return Column(name, tuple(levels[at] for at in arrangement), position[codes])
+
+
+def _key(level: Level) -> tuple[bool, Level]:
+    """True and 1 are equal in Python, and two levels."""
+    return isinstance(level, bool), level
+
+
+def _rank(level: Level) -> tuple[int, str, float, str]:
+    from twinbed.model.units import magnitude
+
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        return 0, "", level, ""
+    unit, value = magnitude(str(level)) or ("", 0)
+    return 1 if unit else 2, unit, value, level_text(level)
+
+
+def of_tables(tables: Tables, response: str | None, host: str | None = None, direction: str | None = None) -> Frame:
+    """A metric of a results folder. ``host`` and ``direction`` choose where several have it; None takes the whole run's value.
+
+    ``response`` None takes the first headline metric, in the order of layers.  Raises TwinbedError where there is none.
+    """
+    import numpy as np
+
+    name, host, direction, about = _metric(tables, response, host, direction)
+    values = _values(tables, name, host, direction)
+    left_out: dict[str, int] = {}
+    rows = []
+    for record in tables.records:
+        value = values.get(record.id)
+        if record.status is not Status.COMPLETE:
+            left_out["failed runs"] = left_out.get("failed runs", 0) + 1
+        elif value is None:
+            left_out["runs without a value"] = left_out.get("runs without a value", 0) + 1
+        else:
+            rows.append((record, value))
+    given = tables.outline.data.get("factors")
+    orders: dict[str, Sequence[Level]] = {"testbed": tables.outline.testbeds}
+    if isinstance(given, dict):
+        orders |= {factor: levels for factor, levels in given.items() if isinstance(levels, list)}
+    found: dict[str, list[Level]] = {"testbed": [str(record.settings["testbed"]["name"]) for record, _ in rows]}
+    names = dict.fromkeys([*orders, *(factor for record, _ in rows for factor in record.levels)])
+    for factor in names:
+        if factor != "testbed":
+            found[factor] = [record.levels.get(factor) for record, _ in rows]
+    of_run = {each: [getattr(record, each) for record, _ in rows] for each in OF_A_RUN[1:4]}
+    columns = {factor: encoded(factor, levels, orders.get(factor, ())) for factor, levels in found.items()}
+    columns |= {each: encoded(each, levels) for each, levels in of_run.items() if each not in columns}
+    columns["run"] = encoded("run", [record.id for record, _ in rows])
+    where = "".join(f"@{place}" for place in (host, direction) if place)
+    return Frame(
+        source=str(tables.shown),
+        response=f"{name}{where}",
+        unit=about["unit"],
+        scale=Scale(about["scale"]),
+        y=np.array([value for _, value in rows], dtype=np.float64),
+        columns=columns,
+        factors=tuple(factor for factor in names if len(columns[factor].levels) > 1),
+        left_out=left_out,
+        cautions=tuple(_cautions(tables, {record.id: str(record.settings["testbed"]["name"]) for record, _ in rows})),
+        reference=tables.outline.reference,
+    )
+
+
+def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
+    """Those of the folder, of what failed, and of the runs that are here; ``testbeds`` says of which each run is."""
+    yield from tables.cautions
+    yield from _failed(tables.records)
+    table = tables.table("cautions")
+    if not table.num_rows:
+        return
+    runs: dict[tuple[str, Kind], dict[str, str]] = {}
+    for run, kind, detail in zip(*(table[name].to_pylist() for name in ("run", "kind", "detail")), strict=True):
+        if run in testbeds and kind.upper() in Kind.__members__:
+            runs.setdefault((testbeds[run], Kind[kind.upper()]), {}).setdefault(run, detail)
+    for (testbed, kind), of in runs.items():
+        count = sum(each == testbed for each in testbeds.values())
+        first = next((detail for detail in of.values() if detail), "")
+        yield Caution(kind, f"{len(of)} of {count} runs" + (f": {first}" if first else ""), testbed)
+
+
+def _failed(records: Sequence[Record]) -> Iterator[Caution]:
+    """For each testbed, at which levels how many runs failed: they are rarely any runs."""
+    cells: dict[str, dict[str, list[Record]]] = {}
+    for record in records:
+        at = ", ".join(f"{name} {level_text(level)}" for name, level in record.levels.items() if name != "testbed")
+        cells.setdefault(str(record.settings["testbed"]["name"]), {}).setdefault(at, []).append(record)
+    for testbed, of in cells.items():
+        failed = {at: [each for each in runs if each.status is not Status.COMPLETE] for at, runs in of.items()}
+        named = [f"{len(failed[at])} of {len(of[at])}{f' at {at}' if at else ''}" for at in of if failed[at]]
+        if named:
+            more = f"; at {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+            first = next(each for runs in failed.values() for each in runs)
+            detail = f"{', '.join(named[:MOST_NAMED])}{more}: {first.failed_phase}: {first.reason}"
+            yield Caution(Kind.FAILED_RUNS, detail, testbed)
+
+
+def headlines(tables: Tables, layer: Layer) -> tuple[str, ...]:
+    """The names of a layer's headline metrics, in the order of the tables."""
+    return tuple(dict.fromkeys(kind[0] for kind in _kinds(tables) if kind[5] and kind[6] == layer))
+
+
+def _kinds(tables: Tables) -> list[tuple[Any, ...]]:
+    """What was measured, each once: metric, host, direction, unit, scale, headline, layer."""
+    table = tables.table("metrics")
+    if not table.num_rows:
+        return []
+    names = ["metric", "host", "direction", "unit", "scale", "headline", "layer"]
+    # In one thread, so that the order is that of the rows.
+    kinds = table.group_by(names, use_threads=False).aggregate([])
+    return list(zip(*(kinds[each].to_pylist() for each in names), strict=True))
+
+
+def _metric(
+    tables: Tables, response: str | None, host: str | None, direction: str | None
+) -> tuple[str, str, str, Mapping[str, Any]]:
+    kinds = _kinds(tables)
+    if not kinds:
+        raise TwinbedError(f"{tables.shown} has no values yet", advice="`twinbed run` makes runs")
+    if response is None:
+        layers = [str(layer) for layer in Layer]
+        headlines = sorted((kind for kind in kinds if kind[5]), key=lambda kind: layers.index(kind[6]))
+        if not headlines:
+            there = ", ".join(sorted({kind[0] for kind in kinds}))
+            raise TwinbedError("which response?", advice=f"--response NAME; there are: {there}")
+        response = headlines[0][0]
+    of_name = [kind for kind in kinds if kind[0] == response]
+    if not of_name:
+        there = ", ".join(sorted({kind[0] for kind in kinds}))
+        raise TwinbedError(f"{tables.shown} has no metric {response!r}", advice=f"there are: {there}")
+    places = [kind for kind in of_name if (host is None or kind[1] == host) and (direction is None or kind[2] == direction)]
+    whole = [kind for kind in places if not kind[1] and not kind[2]]
+    if whole and host is None and direction is None:
+        places = whole
+    if len(places) != 1:
+        there = "; ".join(" ".join(f"--{what} {json.dumps(at)}" for what, at in _where(kind) if at) for kind in of_name)
+        wrong = "is measured at several places" if places else "is not measured there"
+        raise TwinbedError(f"{response} {wrong}", advice=f"choose one: {there}")
+    kind = places[0]
+    return response, kind[1], kind[2], {"unit": kind[3], "scale": kind[4]}
+
+
+def _where(kind: Sequence[Any]) -> tuple[tuple[str, str], tuple[str, str]]:
+    return ("host", kind[1]), ("direction", kind[2])
+
+
+def _values(tables: Tables, metric: str, host: str, direction: str) -> dict[str, float | None]:
+    import pyarrow.compute as pc
+
+    table = tables.table("metrics")
+    for name, wanted in (("metric", metric), ("host", host), ("direction", direction)):
+        table = table.filter(pc.equal(table[name], wanted))
+    return dict(zip(table["run"].to_pylist(), table["value"].to_pylist(), strict=True))

@@ -1,0 +1,141 @@
+"""Runs by how many there were at once: what analyses of N (pairs, flows, receivers) work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level, level_text
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import Frame
+
+Outcome = TypeVar("Outcome")
+PAIRS = "pairs"
+ALONE = "runs alone at their N"
+"""Why a run of which no other has its N is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The observations that agree in all factors but N; one entry each."""
+
+    levels: Mapping[str, Level]
+    n: Sequence[int]
+    values: Sequence[float]
+    runs: Sequence[str]
+    """Identities; empty texts for rows of files."""
+    replicates: Sequence[int]
+    """0 for rows of files."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``testbed e1000, payload 500B``; empty where no other factor varies."""
+        return ", ".join(f"{factor} {level_text(level)}" for factor, level in self.levels.items())
+
+    def samples(self, least: int = 1) -> dict[int, list[float]]:
+        """Values by N, in its order, of each N that has at least so many."""
+        found: dict[int, list[float]] = {n: [] for n in sorted(set(self.n))}
+        for n, value in zip(self.n, self.values, strict=True):
+            found[n].append(value)
+        return {n: values for n, values in found.items() if len(values) >= least}
+
+    def enough(self, least: int, needed: int | None = None) -> dict[int, list[float]]:
+        """Samples without each N that has fewer than ``least``, so that it does not cost what is known of the others; with them
+        where ``needed`` is one of them, or no other is left."""
+        found = self.samples(least)
+        return found if found and (needed is None or needed in found) else self.samples()
+
+
+def each_by_itself(groups: Sequence[Numbered], judge: Callable[[Numbered], Outcome]) -> tuple[list[Outcome], dict[str, int]]:
+    """What ``judge`` makes of each group; and of those that it refuses the runs, which are left out, by their reason: one group
+    does not cost what is known of the others. Raises the first TwinbedError where it refuses all."""
+    found: list[Outcome] = []
+    left_out: dict[str, int] = {}
+    refused = None
+    for group in groups:
+        try:
+            found.append(judge(group))
+        except TwinbedError as error:
+            refused = refused or error
+            left_out[f"runs of {group.name}: {error.message.removeprefix(f'{group.name}: ')}"] = len(group.runs)
+    if refused is not None and not found:
+        raise refused
+    return found, left_out
+
+
+def varied_numbers(tables: Tables) -> dict[str, list[Level]]:
+    """The factors that could be N, with their levels: those that vary and are whole numbers from 1 on."""
+    found: dict[str, dict[Level, None]] = {}
+    for record in tables.records:
+        for factor, level in record.levels.items():
+            found.setdefault(factor, {})[level] = None
+    return {name: list(levels) for name, levels in found.items() if len(levels) > 1 and all(map(_is_number, levels))}
+
+
+def of_pairs(factors: Iterable[str]) -> str | None:
+    """The factor that is the number of pairs, by its short name or its full one (``topology.pairs``)."""
+    return next((name for name in factors if name.rpartition(".")[2] == PAIRS), None)
+
+
+def _is_number(level: Level) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool) and level >= 1 and float(level).is_integer()
+
+
+def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
+    """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
+
+    Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
+    """
+    column = frame.column(over)
+    if not len(frame):
+        left_out = ", ".join(f"{count} {reason}" for reason, count in frame.left_out.items())
+        raise TwinbedError(
+            f"{frame.source} has no value of {frame.response}", advice=f"left out: {left_out}" if left_out else "it has no rows"
+        )
+    for level in column.levels:
+        if not _is_number(level):
+            raise TwinbedError(
+                f"{over} has the level {level_text(level)}, expected whole numbers from 1 on",
+                advice="name the factor that says how many there were at once",
+            )
+    of_n = [int(number) for number in column.numbers()]
+    others = [name for name in frame.factors if name != over]
+    runs, replicates = _texts(frame, "run"), _numbers(frame, "replicate")
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row in range(len(frame)):
+        groups.setdefault(tuple(int(frame.columns[name].codes[row]) for name in others), []).append(row)
+    return [
+        Numbered(
+            {name: frame.columns[name].levels[code] for name, code in zip(others, codes, strict=True)},
+            [of_n[row] for row in rows],
+            [float(frame.y[row]) / (of_n[row] if per_pair else 1) for row in rows],
+            [runs[row] for row in rows],
+            [replicates[row] for row in rows],
+        )
+        for codes, rows in sorted(groups.items())
+    ]
+
+
+def _texts(frame: Frame, name: str) -> list[str]:
+    column = frame.columns.get(name)
+    return [""] * len(frame) if column is None else [level_text(column.levels[code]) for code in column.codes]
+
+
+def _numbers(frame: Frame, name: str) -> list[int]:
+    column = frame.columns.get(name)
+    return [0] * len(frame) if column is None or not column.numeric else [int(number) for number in column.numbers()]
+
+
+def measured(tables: Tables, host: str | None = None) -> dict[str, dict[str, float]]:
+    """Every metric as name, name@host or name@host@direction, with its value by run where it has one; of one host if given."""
+    table = tables.table("metrics")
+    if not table.num_rows:
+        return {}
+    found: dict[str, dict[str, float]] = {}
+    columns = (table[name].to_pylist() for name in ("metric", "host", "direction", "run", "value"))
+    for metric, at, direction, run, value in zip(*columns, strict=True):
+        if value is not None and (host is None or at == host):
+            found.setdefault("@".join(part for part in (metric, at, direction) if part), {})[run] = float(value)
+    return found

@@ -1,0 +1,117 @@
+"""What the commands on N have in common: options, and results in text, JSON, CSV, and some as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from twinbed.contracts.analysis import Inputs, Row
+from twinbed.model.caution import Caution
+from twinbed.model.error import TwinbedError
+
+STYLES = ("text", "json", "csv")
+SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Callable[[Command], Command]:
+    """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said; ``pages``
+    whether there is a page."""
+    styles = (*STYLES, "html") if pages else STYLES
+    per_pair = "Divide the response by N. Default: {}."
+
+    def add(command: Command) -> Command:
+        for option in reversed(
+            (
+                click.option("--response", metavar="NAME", help="The metric. Of RESULTS by default the first headline metric."),
+                click.option("--over", metavar="FACTOR", help="The factor that is N. Default: the number of pairs."),
+                click.option("--per-pair/--whole", default=not whole, help=per_pair.format("whole" if whole else "per pair")),
+                click.option("--host", help="Of RESULTS: the host it was measured on, where there are several."),
+                click.option("--direction", help="Of RESULTS: client_to_server or server_to_client, where there are both."),
+                click.option(
+                    "--format",
+                    "style",
+                    type=click.Choice(styles),
+                    help="How to write it. Default: by the output's name, else text.",
+                ),
+                click.option("--table", type=click.Choice(tables), default=tables[0], help="Which table CSV is of."),
+                click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output."),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return add
+
+
+def factor_of_n(inputs: Inputs, source: Path, over: str | None) -> str:
+    """``over`` where given; of results else the number of pairs, however the study writes it. Raises TwinbedError."""
+    from twinbed.observations.numbered import PAIRS, of_pairs, varied_numbers
+
+    if over is not None:
+        return over
+    if not inputs.is_results(source):
+        return PAIRS
+    numbers = varied_numbers(inputs.tables(source))
+    found = of_pairs(numbers)
+    if found is None:
+        there = ", ".join(numbers)
+        advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
+        raise TwinbedError(f"{source}: no number of pairs varies", advice=advice)
+    return found
+
+
+def write(
+    tables: Mapping[str, Sequence[Row]],
+    cautions: Sequence[Caution],
+    rows_left_out: Mapping[str, int],
+    source: Path,
+    style: str | None,
+    table: str,
+    text: Iterator[str],
+    output: Path | None,
+    page: Callable[[], str] | None = None,
+) -> None:
+    """``text`` are the lines for people, without cautions; ``page`` makes HTML, where there is a page."""
+    from twinbed.render.output import opened
+    from twinbed.render.rows import as_csv
+    from twinbed.render.words import left_out
+
+    style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
+    if style == "html" and page is None:
+        raise TwinbedError("there is no page of this analysis", advice="--format text, json or csv")
+    if page is not None and style == "html":
+        shown = page()
+    elif style == "json":
+        noted = [caution.to_json() for caution in cautions]
+        about = {"source": str(source), "cautions": noted, "left_out": dict(rows_left_out)}
+        shown = json.dumps({**about, **tables}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    elif style == "csv":
+        shown = as_csv(tables[table])
+    else:
+        shown = "".join(f"{line}\n" for line in (*text, *left_out(rows_left_out), *_cautions(cautions)))
+    with opened(output) as file:
+        file.write(shown.encode())
+
+
+def table_text(rows: Sequence[Row]) -> str:
+    """Numbers to four digits."""
+    from twinbed.render.rows import as_text
+
+    return as_text([{name: _short(value) for name, value in row.items()} for row in rows]).rstrip("\n")
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _cautions(cautions: Sequence[Caution]) -> Iterator[str]:
+    for each in cautions:
+        where = ", ".join(part for part in (each.subject, each.detail) if part)
+        yield f"! {each.kind.meaning}{f' ({where})' if where else ''}: {each.kind.advice}"

@@ -1,0 +1,151 @@
+"""One place's snapshot file, read: values, rows for tables, and what doubts need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinbed import _core
+from twinbed.metrics.counters import (
+    CPU_BUSY,
+    CPU_IDLE,
+    CPU_STEAL,
+    KERNEL,
+    MEMORY_AVAILABLE,
+    NETWORK,
+    NIC_METRICS,
+    RATES,
+    CounterMetric,
+)
+from twinbed.metrics.metric import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KERNEL_MARK = "/proc/net/softnet_stat"
+"""The source that is asked for only where the kernel is the place's own."""
+OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool |tc ")
+"""Sources that belong to a network namespace."""
+
+_BUSY = r"cpu\.(user|nice|system|irq|softirq)_ticks"
+_IDLE = r"cpu\.(idle|iowait)_ticks"
+_STEAL = r"cpu\.steal_ticks"
+_ALL = r"cpu\.(user|nice|system|idle|iowait|irq|softirq|steal)_ticks"
+# guest and guest_nice are in user and nice already.
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The machine or a host."""
+
+    name: str
+    differences: pa.Table
+    log: pa.Table
+    file: Path
+    deltas: Mapping[str, Mapping[str, float | None]]
+    """Source -> key -> difference; a source that the place does not have is not there."""
+    means: Mapping[str, float | None]
+    """Gauge -> mean over the snapshots."""
+    seconds: float | None
+    """From the first to the last snapshot."""
+    facts: Mapping[str, str]
+    """What the reader says of the file."""
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the kernel is the place's own, and not the machine's below a container."""
+        return KERNEL_MARK in self.sources
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """All that were asked for, there or not."""
+        return frozenset(self.differences["source"].to_pylist())
+
+    def total(self, source: str, pattern: str) -> float | None:
+        """The sum of the differences of all keys that match; None where one is missing or there is none."""
+        keys = self.deltas.get(source, {})
+        found = [difference for key, difference in keys.items() if re.fullmatch(pattern, key)]
+        present = [difference for difference in found if difference is not None]
+        return sum(present) if present and len(present) == len(found) else None
+
+    def cpu_share(self, pattern: str) -> float | None:
+        """A part of all CPU time, 0 to 1."""
+        part, whole = self.total("/proc/stat", pattern), self.total("/proc/stat", _ALL)
+        return part / whole if part is not None and whole else None
+
+    def values(self) -> Iterator[Value]:
+        if self.has_kernel:
+            yield from (self._value(counter) for counter in KERNEL)
+            for share, states in ((CPU_BUSY, _BUSY), (CPU_IDLE, _IDLE), (CPU_STEAL, _STEAL)):
+                yield Value(share.name, self.cpu_share(states), share.unit, self.name)
+            yield from (self._rate(counter) for counter in KERNEL if counter.metric.name in RATES)
+            memory = self.means.get("meminfo:MemAvailable_bytes")
+            yield Value(MEMORY_AVAILABLE.name, memory, MEMORY_AVAILABLE.unit, self.name)
+        yield from (self._value(counter) for counter in NETWORK)
+        nics = "|".join(re.escape(nic) for nic in self.nics())
+        for name, metric in NIC_METRICS.items():
+            total = self.total("/proc/net/dev", rf"net/dev:({nics})\.{name.removeprefix('nic_')}")
+            yield Value(name, total, metric.unit, self.name)
+
+    def _value(self, counter: CounterMetric) -> Value:
+        total = self.total(counter.source, counter.pattern)
+        value = total * counter.factor if total is not None else None
+        return Value(counter.metric.name, value, counter.metric.unit, self.name)
+
+    def _rate(self, counter: CounterMetric) -> Value:
+        rate, total = RATES[counter.metric.name], self.total(counter.source, counter.pattern)
+        return Value(rate.name, total / self.seconds if total is not None and self.seconds else None, rate.unit, self.name)
+
+    def nics(self) -> Sequence[str]:
+        """The interfaces that ethtool was asked about; where there are none, all but loopback."""
+        asked = [source.removeprefix("ethtool -k ") for source in self.sources if source.startswith("ethtool -k ")]
+        if asked:
+            return sorted(asked)
+        devices = {key.removeprefix("net/dev:").rpartition(".")[0] for key in self.deltas.get("/proc/net/dev", {})}
+        return sorted(devices - {"lo"})
+
+    def moved(self) -> pa.Table:
+        """Rows of the table ``counters``: without the counters that stood still, and without another's kernel."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        stood = pc.and_(pc.equal(self.differences["kind"], "counter"), pc.equal(self.differences["difference"], 0.0))
+        shown = pc.invert(pc.fill_null(stood, False))
+        if not self.has_kernel:
+            own = pa.array([source for source in self.sources if OF_A_NAMESPACE.match(source)], pa.string())
+            shown = pc.and_(shown, pc.is_in(self.differences["source"], own))
+        return self._named(self.differences.filter(shown))
+
+    def log_rows(self) -> pa.Table:
+        return self._named(self.log)
+
+    def _named(self, table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        named = table.replace_schema_metadata(None)
+        return named.add_column(0, "host", pa.array([self.name] * table.num_rows, pa.string()))
+
+
+def read_place(file: Path) -> Place:
+    """Raises OSError, or ArtifactError (a ValueError) where not even one snapshot can be read."""
+    differences = _core.counter_differences(str(file))
+    log = _core.kernel_log(str(file))
+    deltas: dict[str, dict[str, float | None]] = {}
+    means: dict[str, float | None] = {}
+    times = [seconds for seconds in differences["seconds"].to_pylist() if seconds is not None]
+    columns = [differences[name].to_pylist() for name in ("source", "key", "kind", "difference", "mean")]
+    for source, key, kind, difference, mean in zip(*columns, strict=True):
+        if key is not None and kind == "counter":
+            deltas.setdefault(source, {})[key] = difference
+        elif key is not None and kind == "gauge":
+            means[key] = mean
+    return Place(
+        file.parent.name, differences, log, file, deltas, means, max(times, default=None), _facts(differences) | _facts(log)
+    )
+
+
+def _facts(table: pa.Table) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}

@@ -1,0 +1,122 @@
+"""The interval records of iperf3's JSON, as numbers by metric, and the table ``intervals``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+SHORT = 0.5
+"""Intervals shorter than this share of the longest are left out of what is taken over intervals: the last may be a sliver."""
+
+IMPOSSIBLE = 1.25
+"""Times the rate at which a stream was sent: it cannot arrive faster, but for what waited on the way at the start."""
+
+Intervals = Sequence[Mapping[str, Any]]
+
+
+def possible(sent: Intervals, received: Intervals) -> bool:
+    """Whether the server's clock ran while the stream arrived."""
+
+    def rate(intervals: Intervals) -> float:
+        return math.fsum(each["sum"]["bytes"] for each in intervals) / math.fsum(each["sum"]["seconds"] for each in intervals)
+
+    return rate(received) <= IMPOSSIBLE * rate(sent)
+
+
+def counted_intervals(intervals: Intervals) -> Intervals:
+    """Without those that were to be omitted, or have no length."""
+    return [each for each in intervals if not each["sum"]["omitted"] and each["sum"]["seconds"] > 0]
+
+
+def numbers(sent: Intervals, received: Intervals, end: Mapping[str, Any], *, udp: bool) -> Iterator[tuple[str, float]]:
+    """Metric -> number, of the intervals that each end counted, and of what the report says at its end."""
+    cpu = end.get("cpu_utilization_percent", {})
+    for name, key in (("sender_cpu_share", "host_total"), ("receiver_cpu_share", "remote_total")):
+        if key in cpu:
+            yield name, cpu[key] / 100
+    if not sent or not received:
+        return
+    arrived, handed = (math.fsum(each["sum"]["bytes"] for each in found) for found in (received, sent))
+    took, sending = (math.fsum(each["sum"]["seconds"] for each in found) for found in (received, sent))
+    yield "received_bytes", arrived
+    yield "goodput", 8 * arrived / took
+    yield "sent_bytes", handed
+    yield "send_rate", 8 * handed / sending
+    yield "time_taken", took
+    rates = [each["sum"]["bits_per_second"] for each in _long(received)]
+    if len(rates) > 1:
+        yield "goodput_sd", stdev(rates)
+    if udp:
+        yield from _datagrams(sent, received, 8 * handed / sending)
+    else:
+        yield from _tcp(sent)
+
+
+def _tcp(sent: Intervals) -> Iterator[tuple[str, float]]:
+    yield "tcp_retransmissions", math.fsum(each["sum"]["retransmits"] for each in sent)
+    streams = [stream for each in _long(sent) for stream in each["streams"]]
+    yield "tcp_rtt_mean", fmean(stream["rtt"] for stream in streams) * 1e-6
+    yield "tcp_cwnd_mean", fmean(stream["snd_cwnd"] for stream in streams)
+
+
+def _datagrams(sent: Intervals, received: Intervals, rate: float) -> Iterator[tuple[str, float]]:
+    """The server's ``packets`` are those that arrived and those that were missed."""
+    went = math.fsum(each["sum"]["packets"] for each in sent)
+    missed = math.fsum(each["sum"]["lost_packets"] for each in received)
+    came = math.fsum(each["sum"]["packets"] for each in received) - missed
+    yield "sent_datagrams", went
+    yield "received_datagrams", came
+    yield "lost_datagrams", missed
+    if came + missed > 0:
+        lost = missed / (came + missed)
+        yield "loss", lost
+        yield "effective_throughput", (1 - lost) * rate
+    orders = [stream["out_of_order"] for each in received for stream in each["streams"] if "out_of_order" in stream]
+    if orders:
+        yield "out_of_order_datagrams", math.fsum(orders)
+    jitters = [stream["jitter_ms"] for each in _long(received) for stream in each["streams"] if stream["packets"]]
+    if jitters:
+        yield "interarrival_jitter", fmean(jitters) * 1e-3
+
+
+def _long(intervals: Intervals) -> Intervals:
+    """Without slivers."""
+    longest = max(each["sum"]["seconds"] for each in intervals)
+    return [each for each in intervals if each["sum"]["seconds"] >= SHORT * longest]
+
+
+def interval_row(host: str, end: str, interval: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the table ``intervals``."""
+    total = interval["sum"]
+    jitter = total.get("jitter_ms")
+    return {
+        "host": host,
+        "end": end,
+        "start_s": total["start"],
+        "seconds": total["seconds"],
+        "bytes": total["bytes"],
+        "retransmissions": total.get("retransmits"),
+        "datagrams": total.get("packets"),
+        "lost_datagrams": total.get("lost_packets"),
+        "jitter_s": None if jitter is None else jitter * 1e-3,
+    }
+
+
+def interval_table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    whole, real = pa.int64(), pa.float64()
+    kinds = {
+        "host": pa.string(),
+        "end": pa.string(),
+        "start_s": real,
+        "seconds": real,
+        "bytes": whole,
+        "retransmissions": whole,
+        "datagrams": whole,
+        "lost_datagrams": whole,
+        "jitter_s": real,
+    }
+    return pa.Table.from_pylist(list(rows), schema=pa.schema(list(kinds.items())))

@@ -1,0 +1,112 @@
+"""The JSON of irtt 0.9's client.
+
+An interrupted client writes its results without waiting for replies that are still on their way.  So probes sent less than
+three of the longest round trips before its end are not judged lost; irtt itself waits as long where it is not interrupted.
+Source: irtt-client(1), "OUTPUT".
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twinbed.readers.latency.probes import (
+    ABSENT,
+    ARRIVED,
+    CLIENT_TO_SERVER,
+    LOST,
+    MISSING,
+    SERVER_TO_CLIENT,
+    UNKNOWN,
+    Integers,
+    Pair,
+    Stamps,
+)
+
+_WAITED = 3
+_FATES = {
+    b"false": (ARRIVED, ARRIVED),
+    b"true_up": (LOST, ABSENT),
+    b"true_down": (ARRIVED, LOST),
+    b"true": (UNKNOWN, UNKNOWN),
+}
+"""irtt's ``lost``, and what became of the probe there and back."""
+_TIMES = rb'\{(?:\s*"wall":\s*(\d+),\s*"monotonic":\s*(\d+)\s*)?\}'
+_BOTH = rb'\{\s*"receive":\s*' + _TIMES + rb',\s*"send":\s*' + _TIMES + rb"\s*\}"
+_TRIP = re.compile(
+    rb'"seqno":\s*(\d+),\s*"lost":\s*"(\w+)",\s*"timestamps":\s*\{\s*"client":\s*' + _BOTH + rb',\s*"server":\s*' + _BOTH
+)
+_WITHOUT_TRIPS = re.compile(rb'("round_trips":\s*)\[.*\](\s*\}\s*)\Z', re.DOTALL)
+"""Probes are by far the most of it: read by an expression they take a third of the time that JSON takes. An expression that
+does not fit is an error, never a probe less."""
+
+
+def artifact(server: str) -> str:
+    return f"irtt-{server}.json"
+
+
+def read(file: Path) -> Pair:
+    """Raises OSError, ValueError or LookupError where the file is not what irtt writes, or was cut off."""
+    server = file.name.removeprefix("irtt-").removesuffix(".json")
+    return parsed(file.read_bytes(), f"{file.name} of {file.parent.name}", file.parent.name, server)
+
+
+def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
+    """``where`` is how messages name the text. Raises ValueError or LookupError, OverflowError for what no clock shows."""
+    try:
+        said = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
+    except ValueError as error:
+        raise ValueError(f"{where}: not the JSON of a client that ended in order: {error}") from None
+    broken = {name: cause for name in ("send_err", "receive_err") if (cause := _cause(said.get(name))) is not None}
+    if broken:
+        raise ValueError(f"{where}: the client broke off: {broken}")
+    trips = _TRIP.findall(text)
+    there = text.count(b'"seqno"')
+    if not trips or len(trips) != there:
+        raise ValueError(f"{where}: {len(trips)} of {there} probes could be read")
+    columns = list(zip(*trips, strict=True))
+    numbers = [np.array([int(each) if each else MISSING for each in column], dtype=np.int64) for column in columns[2:]]
+    monotonic = _stamps(numbers[1::2])
+    fates = np.array([_FATES[each] for each in columns[1]], dtype=np.int64)
+    return Pair(
+        client=client,
+        server=server,
+        sequence=np.array(columns[0], dtype=np.int64),
+        wall=_stamps(numbers[0::2]),
+        monotonic=monotonic,
+        fate={CLIENT_TO_SERVER: fates[:, 0], SERVER_TO_CLIENT: fates[:, 1]},
+        settled=_settled(monotonic, said["stats"]["duration"]),
+        duplicates=said["stats"]["duplicates"],
+    )
+
+
+def _cause(error: Any) -> object:
+    """irtt's own code, or the system's errno of a socket; None where there is no error, or the last probe met a server that had
+    ended already: it was told to just after the client, and one that ends earlier fails the run."""
+    if not error:
+        return None
+    inner = error.get("Err") if isinstance(error, dict) else None
+    number = inner.get("Err") if isinstance(inner, dict) else None
+    if number == errno.ECONNREFUSED:
+        return None
+    return error.get("Code", number or error) if isinstance(error, dict) else error
+
+
+def _stamps(columns: Sequence[Integers]) -> Stamps:
+    """In irtt's order."""
+    client_received, client_sent, server_received, server_sent = columns
+    return Stamps(client_sent, server_received, server_sent, client_received)
+
+
+def _settled(stamps: Stamps, duration_ns: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether each had the time to come back before the client's end."""
+    back = stamps.client_received != MISSING
+    longest = int((stamps.client_received - stamps.client_sent)[back].max()) if back.any() else 0
+    settled: np.ndarray[Any, np.dtype[np.bool_]] = stamps.client_sent <= stamps.client_sent[0] + duration_ns - _WAITED * longest
+    return settled

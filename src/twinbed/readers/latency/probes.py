@@ -1,0 +1,123 @@
+"""One pair's probes: when each was sent and received at both ends, and what was lost.
+
+Stamps are whole nanoseconds: by the wall clocks since 1970, by the monotonic clocks since any time of each program's own.
+What is missing is MISSING in arrays of stamps and NaN in arrays of seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+CLIENT_TO_SERVER, SERVER_TO_CLIENT = WAYS = ("client_to_server", "server_to_client")
+MISSING = np.iinfo(np.int64).min
+ARRIVED, LOST, UNKNOWN, ABSENT = range(4)
+"""What became of a probe on its way; unknown: it did not come back, and nothing says where it was lost; absent: it was never
+sent that way."""
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+Numbers = np.ndarray[Any, np.dtype[np.float64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """A row a probe; all four by the same kind of clock."""
+
+    client_sent: Integers
+    server_received: Integers
+    server_sent: Integers
+    client_received: Integers
+
+    def ends(self, way: str) -> tuple[Integers, Integers]:
+        """(sent, received)"""
+        if way == CLIENT_TO_SERVER:
+            return self.client_sent, self.server_received
+        return self.server_sent, self.client_received
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The probes between a client and its server."""
+
+    client: str
+    server: str
+    sequence: Integers
+    wall: Stamps
+    monotonic: Stamps | None
+    """None where a tool does not say."""
+    fate: dict[str, Integers]
+    """Way -> ARRIVED, LOST, UNKNOWN or ABSENT, of each probe."""
+    settled: Flags
+    """Probes that had the time to come back: of others it is not known whether they were lost."""
+    duplicates: int | None
+
+    @property
+    def steady(self) -> Stamps:
+        """Stamps that no step of a clock disturbs, where there are any."""
+        return self.monotonic or self.wall
+
+    @property
+    def rtt_s(self) -> Numbers:
+        stamps = self.steady
+        return difference_s(stamps.client_received, stamps.client_sent) - difference_s(
+            stamps.server_sent, stamps.server_received
+        )
+
+    def at_s(self, way: str) -> Numbers:
+        """When probes passed the client, by its clock, from its first stamp on."""
+        stamps = self.steady
+        passed = stamps.client_sent if way == CLIENT_TO_SERVER else stamps.client_received
+        return difference_s(passed, self.begin)
+
+    @property
+    def begin(self) -> int:
+        stamps = self.steady
+        return min(int(np.min(each[each != MISSING])) for each in (stamps.client_sent, stamps.client_received) if _any(each))
+
+    def loss(self, way: str) -> tuple[int, int] | None:
+        """(lost, sent) of the judged probes that way; None where it is not known of one of them."""
+        fate = self.fate[way][self.settled]
+        fate = fate[fate != ABSENT]
+        if (fate == UNKNOWN).any():
+            return None
+        return int((fate == LOST).sum()), len(fate)
+
+    @property
+    def sent(self) -> int:
+        return len(self.sequence)
+
+    @property
+    def received(self) -> int:
+        return int((~self._lost).sum())
+
+    @property
+    def whole_loss(self) -> tuple[int, int]:
+        """(lost, sent) of the judged probes, wherever they were lost."""
+        lost = self._lost[self.settled]
+        return int(lost.sum()), len(lost)
+
+    @property
+    def _lost(self) -> Flags:
+        lost: Flags = np.any([np.isin(fate, (LOST, UNKNOWN)) for fate in self.fate.values()], axis=0)
+        return lost
+
+    def reordered(self, way: str) -> int:
+        """Probes that were overtaken by one that was sent later."""
+        sent, received = self.steady.ends(way)
+        there = (sent != MISSING) & (received != MISSING)
+        order = np.lexsort((sent[there], received[there]))
+        by_arrival = sent[there][order]
+        return int((by_arrival < np.maximum.accumulate(by_arrival)).sum()) if len(by_arrival) else 0
+
+
+def _any(stamps: Integers) -> bool:
+    return bool((stamps != MISSING).any())
+
+
+def difference_s(later: Integers, earlier: Integers | int, less: int = 0) -> Numbers:
+    """Seconds between stamps, less some nanoseconds; subtracted as integers, so that nothing of a nanosecond is lost."""
+    there = (later != MISSING) & (earlier != MISSING)
+    return np.where(there, (np.where(there, later, 0) - np.where(there, earlier, 0) - less) / 1e9, np.nan)

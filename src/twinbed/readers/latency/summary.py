@@ -1,0 +1,230 @@
+"""What pairs' probes come to: values, and the tables ``probes``, ``delay_windows`` and ``clocks``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from twinbed.metrics.latency import METRICS, value
+from twinbed.metrics.metric import Value
+from twinbed.readers.latency.clocks import Clocks, absolute_s, unskewed_s
+from twinbed.readers.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, WAYS, Integers, Numbers, Pair
+from twinbed.readers.latency.windows import Windows, windows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PPM = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class PairSummary:
+    """A pair with what its clocks allow to be said."""
+
+    pair: Pair
+    clocks: Clocks
+    unskewed: dict[str, Numbers]
+    """Way -> delays up to a constant."""
+    absolute: dict[str, Numbers | None]
+    windows: dict[str, Windows]
+
+
+def summarise(pair: Pair, clocks: Clocks, window_s: float) -> PairSummary:
+    unskewed = {way: unskewed_s(pair, way, clocks) for way in WAYS}
+    return PairSummary(
+        *(pair, clocks, unskewed),
+        absolute={way: absolute_s(pair, way, clocks) for way in WAYS},
+        windows={way: windows(pair.at_s(way), unskewed[way], window_s) for way in WAYS},
+    )
+
+
+def values(found: Sequence[PairSummary], host: str) -> Iterator[Value]:
+    """Of several pairs together, or of one. Means over windows are over all pairs' windows."""
+    yield from _round_trip(np.concatenate([each.pair.rtt_s for each in found]), host)
+    yield from _jitter(found, host, WAYS, "")
+    for way in WAYS:
+        yield from _jitter(found, host, (way,), way)
+        yield from _one_way([each.absolute[way] for each in found], host, way)
+        yield from _variation(found, host, way)
+        yield value("probe_loss", _ratio([each.pair.loss(way) for each in found]), host, way)
+        yield value("probes_reordered", sum(each.pair.reordered(way) for each in found), host, way)
+    yield value("probes_sent", sum(each.pair.sent for each in found), host)
+    yield value("probes_received", sum(each.pair.received for each in found), host)
+    yield value("probe_loss", _ratio([each.pair.whole_loss for each in found]), host)
+    duplicates = [each.pair.duplicates for each in found]
+    yield value("probe_duplicates", _sum(duplicates), host)
+
+
+def nothing() -> list[Value]:
+    """Of a run whose pairs cannot all be read: every value is null."""
+    return [Value(metric.name, None, metric.unit) for metric in METRICS]
+
+
+def clock_values(found: PairSummary) -> Iterator[Value]:
+    line, host = found.clocks.line, found.pair.client
+    yield value("clock_offset", found.clocks.offset_s, host)
+    yield value("clock_offset_bound", line.bound_s if line else None, host)
+    drift = found.clocks.drift
+    yield value("clock_drift", None if drift is None else drift * PPM, host)
+
+
+def _round_trip(rtt_s: Numbers, host: str) -> Iterator[Value]:
+    there = rtt_s[~np.isnan(rtt_s)]
+    yield value("probe_rtt_mean", _of(there, np.mean), host)
+    yield value("probe_rtt_median", _of(there, np.median), host)
+    yield value("probe_rtt_p95", _quantile(there, 0.95), host)
+    yield value("probe_rtt_max", _of(there, np.max), host)
+
+
+def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[Value]:
+    """Null unless the clocks of every pair agree."""
+    known = [each for each in delays if each is not None]
+    joined = np.concatenate(known) if len(known) == len(delays) else np.empty(0)
+    there = joined[~np.isnan(joined)]
+    yield value("one_way_delay_min", _of(there, np.min), host, way)
+    yield value("one_way_delay_mean", _of(there, np.mean), host, way)
+    yield value("one_way_delay_median", _of(there, np.median), host, way)
+    yield value("one_way_delay_p95", _quantile(there, 0.95), host, way)
+    yield value("one_way_delay_max", _of(there, np.max), host, way)
+
+
+def _jitter(found: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
+    jitter = np.concatenate([each.windows[way].jitter_s for each in found for way in ways])
+    jitter = jitter[~np.isnan(jitter)]
+    yield value("jitter", _of(jitter, np.mean), host, direction)
+    yield value("jitter_max", _of(jitter, np.max), host, direction)
+
+
+def _variation(found: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
+    above = np.concatenate([_above_least(each.unskewed[way]) for each in found])
+    yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
+    successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in found])
+    yield value("ipdv", _of(successive[~np.isnan(successive)], np.mean), host, way)
+
+
+def _above_least(delays: Numbers) -> Numbers:
+    """PDV (RFC 5481, 4.2): what each delay is above the least of its pair."""
+    there = delays[~np.isnan(delays)]
+    least: Numbers = there - there.min() if len(there) else there
+    return least
+
+
+def _of(numbers: Numbers, what: Any) -> float | None:
+    return float(what(numbers)) if len(numbers) else None
+
+
+def _quantile(numbers: Numbers, share: float) -> float | None:
+    return float(np.quantile(numbers, share)) if len(numbers) else None
+
+
+def _ratio(counts: Sequence[tuple[int, int] | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    sent = sum(count[1] for count in known)
+    return sum(count[0] for count in known) / sent if sent and len(known) == len(counts) else None
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def probes_table(found: PairSummary) -> pa.Table:
+    """A row a probe. Stamps are wall clock nanoseconds since 1970 of the host where it was; null: not known, or lost."""
+    import pyarrow as pa
+
+    pair = found.pair
+    columns: dict[str, Any] = {
+        **_names(pair, len(pair.sequence)),
+        "sequence": pa.array(pair.sequence),
+        "client_sent_ns": _stamps(pair.wall.client_sent),
+        "server_received_ns": _stamps(pair.wall.server_received),
+        "server_sent_ns": _stamps(pair.wall.server_sent),
+        "client_received_ns": _stamps(pair.wall.client_received),
+        "rtt_s": _seconds(pair.rtt_s),
+    }
+    for way in WAYS:
+        absolute = found.absolute[way]
+        columns[f"{way}_s"] = _seconds(np.full(len(pair.sequence), np.nan) if absolute is None else absolute)
+        least = found.unskewed[way] - _least(found.unskewed[way])
+        columns[f"{way}_variation_s"] = _seconds(least)
+        fate = pair.fate[way]
+        columns[f"lost_{way}"] = pa.array(fate == LOST, mask=np.isin(fate, (UNKNOWN, ABSENT)) | ~pair.settled)
+    return pa.table(columns)
+
+
+def windows_table(found: PairSummary, window_s: float) -> pa.Table:
+    """A row a window and direction. Variations are above the direction's least delay of the run."""
+    import pyarrow as pa
+
+    parts = []
+    for way in WAYS:
+        rows, least = found.windows[way], _least(found.unskewed[way])
+        parts.append(
+            pa.table(
+                {
+                    **_names(found.pair, len(rows.index)),
+                    "direction": pa.repeat(pa.scalar(way), len(rows.index)),
+                    "begin_s": pa.array(rows.index * window_s, pa.float64()),
+                    "arrived": pa.array(rows.arrived, pa.int64()),
+                    "variation_p50_s": _seconds(rows.median_s - least),
+                    "variation_p95_s": _seconds(rows.p95_s - least),
+                    "jitter_s": _seconds(rows.jitter_s),
+                }
+            )
+        )
+    return pa.concat_tables(parts)
+
+
+def clocks_row(found: PairSummary) -> dict[str, Any]:
+    clocks, line = found.clocks, found.clocks.line
+    return {
+        "client": found.pair.client,
+        "server": found.pair.server,
+        "shared": clocks.shared,
+        "max_error_s": clocks.max_error_s,
+        "offset_s": clocks.offset_s,
+        "offset_bound_s": line.bound_s if line else None,
+        "drift_ppm": line.drift * PPM if line else None,
+        "drift_low_ppm": line.drift_low * PPM if line else None,
+        "drift_high_ppm": line.drift_high * PPM if line else None,
+        "steps": len(clocks.steps),
+    }
+
+
+def clocks_schema() -> Any:
+    import pyarrow as pa
+
+    numbers = ("max_error_s", "offset_s", "offset_bound_s", "drift_ppm", "drift_low_ppm", "drift_high_ppm")
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in ("client", "server")),
+            ("shared", pa.bool_()),
+            *((name, pa.float64()) for name in numbers),
+            ("steps", pa.int64()),
+        ]
+    )
+
+
+def _names(pair: Pair, rows: int) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"client": pa.repeat(pa.scalar(pair.client), rows), "server": pa.repeat(pa.scalar(pair.server), rows)}
+
+
+def _least(delays: Numbers) -> float:
+    return float(np.nanmin(delays)) if (~np.isnan(delays)).any() else 0.0
+
+
+def _stamps(stamps: Integers) -> Any:
+    import pyarrow as pa
+
+    return pa.array(stamps, mask=stamps == MISSING)
+
+
+def _seconds(numbers: Numbers) -> Any:
+    import pyarrow as pa
+
+    return pa.array(numbers, mask=np.isnan(numbers))

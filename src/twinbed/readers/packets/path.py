@@ -1,0 +1,83 @@
+"""A path between two links, from both captures of it: what was lost, delayed, split and merged on the way; and UDP streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twinbed import _core
+from twinbed.metrics.metric import Value
+from twinbed.metrics.packets import value
+from twinbed.readers.packets.link import CLIENT, Capture
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SERVER = "server"
+WAYS = {"client_to_server": "sender_to_receiver_side", "server_to_client": "receiver_to_sender_side"}
+"""A value's direction, and what the matching calls it when it is given the client's capture first."""
+
+
+def pairs(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture]]:
+    """Each client's capture with its server's: ``client-2`` and ``server-2``."""
+    by_host = {capture.host: capture for capture in captures}
+    for host, capture in by_host.items():
+        peer = by_host.get(SERVER + host.removeprefix(CLIENT)) if host.startswith(CLIENT) else None
+        if peer is not None:
+            yield capture, peer
+
+
+def match(client: Path, server: Path) -> pa.Table:
+    """The table ``paths``: a row for each direction of a connection seen by both."""
+    table, _ = _core.match_captures(str(client), str(server))
+    return table
+
+
+def path_values(tables: Sequence[pa.Table], host: str) -> Iterator[Value]:
+    """What the paths come to, one way. Delays are of the connections' own quantiles, by their samples.
+
+    Not of what nobody answers and only one link carries, such as a switch's own packets to one host.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    joined = pa.concat_tables(tables)
+    joined = joined.filter(pc.or_(pc.not_equal(joined["passes_by"], "assumed"), pc.greater(joined["arrived_packets"], 0)))
+    for direction, way in WAYS.items():
+        rows = joined.filter(pc.equal(joined["passes"], way))
+        if not rows.num_rows:
+            continue
+        for metric, column in (("lost", "lost_packets"), ("split", "split_packets"), ("merged", "merged_packets")):
+            yield value(f"path_{metric}_packets", pc.sum(rows[column]).as_py(), host, direction)
+        samples = rows["delay_samples"].cast(pa.float64()).to_numpy()
+        if samples.sum() > 0:
+            least, median = (rows[name].to_numpy() for name in ("raw_delay_min_s", "delay_variation_p50_s"))
+            spread = rows["delay_p95_p50_s"].to_numpy()
+            keep = samples > 0
+            yield value("path_delay_median", _median((least + median)[keep], samples[keep]), host, direction)
+            yield value("path_delay_variation", float(np.average(spread[keep], weights=samples[keep])), host, direction)
+
+
+def _median(numbers: object, weights: object) -> float:
+    """The weighted median."""
+    import numpy as np
+
+    values, heavy = np.asarray(numbers), np.asarray(weights)
+    order = np.argsort(values)
+    reached = np.cumsum(heavy[order])
+    return float(values[order][np.searchsorted(reached, reached[-1] / 2)])
+
+
+def stream_values(streams: pa.Table, host: str, direction: str) -> Iterator[Value]:
+    """iperf3's streams as their receiver's link had them; nothing where there are none."""
+    import pyarrow.compute as pc
+
+    rows = streams.filter(pc.is_valid(streams["header"]))
+    if not rows.num_rows:
+        return
+    expected, lost = pc.sum(rows["expected_datagrams"]).as_py(), pc.sum(rows["lost_datagrams"]).as_py()
+    yield value("udp_loss", lost / expected if expected else None, host, direction)
+    yield value("udp_reordered", pc.sum(rows["reordered_datagrams"]).as_py(), host, direction)
+    yield value("udp_jitter", pc.mean(rows["jitter_s"]).as_py(), host, direction)

@@ -1,0 +1,21 @@
+"""Files that the core cannot read, as errors of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from twinbed.model.error import TwinbedError
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What cannot be read, as one line and exit code 2."""
+    from twinbed import _core
+
+    try:
+        yield
+    except _core.ArtifactError as error:
+        raise TwinbedError(str(error)) from error
+    except OSError as error:
+        raise TwinbedError(f"{error.filename}: {error.strerror}") from error

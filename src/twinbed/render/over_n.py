@@ -1,0 +1,131 @@
+"""Plots over the number of pairs: every run, the mean of each N, and the line that they are held against.
+
+A panel for each combination of levels; testbeds are its lines.  They follow the page's colours (see ``plots``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
+
+HEIGHT = 190
+ROOM = 1.06
+"""At the ends of a logarithmic axis, so that no mark is cut off."""
+
+LEGEND: Spec = {
+    "title": None,
+    "orient": "top",
+    "labelLimit": 280,
+    "columns": 2,
+    "columnPadding": 16,
+    "symbolType": "stroke",
+    "symbolSize": 300,
+    "symbolStrokeWidth": 2,
+    "labelColor": MUTED,
+    "offset": 4,
+}
+"""Of lines, above a plot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One series: values of runs by N, and the ends of the line that they are held against, if there is one."""
+
+    name: str
+    values: Sequence[tuple[int, Sequence[float]]]
+    held: Sequence[tuple[int, float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    title: str
+    lines: Sequence[Line]
+
+
+def over_n(found: Sequence[Panel], many: str, axis: str, *, logarithmic: bool = False, points: bool = True) -> Spec:
+    """``many`` is what N counts, ``axis`` what is drawn; ``points`` False draws the means alone."""
+    names = list(dict.fromkeys(line.name for panel in found for line in panel.lines))
+    return panels([_panel(panel, names, many, axis, logarithmic, points) for panel in found])
+
+
+def of_n(tested: Sequence[int], many: str) -> Spec:
+    """The horizontal axis: N on a logarithmic scale, with a tick for each N tested."""
+    return {
+        "field": "n",
+        "type": "quantitative",
+        "scale": {"type": "log", "base": 2, "domain": [tested[0] / ROOM, tested[-1] * ROOM], "nice": False},
+        "axis": {
+            "title": many,
+            "values": list(tested),
+            "format": "d",
+            "grid": False,
+            "labelOverlap": "greedy",
+            "labelSeparation": 5,
+        },
+    }
+
+
+def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic: bool, points: bool) -> Spec:
+    tested = sorted({n for line in panel.lines for n, _ in line.values})
+    x = of_n(tested, many)
+    drawn = [value for line in panel.lines for _, values in line.values for value in values]
+    drawn += [value for line in panel.lines for _, value in line.held]
+    scale: Spec = {"type": "log", "domain": [min(drawn) / ROOM, max(drawn) * ROOM]} if logarithmic else {"zero": points}
+    ticks: Spec = {"tickCount": 4}
+    if logarithmic:
+        # Where hardly a round number is in it: any, each with its label (Vega leaves some out on logarithmic axes).
+        rounded = _round(min(drawn), max(drawn))
+        ticks = {"values": rounded} if len(rounded) > 1 else {**ticks, "labelExpr": "format(datum.value, ',.6~g')"}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": scale,
+        "axis": {"title": axis, "format": ",.6~g", "titlePadding": 8, **ticks},
+    }
+    colour = {
+        "field": "series",
+        "type": "nominal",
+        "sort": list(names),
+        "scale": {"domain": list(names), "range": [SERIES[at % len(SERIES)] for at in range(len(names))]},
+        "legend": {"title": None, "orient": "top", "labelLimit": 280, "columns": 2, "columnPadding": 16, "labelColor": MUTED}
+        if len(names) > 1
+        else None,
+    }
+    dash = {**colour, "scale": {"domain": list(names), "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
+    means = [_row(line, n, fmean(values), "mean" if points else "") for line in panel.lines for n, values in line.values]
+    each = [_row(line, n, value, "a run") for line in panel.lines for n, values in line.values for value in values]
+    held = [_row(line, n, value, "") for line in panel.lines for n, value in line.held]
+    layers: list[Spec] = [
+        {
+            "data": {"values": held},
+            "mark": {"type": "line", "color": MUTED, "strokeDash": [3, 3], "strokeWidth": 1.2, "clip": True, "aria": False},
+            "encoding": {"x": x, "y": y, "detail": {"field": "series"}},
+        },
+        {
+            "data": {"values": means},
+            "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+            "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
+        },
+        {
+            "data": {"values": each if points else means},
+            "mark": {"type": "circle", "size": 34, "opacity": 0.65},
+            "encoding": {"x": x, "y": y, "color": colour, "description": {"field": "said"}},
+        },
+    ]
+    return {"title": panel.title, "width": WIDTH + 60, "height": HEIGHT, "layer": layers if held else layers[1:]}
+
+
+def _round(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten between two positive numbers; of more than two decades the powers alone."""
+    steps = (1, 2, 5) if high / low < 100 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [value for power in powers for step in steps if low / ROOM <= (value := step * 10.0**power) <= high * ROOM]
+
+
+def _row(line: Line, n: int, value: float, what: str) -> Spec:
+    said = f"N = {n}: {value:.4g}{f' ({what})' if what else ''}"
+    return {"series": line.name, "n": n, "value": value, "said": f"{line.name}, {said}" if line.name else said}

@@ -1,0 +1,124 @@
+"""The report as one HTML page that needs nothing else: verdict first, then each layer, then why to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
+
+from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.section import headline_metric, layer_names, lede, method, metric_table, other_metrics, verdicts
+from twinbed.analyses.compare.variation import variation
+from twinbed.analyses.compare.words import nothing_compared, summaries
+from twinbed.contracts.analysis import Section
+from twinbed.metrics.metric import Layer
+from twinbed.model.tables import Tables
+from twinbed.render import plots
+from twinbed.render.document import document
+from twinbed.render.words import LAYERS, place
+from twinbed.report import segments
+from twinbed.report.files import measured_by
+from twinbed.report.pivots import Table
+from twinbed.report.pivots_page import own_tables
+from twinbed.report.provenance import provenance
+from twinbed.report.scaling.result import Scaling
+from twinbed.report.scaling.section import scaling_section
+from twinbed.report.scaling.words import recommendations
+
+
+def page(
+    tables: Tables,
+    result: Comparisons,
+    sections: Sequence[Section] = (),
+    own: Sequence[Table] = (),
+    over_n: Scaling | None = None,
+) -> str:
+    """The whole page. ``sections`` are what analyses give to it; ``own`` the tables that the study file asks
+    for; ``over_n`` how many fit."""
+    outline = tables.outline
+    title = f"{outline.name}: how faithful to {outline.reference}" if outline.reference else outline.name
+    # Of one testbed, how many fit is the verdict.
+    own_sections = [section for section in sections if not section.layer]
+    beginning = [verdicts(result), scaling_section(over_n)]
+    parts = [part for each in (beginning if result.comparisons else reversed(beginning)) for part in each]
+    parts += [*own_tables(own), *_layers(tables, result, sections)]
+    parts += [*(section.html() for section in own_sections), *variation(result)]
+    parts += [*provenance(tables, result), method(result)]
+    body = "".join([_header(tables, result, own_sections, bool(own), over_n), "<main>", *parts])
+    return document(title, body + "</main>", "Every number can be rebuilt from the run folders beside this page.")
+
+
+def _header(tables: Tables, result: Comparisons, sections: Sequence[Section], tabulates: bool, over_n: Scaling | None) -> str:
+    outline = tables.outline
+    made, planned = len(tables.records), len(tables.planned)
+    runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
+    workload = " and ".join(measured_by(outline)) or next(
+        (str(record.settings["workload"]["kind"]) for record in tables.records), ""
+    )
+    loads = dict.fromkeys(name for record in tables.records for name in record.settings.get("background", {}))
+    facts = [
+        f"workload {workload}" if workload else "",
+        f"background {', '.join(loads)}" if loads else "",
+        runs,
+        f"reference {outline.reference}" if outline.reference else "",
+    ]
+    beginning = [("verdict", "Verdict"), *([("fitting", "How many fit")] if over_n else [])]
+    links = [
+        *(beginning if result.comparisons else reversed(beginning)),
+        *([("tables", "Tables")] if tabulates else []),
+        *((f"layer-{layer}", LAYERS.get(layer, layer).split(":")[0]) for layer in layer_names(result)),
+    ]
+    links += [(section.key, section.title) for section in sections]
+    links += [("spread", "Spread")] if any(each.headline and each.spread for each in result.comparisons) else []
+    links += [("order", "Order")] if result.orderings else []
+    links += [
+        ("cautions", f"Cautions ({len({each.kind for each in result.cautions})})"),
+        ("testbeds", "Testbeds"),
+        ("runs", "Runs"),
+        *([("files", "Files")] if measured_by(outline) else []),
+    ]
+    links += [("repeat", "Repeat it"), ("method", "How to read this")]
+    nav = "".join(f'<a href="#{escape(target)}">{escape(text)}</a>' for target, text in links)
+    return (
+        f'<header><p class="kicker">{escape(" · ".join(fact for fact in facts if fact))}</p><h1>{escape(outline.name)}</h1>'
+        f'<p class="lede">{escape(_lede(result, outline.reference, over_n))}</p>'
+        f'<nav aria-label="Sections">{nav}</nav></header>'
+    )
+
+
+def _lede(result: Comparisons, reference: str | None, over_n: Scaling | None) -> str:
+    """How many fit, where that is the one thing to say; and the verdicts, where testbeds are compared."""
+    advised = list(recommendations(over_n)) if over_n else []
+    parts = [f"{advised[0]}."] if len(advised) == 1 else []
+    found = summaries(result)
+    if found:
+        parts.append(lede(found, reference))
+    return " ".join(parts) or f"There is nothing to compare: {nothing_compared(result)}."
+
+
+def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) -> Iterator[str]:
+    for layer in layer_names(result):
+        of_layer = [each for each in result.comparisons if each.layer == layer]
+        yield f'<section id="layer-{escape(layer)}"><h2>{escape(LAYERS.get(layer, layer))}</h2>'
+        for _key, group in groupby(
+            (each for each in of_layer if each.headline), key=lambda each: (each.metric, each.host, each.direction)
+        ):
+            yield from headline_metric(list(group))
+        yield from (section.html() for section in sections if section.layer == layer)
+        if layer == Layer.NETWORK:
+            yield from _segment_sizes(tables, of_layer)
+        yield from other_metrics([each for each in of_layer if not each.headline])
+        yield "</section>"
+
+
+def _segment_sizes(tables: Tables, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """How payload was cut into segments each way, with the verdict on their mean."""
+    for direction, sizes in segments.segment_sizes(tables).items():
+        title = f"Segment sizes ({place('', direction)})"
+        yield f"<h3>{escape(title)}</h3>"
+        means = [each for each in comparisons if (each.metric, each.host, each.direction) == (segments.MEAN, "", direction)]
+        if means:
+            yield metric_table(means)
+        caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
+        drawn = plots.svg(segments.plot(sizes, tables.outline.testbeds), f"{title}: {caption}", title)
+        yield f'<div class="plots"><figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure></div>'

@@ -1,0 +1,171 @@
+"""What a report says of how many fit: the analyses ``capacity`` and ``contention``, where the number of pairs varies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from twinbed import registry
+from twinbed.analyses.capacity.analysis import CapacityParams
+from twinbed.analyses.capacity.analysis import analysis as capacity
+from twinbed.analyses.contention.analysis import ContentionParams
+from twinbed.analyses.contention.analysis import analysis as contention
+from twinbed.model.error import TwinbedError
+from twinbed.model.record import Record
+from twinbed.model.run import Status, level_text
+from twinbed.model.tables import Tables
+from twinbed.observations.frame import Frame, of_tables
+from twinbed.observations.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
+from twinbed.render.quantities import unit_scale
+from twinbed.render.words import metric_name
+from twinbed.report.scaling.result import AtN, Group, Scaling, Statement
+from twinbed.results.extract.rows import described
+
+LEAST_RATE = 0.9
+"""Of the single pair's."""
+MOST_LOSS = 0.01
+LEAST_FAIRNESS = 0.95
+"""Jain's index; the objective where no single pair was run to hold rates against."""
+LEAST_NUMBERS = 6
+"""Tested N of a curve that shows bends: its second difference has two fewer."""
+OF_THE_MACHINE = ("cpu_idle_seconds", "interrupts")
+"""Metrics whose bends are held against the rate's, as in the LDRD report's Figure 3.2."""
+ByRun = Mapping[str, float]
+
+
+def scaling(tables: Tables) -> Scaling | None:
+    """None where the number of pairs does not vary, or no run has a rate."""
+    over, kinds = of_pairs(varied_numbers(tables)), {str(record.settings["workload"]["kind"]) for record in tables.records}
+    if over is None or len(kinds) != 1:
+        return None
+    workload = described(registry.PLUGINS.read[kinds.pop()], tables.records[0].settings["workload"])
+    if not workload.rate:
+        return None
+    rates = _frame(tables, workload.rate)
+    if rates is None or over not in rates.factors:
+        return None
+    losses = _frame(tables, "loss") if any(metric.name == "loss" for metric in workload.metrics) else None
+    shares, confidence = _frame(tables, "fairness"), tables.outline.confidence
+    known, stages = measured(tables, ""), _stages(tables)
+    skews = {record.id: record.start_skew_s for record in tables.records if record.start_skew_s is not None}
+    groups = []
+    for group in numbered(rates, over, per_pair=True):
+        statements = []
+        if losses is not None and len(of_group := _of_group(losses, group)):
+            statements.append(_loss_kept(of_group, group, over, confidence))
+        if 1 in group.n:
+            statements.append(_rate_kept(_of_group(rates, group), group, over, confidence))
+        elif shares is not None and len(of_group := _of_group(shares, group)):
+            statements.append(_fairness_kept(of_group, group, over, confidence))
+        failed = _failed(tables, group, over)
+        groups.append(Group(group.levels, statements, _points(group, known, stages, skews), failed))
+    curves = _curves(tables, workload.rate, over, groups)
+    told = contention.run(tables, ContentionParams(response=workload.rate, over=over, bends=False))
+    return Scaling(over, workload.rate, rates.unit, confidence, groups, curves, None if losses is None else MOST_LOSS, told)
+
+
+def _frame(tables: Tables, metric: str) -> Frame | None:
+    """Of the whole run; None where no run has it."""
+    try:
+        found = of_tables(tables, metric)
+    except TwinbedError:
+        return None
+    return found if len(found) else None
+
+
+def _of_group(frame: Frame, group: Numbered) -> Frame:
+    """The group's runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it, as
+    TCP has no loss."""
+    import numpy as np
+
+    runs, of = frame.column("run"), set(group.runs)
+    codes = [at for at, run in enumerate(runs.levels) if run in of]
+    return frame.rows(np.isin(runs.codes, codes), {})
+
+
+def _failed(tables: Tables, group: Numbered, over: str) -> Mapping[int, tuple[int, int]]:
+    """Of the runs that differ from the group's in N alone."""
+
+    def cell(record: Record) -> tuple[object, ...]:
+        rest = sorted((name, level_text(level)) for name, level in record.levels.items() if name != over)
+        return str(record.settings["testbed"]["name"]), *rest
+
+    of = set(group.runs)
+    cells = {cell(record) for record in tables.records if record.id in of}
+    made: dict[int, list[bool]] = {}
+    for record in tables.records:
+        n = record.levels.get(over)
+        if isinstance(n, int | float) and cell(record) in cells:
+            made.setdefault(int(n), []).append(record.status is not Status.COMPLETE)
+    return {n: (sum(failed), len(failed)) for n, failed in sorted(made.items()) if any(failed)}
+
+
+def _loss_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
+    percent = replace(frame, y=100 * frame.y, unit="%")
+    return _kept(percent, group, over, confidence, f"loss at most {100 * MOST_LOSS:g} %", bound=100 * MOST_LOSS, at_most=True)
+
+
+def _rate_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
+    scale = unit_scale(frame.unit, group.values)
+    one = over.rpartition(".")[2].removesuffix("s")
+    objective = f"{metric_name(frame.response)} per {one} at least {100 * LEAST_RATE:g} % of that at 1 {one}"
+    shown = replace(frame, y=frame.y / scale.factor, unit=scale.unit)
+    told = {"bound": LEAST_RATE, "at_most": False, "relative": True, "per_pair": True}
+    return _kept(shown, group, over, confidence, objective, **told)
+
+
+def _fairness_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
+    return _kept(frame, group, over, confidence, f"fairness at least {LEAST_FAIRNESS:g}", bound=LEAST_FAIRNESS, at_most=False)
+
+
+def _kept(frame: Frame, group: Numbered, over: str, confidence: float, objective: str, **told: float | bool) -> Statement:
+    try:
+        found = capacity.run(frame, CapacityParams(over=over, confidence=confidence, **told))
+    except TwinbedError as error:
+        return Statement(objective, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
+    [of_n] = found.groups
+    return Statement(objective, of_n.statement, True, of_n.keeps, of_n.fails)
+
+
+def _points(group: Numbered, known: Mapping[str, ByRun], stages: Mapping[str, ByRun], skews: ByRun) -> Sequence[AtN]:
+    points = []
+    for n, rates in group.samples().items():
+        runs = [run for of_n, run in zip(group.n, group.runs, strict=True) if of_n == n]
+        ledgers = [stages[run] for run in runs if run in stages]
+        points.append(
+            AtN(
+                n,
+                rates,
+                [known["loss"][run] for run in runs if run in known.get("loss", {})],
+                [known["fairness"][run] for run in runs if run in known.get("fairness", {})],
+                max((skews[run] for run in runs if run in skews), default=None) if n > 1 else None,
+                {stage: fmean(of[stage] for of in ledgers) for stage in ledgers[0]} if ledgers else None,
+            )
+        )
+    return points
+
+
+def _stages(tables: Tables) -> Mapping[str, ByRun]:
+    """Run -> stage -> packets, over all pairs and directions; a stage of which no counter tells is not 0 but adds nothing."""
+    table = tables.table("losses")
+    found: dict[str, dict[str, float]] = {}
+    if table.num_rows:
+        for run, stage, packets in zip(*(table[name].to_pylist() for name in ("run", "stage", "packets")), strict=True):
+            of_run = found.setdefault(run, defaultdict(float))
+            of_run[stage] += packets or 0.0
+    return found
+
+
+def _curves(tables: Tables, rate: str, over: str, groups: Sequence[Group]) -> Sequence[Mapping[str, object]]:
+    """Nothing where the machine was not measured, or there are too few N for a bend."""
+    known = measured(tables, "machine")
+    there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
+    if not there or min(len(group.points) for group in groups) < LEAST_NUMBERS:
+        return ()
+    try:
+        found = contention.run(tables, ContentionParams(response=rate, over=over, metrics=there))
+    except TwinbedError:
+        return ()
+    return contention.tables(found)["curves"]

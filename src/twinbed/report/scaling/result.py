@@ -1,0 +1,102 @@
+"""How many fit, as a report shows it: what is said of N at once, and the measurements that it is said of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from twinbed.analyses.contention.result import Contention
+from twinbed.model.run import Level
+
+Levels = Mapping[str, Level]
+"""Of the factors that vary, N itself left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One objective of one combination of levels."""
+
+    objective: str
+    """In words: ``goodput per pair at least 90 % of that at 1 pair``."""
+    said: str
+    """The statement; or why nothing can be said."""
+    decided: bool
+    """Whether something can be said."""
+    keeps: int | None = None
+    """The largest N shown to keep it."""
+    fails: int | None = None
+    """The least N shown not to."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtN:
+    """The complete runs of one combination at one N; one entry a run."""
+
+    n: int
+    rates: Sequence[float]
+    """Of a pair, in the mean of the run, in base units."""
+    losses: Sequence[float] = ()
+    """Shares of what was sent; nothing where none is measured."""
+    fairness: Sequence[float] = ()
+    skew_s: float | None = None
+    """The largest time between the first and the last client's start; None for one client."""
+    packets: Mapping[str, float] | None = None
+    """Stage of the loss ledger -> packets, summed over pairs, in the mean of the runs; None without a ledger."""
+
+    @property
+    def lost(self) -> float:
+        """Packets that the ledger saw sent and not received."""
+        return (self.packets or {}).get("sent", 0.0) - (self.packets or {}).get("received", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One combination of levels."""
+
+    levels: Levels
+    statements: Sequence[Statement]
+    points: Sequence[AtN]
+    """In the order of N."""
+    failed: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """N -> runs that failed, of so many that were made; in the order of N, and only where some did."""
+
+    @property
+    def single(self) -> float | None:
+        """The mean rate at N = 1."""
+        values = [point.rates for point in self.points if point.n == 1]
+        return sum(values[0]) / len(values[0]) if values else None
+
+    @property
+    def keeps(self) -> int | None:
+        """The largest N shown to keep every objective; None where there is none."""
+        found = [each.keeps or 0 for each in self.statements if each.decided]
+        return min(found, default=0) or None
+
+    @property
+    def tested(self) -> int:
+        return self.points[-1].n
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """What the section is made of."""
+
+    over: str
+    """The factor that is N."""
+    rate: str
+    """The metric."""
+    unit: str
+    confidence: float
+    groups: Sequence[Group]
+    curves: Sequence[Mapping[str, Any]] = ()
+    """Rows of the analysis ``contention``: levels, metric, mirrored, n, curvature."""
+    most_loss: float | None = None
+    """The objective's share; None where no loss is measured."""
+    contention: Contention | None = None
+    """Whether the machine's metrics tell contended runs; None where that was not asked."""
+
+    @property
+    def one(self) -> str:
+        """What N counts: ``pair``."""
+        return self.over.rpartition(".")[2].removesuffix("s")

@@ -1,0 +1,140 @@
+"""How many fit, in words and tables: for the page, Markdown and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from statistics import fmean
+
+from twinbed.model.run import level_text
+from twinbed.render.quantities import NONE, UnitScale, number, share, unit_scale
+from twinbed.render.tabular import Tabular, percent
+from twinbed.render.words import cell_title, heading, metric_name
+from twinbed.report.scaling.result import AtN, Group, Scaling
+
+LEAST = 2
+"""Runs of a number of which something is said."""
+EXPLAINED = "unexplained"
+ENDS = ("sent", "received", EXPLAINED)
+"""Rows of a ledger that are no stage."""
+
+
+def recommendations(found: Scaling) -> Iterator[str]:
+    """What to do, a sentence for each combination of levels."""
+    for group in found.groups:
+        where = f"{cell_title(group.levels)}: " if group.levels else ""
+        yield heading(f"{where}{_advice(found, group)}")
+
+
+def _advice(found: Scaling, group: Group) -> str:
+    one, sure = found.one, share(found.confidence)
+    decided = [each for each in group.statements if each.decided]
+    if not decided:
+        return "no number can be recommended"
+    undecided = "" if len(decided) == len(group.statements) else " (of the others nothing can be said)"
+    objectives = " and ".join(each.objective for each in decided) + undecided
+    surely = f"at least {sure} sure{' of each' if len(decided) > 1 else ''}: {objectives}"
+    if group.keeps is None:
+        return f"no number of {one}s is shown to keep {objectives}"
+    counted = _counted(group.keeps, one)
+    if group.keeps == group.tested and max(group.failed, default=0) <= group.tested:
+        return f"all {counted} that were tested fit, {surely}"
+    return f"run at most {counted} at once, {surely}"
+
+
+def statements(found: Scaling) -> Iterator[str]:
+    """Each objective of each combination, with what is known of it."""
+    for group in found.groups:
+        where = f"{cell_title(group.levels)}, " if group.levels else ""
+        for each in group.statements:
+            yield heading(f"{where}{each.objective}: {each.said}")
+        for n, (failed, of) in group.failed.items():
+            rest = "nothing is said of it" if of - failed < LEAST else "what is said is of the others"
+            yield heading(f"{where}at {_counted(n, found.one)} {failed} of {of} runs failed: {rest}")
+
+
+def _counted(n: int, one: str) -> str:
+    return f"{n} {one}{'' if n == 1 else 's'}"
+
+
+def rate_scale(found: Scaling) -> UnitScale:
+    """Of a pair's rate."""
+    return unit_scale(found.unit, [fmean(point.rates) for _, point in _points(found)])
+
+
+def tables(found: Scaling) -> Iterator[Tabular]:
+    """Each number of pairs; and where packets were lost, if a ledger was kept."""
+    yield _numbers(found)
+    if any(point.packets and point.lost > 0 for _, point in _points(found)):
+        yield _losses(found)
+
+
+def _points(found: Scaling) -> Iterator[tuple[Group, AtN]]:
+    return ((group, point) for group in found.groups for point in group.points)
+
+
+def _numbers(found: Scaling) -> Tabular:
+    scale, one = rate_scale(found), found.one
+    together = unit_scale(found.unit, [point.n * fmean(point.rates) for _, point in _points(found)])
+    every = [point for _, point in _points(found)]
+    named = f"{metric_name(found.rate)} of a {one}"
+    heads = [*_names(found), f"{one}s", "runs", _with_unit(named, scale)]
+    of_single = any(group.single for group in found.groups)
+    heads += [*([f"of 1 {one}'s"] if of_single else []), _with_unit("all together", together)]
+    heads += ["loss"] if any(point.losses for point in every) else []
+    heads += ["fairness"] if any(point.fairness for point in every) else []
+    heads += ["start skew (ms)"] if any(point.skew_s is not None for point in every) else []
+    rows = []
+    for group, point in _points(found):
+        mean = fmean(point.rates)
+        row: list[str | None] = [*_levels(found, group), str(point.n), str(len(point.rates)), number(mean / scale.factor)]
+        if of_single:
+            row.append(percent(mean / group.single) if group.single else NONE)
+        row.append(number(point.n * mean / together.factor))
+        if "loss" in heads:
+            row.append(percent(fmean(point.losses)) if point.losses else None)
+        if "fairness" in heads:
+            row.append(f"{fmean(point.fairness):.4f}" if point.fairness else None)
+        if "start skew (ms)" in heads:
+            row.append(None if point.skew_s is None else number(1000 * point.skew_s))
+        rows.append(tuple(row))
+    caption = "Means over runs. Start skew: the largest time between the first and the last client's start."
+    return Tabular(f"Each number of {one}s", caption, tuple(heads), tuple(rows), texts=len(_names(found)) or 1)
+
+
+def _losses(found: Scaling) -> Tabular:
+    """Only stages that dropped something."""
+    with_ledger = [(group, point) for group, point in _points(found) if point.packets is not None]
+    stages = dict.fromkeys(chain.from_iterable(point.packets or {} for _, point in with_ledger))
+    shown = [
+        stage for stage in stages if stage not in ENDS and any((point.packets or {}).get(stage) for _, point in with_ledger)
+    ]
+    rows = []
+    for group, point in with_ledger:
+        packets = point.packets or {}
+        row: list[str | None] = [*_levels(found, group), str(point.n), _count(packets["sent"]), _count(point.lost)]
+        row += [_count(packets.get(stage, 0.0)) for stage in shown]
+        row += [_count(packets[EXPLAINED]), percent(abs(packets[EXPLAINED]) / point.lost) if point.lost > 0 else None]
+        rows.append(tuple(row))
+    heads = (*_names(found), f"{found.one}s", "sent", "lost", *shown, EXPLAINED, "of the lost")
+    caption = (
+        "IP packets of UDP, summed over all pairs, in the mean of the runs; each place's own counter. Unexplained is what none"
+        " of them accounts for. Stages that dropped nothing are left out."
+    )
+    return Tabular("Where packets were lost", caption, heads, tuple(rows), texts=len(_names(found)) or 1)
+
+
+def _count(packets: float) -> str:
+    return f"{round(packets):,}"
+
+
+def _with_unit(name: str, scale: UnitScale) -> str:
+    return f"{name} ({scale.unit})" if scale.unit not in ("", "/s") else name
+
+
+def _names(found: Scaling) -> Sequence[str]:
+    return [name.rpartition(".")[2] for name in found.groups[0].levels]
+
+
+def _levels(found: Scaling, group: Group) -> Sequence[str]:
+    return [level_text(level) for level in group.levels.values()]

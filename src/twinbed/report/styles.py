@@ -1,0 +1,60 @@
+"""The report of a study in each of its styles: what every part is made of, and the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from twinbed.analyses.compare.result import Comparisons
+    from twinbed.contracts.analysis import Section
+    from twinbed.model.tables import Tables
+    from twinbed.report.pivots import Levels, Table
+
+SUFFIXES: Mapping[str, str] = {"html": ".html", "markdown": ".md", "latex": ".tex", "csv": ".csv", "tables-csv": "-tables.csv"}
+"""Style -> how the name of its file ends."""
+
+
+def rendered(style: str, tables: Tables, result: Comparisons) -> str:
+    """The report in a style of SUFFIXES."""
+    if style == "csv":
+        from twinbed.analyses.compare.rows import as_csv
+
+        return as_csv(result.comparisons)
+    own = study_tables(tables, result)
+    if style == "tables-csv":
+        from twinbed.report import pivots
+
+        return pivots.as_csv(own)
+    if style == "latex":
+        from twinbed.report.latex import latex
+
+        return latex(tables, result, sections(tables), own)
+    from twinbed.report.scaling.analysis import scaling
+
+    if style == "markdown":
+        from twinbed.report.markdown import markdown
+
+        return markdown(tables, result, sections(tables), own, scaling(tables))
+    from twinbed.report.page import page
+
+    return page(tables, result, sections(tables), own, scaling(tables))
+
+
+def sections(tables: Tables) -> tuple[Section, ...]:
+    """What the analyses give to a report, in the order of their list."""
+    from twinbed import registry
+
+    return tuple(section for analysis in registry.analyses() for section in analysis.sections(tables))
+
+
+def study_tables(tables: Tables, result: Comparisons) -> tuple[Table, ...]:
+    """The tables that the study file asks for, with the printed numbers beside them where it names some."""
+    from twinbed.published.printed import library
+    from twinbed.published.printed_metrics import printed_at
+    from twinbed.report import pivots
+
+    def printed(name: str, levels: Levels, metric: str) -> str | None:
+        return printed_at(library(), library().table(name), levels, metric)
+
+    return pivots.study_tables(tables, result, printed)

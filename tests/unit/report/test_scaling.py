@@ -1,0 +1,333 @@
+"""How many fit, in the report: planted rates with a knee between 4 and 8 pairs, and a planted ledger."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from synthetic_results import write_study
+from twinbed.analyses.compare.analysis import analysis as compare
+from twinbed.analyses.contention.result import Alarms, Contention, Operating, Scored, Step, Told
+from twinbed.analyses.contention.result import Group as ToldOf
+from twinbed.analyses.contention.sentences import sentences
+from twinbed.model.result import Interval
+from twinbed.model.tables import Tables
+from twinbed.report.scaling.analysis import scaling
+from twinbed.report.scaling.result import AtN, Group, Scaling, Statement
+from twinbed.report.scaling.section import scaling_section
+from twinbed.report.scaling.words import recommendations, statements, tables
+from twinbed.report.styles import rendered
+from twinbed.report.terminal import print_scaling
+from twinbed.results.extract import extract
+from twinbed.workloads.iperf3 import iperf3
+from twinbed.workloads.planted import planted
+
+PAIRS = [1, 2, 4, 8]
+OFFSETS = (-10, -5, 0, 5, 10)
+OF_A_PAIR = {1: 1000.0, 2: 1010.0, 4: 980.0, 8: 700.0}
+
+
+def knee(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+    """Rates of a pair as in OF_A_PAIR, off by at most 1 % and by nothing in the mean; the run's is of all pairs."""
+    n = levels["pairs"]
+    rate = n * (OF_A_PAIR[n] + OFFSETS[replicate])
+    return {"requests": 100, "requests_per_second": rate, "packets": 1000, "bytes": 64000}
+
+
+def study(folder: Path, respond: Any = knee, replicates: int = 5, testbeds: tuple[str, ...] = ("bed",)) -> Tables:
+    return extract(write_study(folder, testbeds, {"pairs": PAIRS}, replicates, respond), {"planted": planted}, {})
+
+
+def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
+    found = scaling(study(tmp_path))
+    assert found is not None and (found.over, found.one, found.rate) == ("pairs", "pair", "requests_per_second")
+    [group] = found.groups
+    assert [point.n for point in group.points] == PAIRS
+    assert group.single == pytest.approx(1000) and group.keeps == 4
+    [told] = group.statements
+    assert (told.keeps, told.fails, told.decided) == (4, 8, True)
+    assert told.objective == "requests per second per pair at least 90 % of that at 1 pair"
+    # Half the interval is 2.776, Student's t of 4 degrees of freedom by any table, times the deviation 7.906 by the root of 5.
+    assert told.said == (
+        "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
+        " between them nothing is known"
+    )
+    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}"]
+
+
+def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    result = compare.run(results)
+    page = rendered("html", results, result)
+    assert 'href="#fitting"' in page and '<p class="lede">Run at most 4 pairs at once' in page
+    assert page.index('id="fitting"') < page.index('id="verdict"'), "of one testbed there is no other verdict"
+    section = page[page.index('id="fitting"') :].split("</section>")[0]
+    # A pair's rate and all together, a point for each of 20 runs and each mean of the panels' lines.
+    assert section.count("<figure>") == 2
+    assert "N = 8: 690 (a run)" in section
+    why = "No detector of contended runs: nothing was measured on the machine that varies."
+    assert why in section
+    text = rendered("markdown", results, result)
+    assert f"- {why}" in text
+    assert "- **Run at most 4 pairs at once" in text
+    assert "| 8 | 5 | 700 | 70.00 % | 5,600 |" in text
+    found = scaling(results)
+    assert found is not None
+    screen = io.StringIO()
+    print_scaling(found, Console(file=screen, width=200))
+    assert screen.getvalue().splitlines()[1:3] == ["How many fit", f"{next(recommendations(found))}."]
+
+
+def test_two_testbeds_are_two_lines_with_a_capacity_each(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        flat = {**knee(testbed, levels, replicate)}
+        if testbed == "wide":
+            flat["requests_per_second"] = levels["pairs"] * (1000.0 + OFFSETS[replicate])
+        return flat
+
+    results = study(tmp_path, respond, testbeds=("narrow", "wide"))
+    found = scaling(results)
+    assert found is not None
+    assert [(group.levels["testbed"], group.keeps) for group in found.groups] == [("narrow", 4), ("wide", 8)]
+    narrow, wide = recommendations(found)
+    assert narrow.startswith("Testbed narrow: run at most 4 pairs") and wide.startswith("Testbed wide: all 8 pairs that were")
+    page = rendered("html", results, compare.run(results))
+    assert page.index('id="verdict"') < page.index('id="fitting"')
+    assert "wide, N = 8: 990 (a run)" in page and "narrow, N = 8: 690 (a run)" in page
+
+
+def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
+    found = scaling(study(tmp_path, replicates=1))
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert not told.decided and told.said.startswith("nothing can be said: 1 run at N = 1")
+    assert list(recommendations(found)) == ["No number can be recommended"]
+
+
+def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        return {**knee(testbed, levels, replicate), **({"requests_per_second": 0.0} if levels["pairs"] == 1 else {})}
+
+    results = study(tmp_path, respond)
+    found = scaling(results)
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert not told.decided and told.said.startswith("nothing can be said: the mean at N = 1 is 0")
+    assert 'id="fitting"' in rendered("html", results, compare.run(results))
+
+
+def test_failed_runs_are_said_and_recommend_nothing(tmp_path: Path) -> None:
+    """All runs at 8 pairs failed, and one at 4: what is left at 4 is kept, and not said to be all that was tested."""
+    folder = write_study(tmp_path, ("bed", "other"), {"pairs": PAIRS}, 5, knee)
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        n, bed = record["levels"]["pairs"], record["levels"]["testbed"]
+        if bed == "bed" and (n == 8 or (n == 4 and record["replicate"] == 0)):
+            file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
+    found = scaling(extract(folder, {"planted": planted}, {}))
+    assert found is not None
+    bed, other = found.groups
+    assert (bed.keeps, bed.tested, bed.failed, other.failed) == (4, 4, {4: (1, 5), 8: (5, 5)}, {})
+    assert next(recommendations(found)).startswith("Testbed bed: run at most 4 pairs at once")
+    assert list(statements(found))[1:3] == [
+        "Testbed bed, at 4 pairs 1 of 5 runs failed: what is said is of the others",
+        "Testbed bed, at 8 pairs 5 of 5 runs failed: nothing is said of it",
+    ]
+
+
+def test_loss_is_asked_only_where_it_was_measured(tmp_path: Path) -> None:
+    """Real reports of iperf3 as one pair's and two pairs': TCP has no loss, UDP lost a quarter."""
+    golden = Path(__file__).parents[2] / "golden" / "iperf3"
+    folder = write_study(tmp_path, ["bed"], {"pairs": [1, 2], "protocol": ["tcp", "udp"]}, 2, lambda *_: {})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        protocol = record["levels"]["protocol"]
+        record["settings"]["workload"] = {"kind": "iperf3", "protocol": protocol, "duration": 3}
+        text = (golden / protocol / "client" / "iperf3.json").read_bytes()
+        (file.parent / "artifacts/client/iperf3.json").write_bytes(text)
+        record["artifacts"] = [{"path": "artifacts/client/iperf3.json", "bytes": len(text)}]
+        file.write_text(json.dumps(record))
+    results = extract(folder, {"iperf3": iperf3}, {})
+    found = scaling(results)
+    assert found is not None
+    tcp, udp = found.groups
+    [rate] = tcp.statements
+    assert rate.objective.startswith("goodput per pair")
+    assert [each.objective for each in udp.statements] == ["loss at most 1 %", rate.objective]
+    assert "How many fit" in rendered("html", results, compare.run(results))
+
+
+def test_without_a_single_pair_it_is_fairness_that_is_kept(tmp_path: Path) -> None:
+    """Two clients at 1000 and 1000, four at 4000, 0, 0, 0: fairness 1 and 1/4."""
+    folder = write_study(tmp_path, ["bed"], {"pairs": [2, 4]}, 3, lambda *_: {"requests": 1, "requests_per_second": 0.0})
+    for file in folder.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        n = record["levels"]["pairs"]
+        record["settings"]["topology"]["pairs"] = n
+        record["artifacts"] = []
+        for client in range(n):
+            answer = {"requests": 10, "requests_per_second": 1000.0 if n == 2 else 4000.0 * (client == 0)}
+            place = file.parent / f"artifacts/client{client + 1}/planted.json"
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(json.dumps(answer))
+            record["artifacts"].append({"path": str(place.relative_to(file.parent)), "bytes": place.stat().st_size})
+        (file.parent / "artifacts/client/planted.json").unlink()
+        file.write_text(json.dumps(record))
+    found = scaling(extract(folder, {"planted": planted}, {}))
+    assert found is not None
+    [told] = found.groups[0].statements
+    assert (told.objective, told.keeps, told.fails) == ("fairness at least 0.95", 2, 4)
+    assert found.groups[0].points[1].fairness == pytest.approx([0.25] * 3)
+    [numbers] = tables(found)
+    assert "of 1 pair's" not in numbers.heads
+
+
+def test_a_study_of_one_number_of_pairs_has_no_section(tmp_path: Path) -> None:
+    def respond(testbed: str, levels: Mapping[str, Any], replicate: int) -> Mapping[str, float | None]:
+        return knee(testbed, {"pairs": 1}, replicate)
+
+    results = extract(write_study(tmp_path, ["bed"], {"payload": ["1B", "2B"]}, 2, respond), {"planted": planted}, {})
+    assert scaling(results) is None and list(scaling_section(None)) == []
+    assert "How many fit" not in rendered("html", results, compare.run(results))
+
+
+LEDGER = {"sent": 1000.0, "uplink": 90.0, "shaper": 0.0, "socket buffer": 8.0, "received": 900.0, "unexplained": 2.0}
+LOSSES = Scaling(
+    "topology.pairs",
+    "goodput",
+    "bit/s",
+    0.95,
+    (
+        Group(
+            {"payload": "1400B"},
+            (
+                Statement("loss at most 1 %", "1 pair: 99 % sure; 2: no, 99 % sure", True, 1, 2),
+                Statement("goodput per pair at least 90 % of that at 1 pair", "at least 2 pairs: 99 % sure", True, 2, None),
+            ),
+            (
+                AtN(1, (20e6, 20e6), (0.0, 0.0), packets={**dict.fromkeys(LEDGER, 0.0), "sent": 500.0, "received": 500.0}),
+                AtN(2, (18e6, 19e6), (0.1, 0.12), (0.9, 1.0), 0.0123, LEDGER),
+            ),
+        ),
+    ),
+    most_loss=0.01,
+)
+
+
+def test_the_ledger_is_summed_and_the_rest_shown() -> None:
+    numbers, losses = tables(LOSSES)
+    assert numbers.heads[-3:] == ("loss", "fairness", "start skew (ms)")
+    assert numbers.rows == (
+        ("1400B", "1", "2", "20", "100.00 %", "20", "0.00 %", None, None),
+        ("1400B", "2", "2", "18.50", "92.50 %", "37", "11.00 %", "0.9500", "12.30"),
+    )
+    assert losses.heads == ("payload", "pairs", "sent", "lost", "uplink", "socket buffer", "unexplained", "of the lost")
+    assert losses.rows[1] == ("1400B", "2", "1,000", "100", "90", "8", "2", "2.00 %")
+
+
+def test_the_strictest_objective_decides() -> None:
+    assert list(recommendations(LOSSES)) == [
+        "Payload 1400B: run at most 1 pair at once, at least 95 % sure of each: loss at most 1 % and goodput per pair at least"
+        " 90 % of that at 1 pair"
+    ]
+    assert next(statements(LOSSES)) == "Payload 1400B, loss at most 1 %: 1 pair: 99 % sure; 2: no, 99 % sure"
+    [group] = LOSSES.groups
+    none = replace(LOSSES, groups=(replace(group, statements=(replace(group.statements[0], keeps=None),)),))
+    assert list(recommendations(none)) == ["Payload 1400B: no number of pairs is shown to keep loss at most 1 %"]
+
+
+def test_losses_and_bends_are_drawn() -> None:
+    rows = [
+        {"payload": "1400B", "metric": metric, "mirrored": metric.startswith("cpu"), "n": n, "curvature": curvature}
+        for metric in ("goodput", "cpu_idle_seconds")
+        for n, curvature in ((1, None), (2, -1.0), (4, 0.5), (8, None))
+    ]
+    section = "".join(scaling_section(replace(LOSSES, curves=rows)))
+    assert section.count("<figure>") == 4
+    assert "N = 2: 12 (a run)" in section and "CPU idle seconds (mirrored), N = 4: 0.5" in section
+    assert not re.search(r"NaN|undefined", section)
+
+
+def alarms(count: int, of: int, low: float, high: float) -> Alarms:
+    return Alarms(count, of, Interval(low, high, 0.95))
+
+
+TOLD = Told(
+    area=0.94,
+    interval=Interval(0.8, 0.98, 0.95),
+    threshold=0.5,
+    false_alarms=0.0,
+    detected=0.75,
+    unclear=1,
+    alarms_from=8,
+    fallen_from=16,
+    before=alarms(3, 4, 0.194, 0.994),
+    steps=[
+        Step(1, 0.0, alarms(0, 4, 0.0, 0.602)),
+        Step(8, 0.07, alarms(3, 4, 0.194, 0.994)),
+        Step(16, 0.2, alarms(4, 4, 0.398, 1.0)),
+    ],
+    curve=[Operating(None, 0.0, 0.0), Operating(0.5, 0.0, 0.75), Operating(-1.0, 1.0, 1.0)],
+    runs=[
+        Scored("a", 1, 1, "free", True, -1.0),
+        Scored("b", 1, 8, "unclear", True, 0.75),
+        Scored("c", 1, 16, "contended", True, 2.5),
+        Scored("d", 0, 16, "contended", False, 9.0),
+    ],
+)
+
+
+def contention(told: Told | None, reason: str = "") -> Contention:
+    return Contention("results", "goodput", "pairs", 0.05, 0.1, [ToldOf({}, [], [], told, reason)])
+
+
+def test_a_detector_is_drawn_and_told() -> None:
+    section = "".join(scaling_section(replace(LOSSES, contention=contention(TOLD))))
+    assert section.count("<figure>") == 3 + 3
+    for mark in (
+        "N = 1, replicate 1: -1.5, free of contention",
+        "N = 8, replicate 1: +0.25, neither for sure",
+        "N = 16, replicate 1: +2, contended",
+        "N = 8: 93 % of the rate left",
+        "N = 8: 3 of 4 runs alarm",
+        "from 8 on most runs alarm",
+        "from 16 on the rate has fallen by 10 % or more",
+        "its threshold: 75 % of contended runs, 0 % false alarms",
+    ):
+        assert f'aria-label="{mark}"' in section
+    assert "area 0.940 (0.800 to 0.980)" in section
+    assert "replicate 0" not in section, "it was trained on that one"
+    assert not re.search(r"NaN|undefined", section)
+
+
+def test_what_a_detector_is_worth_in_words() -> None:
+    quality, timely = sentences(contention(TOLD))
+    assert quality == (
+        "Told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in 75 % of"
+        " contended runs (at least 5 % slower) and in 0 % of runs free of contention; 1 more is neither for sure. The area"
+        " under its ROC curve is 0.940 (0.800 to 0.980)."
+    )
+    assert timely == (
+        "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. Where the rate has"
+        " lost 5 % to 10 % (at 8), 3 of 4 runs alarm (75 %, 19 to 99 %)."
+    )
+    too_coarse = replace(TOLD, alarms_from=16, before=None, steps=[TOLD.steps[0], TOLD.steps[2]])
+    assert list(sentences(contention(too_coarse)))[1] == (
+        "Most runs alarm from 16 pairs on; the rate has fallen by 10 % from 16 on: most do not alarm before. At no tested"
+        " number has the rate lost 5 % to 10 %: it goes from 0 % at 1 to 20 % at 16, so how early it alarms needs numbers"
+        " between them."
+    )
+    never = replace(TOLD, alarms_from=None, fallen_from=None, before=None, steps=TOLD.steps[:1])
+    assert list(sentences(contention(never)))[1].startswith("At no number of pairs do most runs alarm. At no tested number has")
+    few = contention(None, "2 replicates: a detector needs at least 4, two to train on and two to test")
+    section = "".join(scaling_section(replace(LOSSES, contention=few)))
+    assert "No detector of contended runs: 2 replicates: a detector needs at least 4" in section
+    assert section.count("<figure>") == 3

@@ -1,0 +1,106 @@
+"""Results made by an older version: the folder and its archive open, and every number printed of them is the same."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import shutil
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from twinbed.cli.main import run
+from twinbed.results.store import Store
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "results"
+FOLDER, ARCHIVE = "quickstart", "quickstart.zip"
+
+PRINTED = {
+    "compare.json.xz": (["compare", "--all", "--format", "json"], 5),
+    "compare.csv": (["compare", "--format", "csv"], 5),
+    "compare.txt": (["compare"], 5),
+    "report.md": (["report", "--markdown", "-o", "-"], 0),
+    "report.tex": (["report", "--latex", "-o", "-"], 0),
+    "report.csv.xz": (["report", "--csv", "-o", "-"], 0),
+    "anova.json": (["analyse", "anova", "--response", "requests_per_second", "--format", "json"], 0),
+    "passport.json": (["passport", "--format", "json"], 0),
+}
+"""Of each golden file the command line without the results, and its exit code."""
+OF_ARCHIVE = ("compare.json.xz", "report.md", "anova.json", "passport.json")
+"""What is printed of the archive too: every number, and each kind of table. Other forms of them are the folder's alone."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both: the first command of the results folder extracts its tables from the raw artifacts."""
+    folder = tmp_path_factory.mktemp("kept")
+    with tarfile.open(GOLDEN / "quickstart.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    assert not (folder / FOLDER / "tables").exists()
+    shutil.copy(GOLDEN / ARCHIVE, folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _as_recorded(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(kept)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.mark.parametrize(("name", "source"), [*((name, FOLDER) for name in PRINTED), *((name, ARCHIVE) for name in OF_ARCHIVE)])
+def test_the_same_bytes_are_printed(name: str, source: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    arguments, code = PRINTED[name]
+    assert run([*arguments, source]) == code
+    printed, expected = capsysbinary.readouterr().out, golden(name)
+    if name == "anova.json":
+        expected = expected.replace(b'"source": "quickstart"', f'"source": "{source}"'.encode())
+        printed, expected = nine_digits(printed), nine_digits(expected)
+    # Not compared by assert: a difference of megabytes takes pytest minutes to show.
+    if printed != expected:
+        pytest.fail(first_difference(printed, expected))
+
+
+def test_extraction_gives_the_tables_of_the_archive(tmp_path: Path) -> None:
+    shutil.unpack_archive(ARCHIVE, tmp_path / "unpacked")
+    assert run(["compare", FOLDER]) == 5, "extracts them, where no test has yet"
+    old, new = Store.open(tmp_path / "unpacked"), Store.open(Path(FOLDER))
+    names = {path.name for path in (tmp_path / "unpacked" / "tables").iterdir()}
+    assert {path.name for path in Path(FOLDER, "tables").iterdir() if path.is_dir()} == names
+    for name in sorted(names):
+        assert by_run(new.table(name)).equals(by_run(old.table(name))), name
+
+
+def test_the_page_gives_the_verdict(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert run(["report", FOLDER, "-o", str(page)]) == 0
+    words = " ".join(re.sub("<[^>]*>", " ", page.read_text()).split())
+    assert "e1000 and virtio are undecided: nothing is shown to be off by more than 10 %" in words
+    assert "e1000 is equivalent within 10 % in 3 of 12 headline comparisons; it is undecided in 9." in words
+    assert "requests per second at payload 500B: 87 % less than container (ratio 0.134): too spread to say" in words
+
+
+def golden(name: str) -> bytes:
+    data = (GOLDEN / "printed" / name).read_bytes()
+    return lzma.decompress(data) if name.endswith(".xz") else data
+
+
+def nine_digits(text: bytes) -> bytes:
+    """Fractions to nine digits: a processor's vector instructions decide the last digits of a least-squares fit."""
+    return re.sub(rb"\d+\.\d+(e[-+]\d+)?", lambda number: f"{float(number[0]):.9g}".encode(), text)
+
+
+def first_difference(printed: bytes, expected: bytes) -> str:
+    lines, wanted = printed.splitlines(), expected.splitlines()
+    for number, (line, want) in enumerate(zip(lines, wanted, strict=False), start=1):
+        if line != want:
+            return f"line {number} is {line!r}, was {want!r}"
+    return f"{len(lines)} lines, were {len(wanted)}"
+
+
+def by_run(table: pa.Table) -> pa.Table:
+    """The rows of each run in their order, runs by their id, without the column that names the code that extracted them."""
+    kept = table.drop_columns([name for name in ("key",) if name in table.column_names])
+    return kept.sort_by("run").combine_chunks()
