@@ -1,4 +1,4 @@
-"""What twinbed itself costs, against the limits it promises. Run by ``make bench``; nothing here is a test."""
+"""The cost of twinbed itself, compared with its stated limits. Run by ``make bench``; nothing here is a test."""
 
 from __future__ import annotations
 

@@ -47,20 +47,20 @@ Made by `python -m benchmarks.contention --studies {studies}`; do not edit. In {
 per cent but for the area under the ROC curve. Monte Carlo standard error of studies that lead: at most \
 {50 / math.sqrt(studies):.1f}.
 
-The rate falls from 12 pairs on: by 7.7 % at 14, by 14.8 % at 16; tested are 1, 2, 4, 8, 14, 16, 24, 32 and 40 \
-pairs. So 14 is the one number at which an alarm comes in time. Idle time and interrupts turn from 6 pairs on \
-("first"), or from 12 on ("with the rate"), a delay in run queues always from 12 on; a fourth metric says nothing.
+The rate falls from 12 pairs on: by 7.7 % at 14, by 14.8 % at 16; the tested numbers are 1, 2, 4, 8, 14, 16, 24, 32 and 40 \
+pairs. An alarm comes in time only at 14 pairs. Idle time and interrupts turn from 6 pairs on ("first"), or from 12 on \
+("with the rate"), a delay in run queues always turns from 12 on; a fourth metric carries no information.
 
-- *False alarms* are of the studies' own test runs, *alarms without contention* of other studies in which nothing is \
-contended; the limit of both is {100 * FALSE_ALARMS:g}.
-- *Told in time* is the share of runs at 14 pairs, of other studies, that alarm. *Best there can be* is what the \
-likelihood ratio, which knows how the metrics were planted, tells at exactly {100 * FALSE_ALARMS:g} % false alarms: \
-no detector can exceed it.
-- *Studies that lead*: most test runs alarm at a smaller number than the rate has fallen by 10 % at. Where the \
-machine turns with the rate, three metrics that are each 1.33 standard deviations away are all there is at 14 pairs. \
-With half of four replicates as test runs, most of them are two of two. *No detector*: too few runs of one kind. Where \
-the rate itself varies by 5 %, the means of few replicates put 14 pairs on the wrong side of 5 or 10 % in some \
-studies, and no detector mends that.
+- *False alarms* are those of the studies' own test runs, *alarms without contention* those of other studies in which \
+nothing is contended; the limit of both is {100 * FALSE_ALARMS:g}.
+- *Told in time* is the share of runs at 14 pairs, of other studies, that alarm. *Best there can be* is the share that the \
+likelihood ratio, which knows how the metrics were planted, detects at exactly {100 * FALSE_ALARMS:g} % false alarms: no \
+detector can exceed it.
+- *Studies that lead*: most test runs alarm at a smaller number of pairs than the one at which the rate has fallen by 10 %. \
+If the machine turns with the rate, the only information at 14 pairs is three metrics that are each 1.33 standard deviations \
+away. With four replicates half of them are test runs, so "most" means two of two. *No detector*: too few runs of one kind. \
+If the rate itself varies by 5 %, the means of few replicates put 14 pairs on the wrong side of 5 or 10 % in some studies, \
+which no detector can correct.
 
 {table}
 """

@@ -174,7 +174,7 @@ def document(studies: int, bootstrap: int, of_doubts: int, corpus: int, seed: in
         f"""# How often intervals hold the truth, and verdicts are wrong
 
 Made by `python -m benchmarks.coverage --studies {studies} --bootstrap {bootstrap} --doubts {of_doubts} --corpus {corpus} \
---seed {seed}`; do not edit. What is planted is known, so every interval and verdict is right or wrong.
+--seed {seed}`; do not edit. The planted truth is known, so every interval and verdict is either right or wrong.
 
 Everything is in per cent of {studies:,} simulated studies for each number, unless said otherwise. Monte Carlo standard error: \
 {_per_cent(math.sqrt(0.0475 / studies))} at 5 or 95 %; {_per_cent(math.sqrt(0.0475 / bootstrap))} for the bootstrap, of \
@@ -182,25 +182,26 @@ Everything is in per cent of {studies:,} simulated studies for each number, unle
 
 ## In short
 
-- Where what a method assumes is so, its intervals cover what they state, and wrong verdicts keep to their limit. Bonett's \
-and Jain's intervals err to the safe side with five to ten values, Jain's a little to the other with thirty.
-- **Three values** tell nothing of their shape: if values have two modes, all three are of one in a quarter of the \
-studies, and the mean's interval holds the truth in three of four. Below {FEW} values there is always a caution.
-- **Two modes**: an interval of the ratio of medians holds the truth in half to two thirds of the studies. The caution on \
-shape is given for half of the samples of ten, and for all of thirty; of five nobody can tell.
-- **Runs that depend on the run before**: every interval is too short, with more values as with few, and up to a fifth of \
-the verdicts at the edge are wrong. The caution on order is given for one sample in six of ten values, two of three of \
-thirty. Randomised blocks protect against it, the caution does not.
-- **Skewed values**: the mean's own interval holds 91 to 94 %; the ratio, by logarithms, what it states. The bootstrap, \
-which no verdict rests on, holds less than that.
+- If the assumptions of a method hold, its intervals have the stated coverage, and wrong verdicts keep to their limit. \
+Bonett's and Jain's intervals err on the safe side with five to ten values; Jain's errs a little on the other side with \
+thirty.
+- **Three values** say nothing about their shape: if values have two modes, all three are from one mode in a quarter of the \
+studies, and the mean's interval contains the truth in three of four. Below {FEW} values there is always a caution.
+- **Two modes**: an interval of the ratio of medians contains the truth in half to two thirds of the studies. The caution on \
+shape is given for half of the samples of ten, and for all of thirty; five values cannot show it.
+- **Runs that depend on the run before**: every interval is too short, with many values as with few, and up to a fifth of \
+the verdicts at the edge are wrong. The caution on order is given for one in six samples of ten values, and for two in three \
+of thirty. Randomised blocks protect against this dependence; the caution does not.
+- **Skewed values**: the mean's own interval has a coverage of 91 to 94 %; the ratio's, by logarithms, has the stated \
+coverage. The bootstrap, on which no verdict rests, has less than that.
 - **Zeros**: with three to five values Fieller's interval often has no bounds, and verdicts are rare.
 
 ## Intervals
 
-Coverage of {LEVEL:.0%} intervals by the number n of values (of each testbed, for ratios and Cliff's delta; the true ratio is \
-{TRUE_RATIO}, for the delta 1 + m/2 with the margin m below). Bold: what the method assumes is so. `–`: there is no interval, \
-because n is too small or a value is 0; "of 83%": there is one in 83 % of the studies, and coverage is of those. Order \
-statistics cover *at least* what is stated.
+Coverage of {LEVEL:.0%} intervals by the number n of values (of each testbed, for ratios and Cliff's delta; the true ratio \
+is {TRUE_RATIO}, for the delta 1 + m/2 with the margin m below). Bold: the assumptions of the method hold. `–`: there is no \
+interval, because n is too small or a value is 0; "of 83%": there is one in 83 % of the studies, and coverage is of those. \
+Order statistics cover *at least* what is stated.
 """
     ]
     for part in _intervals(studies, bootstrap, seed):
@@ -210,13 +211,13 @@ statistics cover *at least* what is stated.
         f"""## Verdicts on a ratio
 
 Share of single comparisons called equivalent and different at {ALPHA:.0%}, by the true ratio; the margin is about two \
-standard deviations, so that there is something to decide. Bold: wrong verdicts, whose limit is 5.
+standard deviations, so that there is something to decide. Bold: wrong verdicts, with the limit 5.
 
 {_tests(studies, seed)}
 ## Tests of no difference
 
-Share of studies in which a test at {ALPHA:.0%} rejects: of equal values where they are, of equal spreads where they are and \
-where one is double. Bold: wrongly, limit 5. With zeros of {studies // 10:,} studies.
+Share of studies in which a test at {ALPHA:.0%} rejects: the hypothesis of equal values if they are equal, and that of equal \
+spreads if they are equal and if one is double. Bold: wrong rejections, limit 5. With zeros of {studies // 10:,} studies.
 
 {_others(studies, seed)}"""
     )
@@ -244,8 +245,8 @@ Of {2 * studies:,} studies each.
     parts.append(
         f"""## Whole studies of the fake testbed
 
-Carried out, extracted and compared as any study is: {corpus} of each kind. A/A studies differ in nothing, so that a single \
-headline called different makes the whole study wrong; Holm's correction keeps those studies to 5 %.
+These studies are run, extracted and compared like any study: {corpus} of each kind. Testbeds of A/A studies do not differ, \
+so that a single headline called different makes the whole study wrong; Holm's correction keeps those studies to 5 %.
 
 {_corpora(corpus)}"""
     )

@@ -20,37 +20,37 @@ HEAD = """# The papers' printed tables
 
 Made by `python docs/make_published.py` from the data in `src/twinbed/published/data` and the program itself.
 
-twinbed is built on five texts. Every table of numbers in them is data here: `twinbed published list` and `show TABLE` print it,
-`replay` works out again what follows from something else that is printed, `audit` says what does not follow, `compare` holds
-virtual testbeds against physical ones by the papers' rule and by twinbed's verdicts, with your own results beside.
+twinbed is built on five texts. Every table of numbers in them is data here: `twinbed published list` and `show TABLE` print it.
+`replay` recomputes the numbers that follow from other printed numbers. `audit` lists the numbers that do not follow. `compare`
+compares virtual testbeds with physical ones, by the papers' rule and by twinbed's verdicts, together with your own results.
 
     twinbed published show ICNC-III --format csv > table.csv
     twinbed published replay ONL-4
     twinbed published audit
     twinbed published compare results/
 
-Exit codes: `replay` and `audit` say 4 where some number differs or is flagged, else 0. `compare` says 4 where some testbed is
-shown to differ, 5 where none is but some cannot be decided, 0 where all are equivalent, of the printed numbers.
+Exit codes: `replay` and `audit` end with 4 if some number differs or is flagged, else with 0. For the printed numbers,
+`compare` ends with 4 if some testbed is shown to differ, 5 if none is but some cannot be decided, and 0 if all are equivalent.
 """
 
-READING = """## How it was read
+READING = """## How the tables were read
 
 A row of data is one printed number: labels, metric, kind (mean, interval half-width, standard deviation, F, ...), unit and
-digits as printed. A number stands for everything that rounds to it: 0.024 for 0.0235 to 0.0245. What is worked out of such
-numbers is a range, of all inputs that round to the printed ones, and a printed result *differs* only if it is outside of that
-range. Whole counts are exact. A displayed equation is held to its digits as displayed; where inputs before rounding would give
-its result, the finding says so. Every row, and every sentence that is held against the tables, is looked for in the texts by a
-test, where the texts are at hand.
+digits as printed. A number stands for everything that rounds to it: 0.024 for 0.0235 to 0.0245. A result computed from such
+numbers is a range, over all inputs that round to the printed ones. A printed result *differs* only if it is outside of that
+range. Whole counts are exact. A displayed equation is compared with its digits as displayed; if inputs before rounding would
+give its result, the finding says so. A test searches the texts, if they are at hand, for every row and for every sentence
+that is compared with the tables.
 
-What the texts leave open was read so:
+Where the texts leave a choice, they were read as follows:
 """
 
-SIZES = """- 1MB and 16MB are read as 2^20 and 2^24 bytes. Were they 10^6 and 1.6 x 10^7, no rate of ICNC-I would be above what
-  the link carries: its findings say so. The physical rate, 112 requests a second, is 99.8 % of the link's limit by the first
-  reading, and 95 % by the second.
-- The standard deviations of throughput in ONL-2 are read as of all flows of all replications, over n or n - 1. All four values
-  of fairness with 10 flows then follow, but for other rows than they stand in. Were the deviations those of the ten flows of a
-  run with 9 as the divisor, one of the four, 0.999, would follow where it stands, and the other three still would not.
+SIZES = """- 1MB and 16MB are read as 2^20 and 2^24 bytes. If they were 10^6 and 1.6 x 10^7, no rate of ICNC-I would be above
+  what the link carries; the findings say so. The physical rate, 112 requests a second, is 99.8 % of the link's limit by the
+  first reading, and 95 % by the second.
+- The standard deviations of throughput in ONL-2 are read as those of all flows of all replications, over n or n - 1. All four
+  values of fairness with 10 flows then follow, but for rows other than their own. If the deviations were those of the ten flows
+  of a run with 9 as the divisor, one of the four, 0.999, would follow for its own row, and the other three still would not.
 - In ONL-2 ten flows share one link of 10 Gbps: 9 x 1020 Mbps is below its limit, 9415 Mbps, and not flagged.
 - "Significant impact", "13% drop" is read as: there is a drop of 13 %, and no larger one. "5-13% decrease, varies by
   workload/testbed" as: every change from ICNC-III to ICNC-I and II lies between the two.
@@ -58,7 +58,7 @@ SIZES = """- 1MB and 16MB are read as 2^20 and 2^24 bytes. Were they 10^6 and 1.
 
 GATE = """## What a link can carry
 
-`twinbed.statistics.physics` gives the largest goodput and rate of transactions that rate, MTU and headers allow. For 1 Gbit/s:
+The largest goodput and rate of transactions follow from rate, MTU and headers. For 1 Gbit/s:
 
 | path | TCP payload, Mbit/s |
 |---|---|
@@ -68,8 +68,9 @@ GATE = """## What a link can carry
 | both directions on one rate, an acknowledgement for two segments | 2 x 1448 / (2 x 1538 + 90) = 914.7 |
 | as HTB and TBF count: no preamble, gap, checksum or tag | 1448 / 1514 = 956.4 |
 
-Goodput above the first gets the caution *goodput above what the link can carry*, in your studies as in the printed tables. A
-shaped link lets more through than a wire of the same rate, up to the last line; what is above that is a burst, or an error.
+Goodput above the first line gets the caution *goodput above what the link can carry*, in your studies and in the printed
+tables. A shaped link carries more than a wire of the same rate, up to the last line; goodput above that is a burst, or an
+error.
 """
 
 
@@ -109,7 +110,7 @@ def _notes() -> Iterator[str]:
 
 
 def _replayed() -> Iterator[str]:
-    yield "## What comes out again\n"
+    yield "## Recomputed numbers\n"
     counts: dict[str, Counter[Status]] = {}
     for row in replay(library()):
         counts.setdefault(row.table if row.table in library().tables else "text", Counter())[row.status] += 1
@@ -117,7 +118,7 @@ def _replayed() -> Iterator[str]:
     yield from _table(
         ("table", *heads), [(name, *(count[status] or None for status in heads)) for name, count in counts.items()]
     )
-    yield "*derived*: worked out where nothing is printed to hold it against, such as goodput from request rates.\n"
+    yield "*derived*: computed where no printed number exists for comparison, such as goodput from request rates.\n"
 
 
 def _findings() -> Iterator[str]:
@@ -140,7 +141,7 @@ def _findings() -> Iterator[str]:
 
 
 def _verdicts() -> Iterator[str]:
-    yield "## Virtual against physical\n"
+    yield "## Virtual compared with physical\n"
     yield "Cells of each table: within 10 % by means alone (the papers' rule); by verdict where n and a spread are printed.\n"
     rows = compare(library())
     groups = dict.fromkeys((row.table, row.testbed) for row in rows)

@@ -1,1 +1,1 @@
-"""Simulated studies: what values may be like, and the program's methods on thousands of samples at once."""
+"""Simulated studies: possible distributions of values, and the program's methods on thousands of samples at once."""

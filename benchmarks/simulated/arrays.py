@@ -1,7 +1,7 @@
 """The program's intervals and tests on arrays of studies x n.
 
-Each is held equal to the program's own function by tests/known/test_coverage.py.  Where there is no interval both limits are
-nan, as is a p-value where there is no test.
+tests/known/test_coverage.py tests that each equals the program's own function.  Where there is no interval both limits are nan,
+as is a p-value where there is no test.
 """
 
 from __future__ import annotations

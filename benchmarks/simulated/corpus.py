@@ -1,4 +1,4 @@
-"""Whole studies of the fake testbed, carried out and compared as any other: how often they hold a wrong verdict."""
+"""Whole studies of the fake testbed, run and compared like any other: how often they contain a wrong verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every interval of the program: what it assumes, what is true, the program's own function and the one on arrays."""
+"""Every interval of the program: its assumption, the true value, the program's own function and the one on arrays."""
 
 from __future__ import annotations
 

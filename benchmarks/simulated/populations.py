@@ -1,4 +1,4 @@
-"""What the values of a cell may be like, with what is true of them.  Values are positive or 0, around 1."""
+"""Possible distributions of the values of a cell, with their true parameters.  Values are positive or 0, around 1."""
 
 from __future__ import annotations
 

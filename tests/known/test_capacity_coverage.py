@@ -1,4 +1,4 @@
-"""Capacity on planted studies and on printed data: what it names is right as often as it says.
+"""Capacity on planted studies and on printed data: its statements are right as often as it says.
 
 The answers are known because they are planted, or read off ONL's printed Table 3.
 """

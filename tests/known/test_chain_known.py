@@ -1,4 +1,4 @@
-"""Chains against what others say of them: the seeds' Figure 1, exact arithmetic, PyDTMC, closed forms, `strace -c`."""
+"""Chains compared with other sources: the seeds' Figure 1, exact arithmetic, PyDTMC, closed forms, `strace -c`."""
 
 from __future__ import annotations
 

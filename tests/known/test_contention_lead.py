@@ -1,4 +1,4 @@
-"""docs/contention.md in small: planted contention is told before the rate has fallen, near to the best that there can be."""
+"""docs/contention.md in small: planted contention is detected before the rate has fallen, nearly as well as is possible."""
 
 from __future__ import annotations
 

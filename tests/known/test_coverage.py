@@ -1,4 +1,5 @@
-"""docs/coverage.md in small: vectorised methods are the program's, coverage and sizes are as stated, and doubts are told."""
+"""docs/coverage.md in small: vectorised methods equal the program's, coverage and sizes are as stated, and cautions are
+given."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The stated error rates, by simulation: seeded, with the tolerance that a binomial count of this size needs.
 
-What is planted is known, so that every verdict is right or wrong.  Tolerance: four standard errors of a share at the stated
-rate, which a right program oversteps once in 30,000 tries, and a seed makes that try the same every time.
+The planted truth is known, so that every verdict is right or wrong. The tolerance is four standard errors of a share at the
+stated rate. A correct program exceeds it once in 30,000 tries, and the seed makes every try the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The printed tables worked out again and audited: every inconsistency that a reader found by hand is found, and nothing else.
+"""The printed tables recomputed and audited: the audit finds every inconsistency that a reader found by hand, and nothing else.
 
 Expected numbers are from the seeds' pages and from arithmetic by hand or in exact fractions.
 """

@@ -1,4 +1,4 @@
-"""What holds of every analysis of variance: invariances, sums, agreement of types and of models with their own cells."""
+"""Properties of every analysis of variance: invariances, sums, agreement of types and of models with their own cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of every comparison: mirrored by a swap, blind to units and to the order of replicates, Holm's order."""
+"""Properties of every comparison: mirrored by a swap, blind to units and to the order of replicates, Holm's order."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ QUANTILE_LEVEL = 0.99
 
 def levels(data: Table) -> dict[str, list[Cell]]:
     """Receivers -> replications."""
-    found: dict[str, list[Cell]] = {}
+    replications: dict[str, list[Cell]] = {}
     for cell in data.cells:
-        found.setdefault(cell.labels["receivers"], []).append(cell)
-    return found
+        replications.setdefault(cell.labels["receivers"], []).append(cell)
+    return replications
 
 
 def mean(cells: Sequence[Cell], take: Take) -> Range:

@@ -1,8 +1,8 @@
-"""What the seeds print that does not follow from what they print, found by rules.
+"""Printed numbers of the seeds that do not follow from their other printed numbers, found by rules.
 
 Each rule looks at every table (or claim, or equation) that has what it needs, and flags a number only if no numbers that round
-to the printed ones make it right.  A displayed equation is held to its digits as displayed; where inputs that round to them
-would give its result, the finding says so.  Nothing here knows which cells are wrong.
+to the printed ones make it right.  A displayed equation is compared with its digits as displayed; where inputs that round to
+them would give its result, the finding says so. No rule contains the wrong cells.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What the seeds' text says of their tables, checked cell by cell.
+"""Statements of the seeds' text about their tables, checked cell by cell.
 
-A claim takes cells from the left and the right selection (``printed.Library.select``) that agree in every label which both
-selections share values of, works out its measure for each such case, and holds the result against its bound:
+A claim takes cells from the left and the right selection (``printed.Library.select``) that agree in every label for which both
+selections have common values, computes its measure for each such case, and compares the result with its bound:
 
 * ``value`` of the left; ``difference`` left - right; ``percent change`` from left to right; ``percent apart``, the size of that
   change; ``farther``, how much farther left is from a third cell than right is;
 * ``walk``, the probability of one sequence along a printed chain less that of another; ``most probable``, the length at which a
   sequence is the most probable of its length.
 
-``all``, ``any``, ``none`` or ``all but N`` of the cases have to be so.  A case counts as broken only if no numbers that round
+``all``, ``any``, ``none`` or ``all but N`` of the cases must satisfy it.  A case counts as broken only if no numbers that round
 to the printed ones make it true, and as true beyond doubt only if all do.  Bounds of ``percent apart``, and of < and >, are
 exact; others stand for all that rounds to them.
 """
@@ -198,19 +198,34 @@ def _walk_cases(library: Library, claim: Claim) -> Iterator[Case]:
     if claim.measure == "most probable":
         best = greatest(cells, calls[0], len(calls))
         so = own == best and Fraction(claim.bound) == len(calls)
+<<<<<<< HEAD
         arithmetic = (
             f"P({text}) = {rounding.significant(own, 4)}, the largest of length {len(calls)} {rounding.significant(best, 4)}"
         )
         yield Case(cells, own - best, Range.exactly(own - best), so, so, arithmetic)
+=======
+        comparison = (
+            f"P({text}) = {rounding.significant(own, 4)}, the largest of length {len(calls)} {rounding.significant(best, 4)}"
+        )
+        yield Case(cells, own - best, Range.exactly(own - best), so, so, comparison)
+>>>>>>> w-docs
         return
     other_text = claim.right.partition(": ")[2]
     other = walk(cells, sequence(other_text))
     span = Range.exactly(own - other)
+<<<<<<< HEAD
     arithmetic = "; ".join(
         f"P({text_of}) = {product(cells, sequence(text_of))} = {rounding.significant(probability, 4)}"
         for text_of, probability in ((text, own), (other_text, other))
     )
     yield Case(cells, own - other, span, *_held(claim, span), arithmetic)
+=======
+    comparison = "; ".join(
+        f"P({text_of}) = {product(cells, sequence(text_of))} = {rounding.significant(probability, 4)}"
+        for text_of, probability in ((text, own), (other_text, other))
+    )
+    yield Case(cells, own - other, span, *_held(claim, span), comparison)
+>>>>>>> w-docs
 
 
 def product(cells: Sequence[Cell], calls: Sequence[str]) -> str:

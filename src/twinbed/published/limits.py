@@ -1,4 +1,4 @@
-"""Rules of the audit about what cannot have been: rates above what a link carries, runs longer than their cap of requests."""
+"""Rules of the audit about impossible values: rates above what a link carries, runs longer than their cap of requests."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The seeds' printed tables as data: sources, tables, cells with their labels, and what of the setting the rules need.
+"""The seeds' printed tables as data: sources, tables, cells with their labels, and the facts of the setting that rules need.
 
-Data: ``data/<table>.tsv``, a row a printed number: label columns of the table's own, then metric, kind (what number it is),
-unit (as printed), printed (the digits as they stand; ``80,286`` and ``E+5531`` too), decimals (where not as printed), note.
-``tables.tsv`` says where each is from, ``settings.tsv`` what the text says of how it was made, ``sizes.tsv`` what a payload's
-name means in bytes, ``claims.tsv`` and ``equations.tsv`` what the text says of the numbers.
+Data: ``data/<table>.tsv``, one row for each printed number: label columns of the table's own, then metric, kind (what number it
+is), unit (as printed), printed (the digits as they stand; ``80,286`` and ``E+5531`` too), decimals (where not as printed),
+note. ``tables.tsv`` has the source of each table, ``settings.tsv`` the text's statements on how it was made, ``sizes.tsv`` the
+meaning of a payload's name in bytes, ``claims.tsv`` and ``equations.tsv`` the text's statements about the numbers.
 """
 
 from __future__ import annotations
@@ -122,10 +122,10 @@ class Table:
         return [cell for cell in self.cells if all(part_of(cell, name) == value for name, value in wanted.items())]
 
     def one(self, **wanted: str) -> Cell:
-        found = self.where(**wanted)
-        if len(found) != 1:
-            raise LookupError(f"{self.id} has {len(found)} cells {wanted}")
-        return found[0]
+        cells = self.where(**wanted)
+        if len(cells) != 1:
+            raise LookupError(f"{self.id} has {len(cells)} cells {wanted}")
+        return cells[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,27 +186,27 @@ class Library:
         known = {each.casefold(): each for each in self.tables}
         wanted = name.casefold()
         source, _, number = wanted.partition("-")
-        found = known.get(wanted) or known.get(f"{source}-{ROMAN.get(number, number)}")
-        if found is None:
+        table = known.get(wanted) or known.get(f"{source}-{ROMAN.get(number, number)}")
+        if table is None:
             near = difflib.get_close_matches(wanted, known, n=1)
             hint = f"did you mean {known[near[0]]}? " if near else ""
             raise TwinbedError(f"no printed table {name!r}", advice=f"{hint}there are: {', '.join(self.tables)}")
-        return self.tables[found]
+        return self.tables[table]
 
     def select(self, text: str) -> list[Cell]:
         """Cells by ``TABLE[label=value|value;kind=...]``, several joined by ``+``; means where no kind is said."""
-        found: list[Cell] = []
+        cells: list[Cell] = []
         for part in text.split("+"):
             table, _, inner = part.partition("[")
             wanted = {"kind": ["mean"], **conditions(inner)}
-            found += [
+            cells += [
                 cell
                 for cell in self.tables[table].cells
                 if all(part_of(cell, name) in values for name, values in wanted.items())
             ]
-        if not found:
+        if not cells:
             raise LookupError(f"nothing is selected by {text!r}")
-        return found
+        return cells
 
 
 def conditions(inner: str) -> dict[str, list[str]]:

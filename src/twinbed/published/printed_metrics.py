@@ -1,4 +1,4 @@
-"""Own results beside the printed ones: which of them are about the same metric, testbed and payload."""
+"""Own results next to the printed ones: which of them are about the same metric, testbed and payload."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def printed_at(library: Library, table: Table, levels: Mapping[str, object], met
     them, or does not tell which of its numbers is meant.
     """
     own = {name.rpartition(".")[2]: level for name, level in levels.items()}
-    found = [cell for cell in table.cells if all(_is_level(library, label, value, own) for label, value in cell.labels.items())]
-    if len({cell.metric for cell in found}) > 1:
-        found = [cell for cell in found if OWN_NAMES.get(cell.metric, cell.metric) == metric]
-    means = [cell.printed for cell in found if cell.kind == "mean"]
-    spreads = [cell.printed for cell in found if cell.kind != "mean"]
+    cells = [cell for cell in table.cells if all(_is_level(library, label, value, own) for label, value in cell.labels.items())]
+    if len({cell.metric for cell in cells}) > 1:
+        cells = [cell for cell in cells if OWN_NAMES.get(cell.metric, cell.metric) == metric]
+    means = [cell.printed for cell in cells if cell.kind == "mean"]
+    spreads = [cell.printed for cell in cells if cell.kind != "mean"]
     return " ± ".join([*means, *spreads[:1]]) if len(means) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""A printed regression table: its marks of significance, and what its coefficients mean in per cent.
+"""A printed regression table: its marks of significance, and the meaning of its coefficients in per cent.
 
 A coefficient d of a logarithmic response changes the response by e^d - 1; with an interaction g by a variable centred at 1, at
 x of it, by e^(d + (x - 1) g) - 1 (LDRD 3.1.2).  Marks follow from |coefficient / standard error| by the normal distribution,

@@ -1,6 +1,6 @@
-"""Every printed number that has printed inputs, worked out again; and what follows from them that is printed nowhere.
+"""Every printed number that has printed inputs, recomputed; and numbers that follow from them and are printed nowhere.
 
-Which formula goes with which table is told by the table's own columns and settings, not by its name.
+The columns and settings of a table determine its formula, not its name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One number worked out again, and how it compares with what is printed."""
+"""One recomputed number, and its comparison with the printed one."""
 
 from __future__ import annotations
 

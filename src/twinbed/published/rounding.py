@@ -1,9 +1,9 @@
 """Numbers as printed, and arithmetic over all numbers that would be printed so.
 
 A printed number stands for everything that rounds to it: 0.024 for 0.0235 to 0.0245.  ``Range`` holds such a set as exact
-fractions; what is computed from ranges holds everything that any inputs within them give, and may hold more where an input
-occurs twice (interval arithmetic; Moore, Kearfott & Cloud 2009).  So a printed result outside of it follows from no inputs that
-round to the printed ones, and one inside of it may.
+fractions; a result computed from ranges contains everything that any inputs within them give, and may contain more where an
+input occurs twice (interval arithmetic; Moore, Kearfott & Cloud 2009).  A printed result outside of it therefore follows from
+no inputs that round to the printed ones, and one inside of it may.
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def _outward(value: Range, function: Callable[[Decimal], Decimal]) -> Range:
 def parse(printed: str) -> tuple[Fraction, int] | None:
     """Value and decimals of a number as it is printed (``80,286``, ``.01``, ``E+5531`` as its power, ``94e1`` for 940 to tens);
     None for what is none."""
-    found = _NUMBER.fullmatch(printed.replace(",", ""))
-    if found is None:
+    match = _NUMBER.fullmatch(printed.replace(",", ""))
+    if match is None:
         return None
-    digits, tens = found[2], int(found[5] or 0)
-    sign = -1 if found[1] and found[1].endswith("-") else 1
+    digits, tens = match[2], int(match[5] or 0)
+    sign = -1 if match[1] and match[1].endswith("-") else 1
     return sign * Fraction(f"0{digits}" if digits.startswith(".") else digits) * 10**tens, len(
-        found[3] or found[4] or ""
+        match[3] or match[4] or ""
     ) - tens
 
 

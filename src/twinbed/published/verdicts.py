@@ -1,4 +1,4 @@
-"""The seeds' methodology on their own numbers: every virtual testbed of every table against the physical one.
+"""The seeds' methodology on their own numbers: every virtual testbed of every table compared with the physical one.
 
 Two answers a cell: the seeds' rule, means that differ by no more than the margin, and where n and a spread are printed the
 verdict, as ``compare`` gives it, from mean and standard error (``statistics.summary_ratio``).  Both count rounding: a rule that
@@ -68,12 +68,17 @@ def compare(library: Library, margin: float = 0.10, alpha: float = 0.05) -> list
     return _corrected(rows, alpha)
 
 
+<<<<<<< HEAD
 def _findings_by_cell(library: Library) -> Mapping[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
+=======
+def _doubts(library: Library) -> Mapping[tuple[str, str], list[str]]:
+    cautions: dict[tuple[str, str], list[str]] = {}
+>>>>>>> w-docs
     for finding in audit(library):
         if finding.rule in CAUTIONS:
-            found.setdefault((finding.table, finding.cell), []).append(finding.rule)
-    return found
+            cautions.setdefault((finding.table, finding.cell), []).append(finding.rule)
+    return cautions
 
 
 def _of_table(table: Table, margin: float, alpha: float, findings: Mapping[tuple[str, str], list[str]]) -> Iterator[Held]:
@@ -124,17 +129,17 @@ def _relative(table: Table, cell: Cell) -> Held:
 
 def _held(table: Table, cell: Cell, reference: Cell, margin: float, alpha: float, cautions: Sequence[str]) -> Held:
     spreads = tuple(_spread(table, each) for each in (cell, reference))
-    found = _tested(table, (cell, reference), spreads, margin, alpha)
-    because = "" if found else _why_not(table, cell, reference, spreads[0])
+    outcome = _tested(table, (cell, reference), spreads, margin, alpha)
+    because = "" if outcome else _why_not(table, cell, reference, spreads[0])
     return replace(
         _untested(table, cell, _with_spread(cell, spreads[0]), _with_spread(reference, spreads[1]), because),
         ratio=float(cell.number / reference.number) if reference.number else None,
         within_rule=_within(cell, reference, margin),
         intervals_overlap=_overlap(table, (cell, reference), spreads),
-        ratio_low=found.low if found else None,
-        ratio_high=found.high if found else None,
-        p_equivalent=found.p_equivalent if found else None,
-        p_different=found.p_different if found else None,
+        ratio_low=outcome.low if outcome else None,
+        ratio_high=outcome.high if outcome else None,
+        p_equivalent=outcome.p_equivalent if outcome else None,
+        p_different=outcome.p_different if outcome else None,
         cautions=tuple(cautions),
     )
 

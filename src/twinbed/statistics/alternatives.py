@@ -2,8 +2,8 @@
 
 ``welch_anova``: one factor, variances differ (Welch 1951).  ``kruskal_wallis``: one factor, any distribution of one shape, by
 ranks with the correction for ties (1952).  ``permutation``: any term of a model, errors exchangeable but of any distribution:
-residuals of the model without the term are permuted (Freedman & Lane 1983), the p-value counts the data's own order (Phipson &
-Smyth 2010).  None where the data cannot say.
+residuals of the model without the term are permuted (Freedman & Lane 1983), and the p-value counts the data's own order
+(Phipson & Smyth 2010). A result is None where the data do not allow the test.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
 
     if len(groups) < 2 or np.ptp(np.concatenate(groups)) <= 0:
         return None
-    found = kruskal(*groups)
-    return Tested("Kruskal-Wallis", float(found.statistic), (len(groups) - 1,), float(found.pvalue))
+    test = kruskal(*groups)
+    return Tested("Kruskal-Wallis", float(test.statistic), (len(groups) - 1,), float(test.pvalue))
 
 
 def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int) -> Tested | None:

@@ -1,10 +1,10 @@
-"""Are several at once faster, each, than one alone: where, and which counters move with it?
+"""Is each of several pairs at once faster than one pair alone: at which N, and which counters move with the rate?
 
-The question of the LDRD report's Table 3.1: at some N > 1 the rate of a pair is above that of a single pair.  Each N is held
-against N = 1 by Welch's t (1947) of logarithms, one-sided, with Holm's correction over all N asked about, so that a mark is
-wrong in at most alpha of studies.  The counters of its Table 3.2, up to 188, are each held against the rate of a pair over the
-same runs by rank correlations; Benjamini and Hochberg's correction keeps the expected share of false ones among those named.
-A correlation is no cause.
+The question of the LDRD report's Table 3.1: at some N > 1 the rate of a pair is above that of a single pair.  Each N is
+compared with N = 1 by Welch's one-sided t (1947) of logarithms, with Holm's correction over all tested N, so that a mark is
+wrong in at most alpha of studies. Each counter of its Table 3.2, up to 188, is compared with the rate of a pair over the same
+runs by rank correlations. Benjamini and Hochberg's correction limits the expected share of false ones among the named counters.
+A correlation is not a cause.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST = 2
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """One N against N = 1."""
+    """One N compared with N = 1."""
 
     n: int
     ratio: float
@@ -70,9 +70,9 @@ def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Fa
         if min(values) <= 0:
             raise ValueError(f"a rate of {min(values):g} at N = {n}, expected above 0")
     tested = sorted(n for n in rates if n != 1)
-    found = [_ratio(rates[n], rates[1], alpha) for n in tested]
-    adjusted = holm([p_value for _ratio, _interval, p_value in found])
-    return [Faster(n, *rest, p, p <= alpha) for n, rest, p in zip(tested, found, adjusted, strict=True)]
+    ratios = [_ratio(rates[n], rates[1], alpha) for n in tested]
+    adjusted = holm([p_value for _ratio, _interval, p_value in ratios])
+    return [Faster(n, *rest, p, p <= alpha) for n, rest, p in zip(tested, ratios, adjusted, strict=True)]
 
 
 def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tuple[float, Bounds, float]:
@@ -89,14 +89,14 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
 
 def moving(rates: Sequence[float], counters: Mapping[str, Sequence[float | None]], alpha: float = 0.05) -> list[Moving]:
     """Counters against the rate of a pair, run by run; None is a counter that a run does not have. Largest |rho| first."""
-    found = {name: _correlations(rates, values) for name, values in counters.items()}
-    varying = [name for name, (_runs, rho, _tau) in found.items() if rho is not None]
-    p_values = [rho.p_value for _runs, rho, _tau in found.values() if rho is not None]
+    correlations = {name: _correlations(rates, values) for name, values in counters.items()}
+    varying = [name for name, (_runs, rho, _tau) in correlations.items() if rho is not None]
+    p_values = [rho.p_value for _runs, rho, _tau in correlations.values() if rho is not None]
     shares = dict(zip(varying, benjamini_hochberg(p_values), strict=True))
     strict = dict(zip(varying, holm(p_values), strict=True))
     rows = [
         Moving(name, runs, rho, tau, shares.get(name), strict.get(name), name in shares and shares[name] <= alpha)
-        for name, (runs, rho, tau) in found.items()
+        for name, (runs, rho, tau) in correlations.items()
     ]
     return sorted(rows, key=lambda row: (-abs(row.spearman.value) if row.spearman else 1.0, row.counter))
 

@@ -1,10 +1,10 @@
 """Sums of squares of a linear model of categorical factors: sequential (I), marginal (II) and with the rest (III).
 
 Observations are first reduced to cells (combinations of levels): every model of factors has the same sums of squares on the
-cells' means, weighted by their counts, plus the squares within cells.  So the work depends on the number of cells, not of
-rows.  Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of squares is
+cells' means, weighted by their counts, plus the squares within cells.  The work therefore depends on the number of cells, not
+of rows. Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of squares is
 the squared length of the response's part along the term's own directions (Householder QR), never a difference of two large
-residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), which type III needs to mean anything.
+residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), without which type III has no meaning.
 
 Limits: factors only; cells that a term needs must not be empty, nor terms collinear (``Aliased``).
 Sources: Jain, The Art of Computer Systems Performance Analysis (1991), chapters 20 to 23; Fox, Applied Regression Analysis
@@ -73,15 +73,15 @@ def cells(y: Floats, codes: Sequence[Integers], levels: Sequence[int]) -> Cells:
     rest = math.fsum(centred) / len(y)
     centred = centred - rest
     table = np.stack(codes, axis=1) if codes else np.zeros((len(y), 0), dtype=np.intp)
-    found, of_row = np.unique(table, axis=0, return_inverse=True)
+    combinations, of_row = np.unique(table, axis=0, return_inverse=True)
     of_row = of_row.reshape(-1)
     order = np.argsort(of_row, kind="stable")
-    counts = np.bincount(of_row, minlength=len(found))
-    means, within = np.empty(len(found)), np.empty(len(found))
+    counts = np.bincount(of_row, minlength=len(combinations))
+    means, within = np.empty(len(combinations)), np.empty(len(combinations))
     for at, group in enumerate(np.split(centred[order], np.cumsum(counts)[:-1])):
         means[at] = mean_of(group)
         within[at] = math.fsum((group - means[at]) ** 2)
-    return Cells(found, tuple(levels), counts.astype(float), means, within, shift + rest, of_row, centred)
+    return Cells(combinations, tuple(levels), counts.astype(float), means, within, shift + rest, of_row, centred)
 
 
 def mean_of(values: Floats) -> float:
@@ -97,11 +97,11 @@ def contrasts(levels: int) -> Floats:
 
 def columns(term: Term, codes: Integers, levels: Sequence[int]) -> Floats:
     """The columns of a term's contrasts for rows of codes: (rows, product of levels less one)."""
-    found = np.ones((len(codes), 1))
+    product = np.ones((len(codes), 1))
     for factor in term:
         of_factor = contrasts(levels[factor])[codes[:, factor]]
-        found = (found[:, :, None] * of_factor[:, None, :]).reshape(len(codes), -1)
-    return found
+        product = (product[:, :, None] * of_factor[:, None, :]).reshape(len(codes), -1)
+    return product
 
 
 def freedom(term: Term, levels: Sequence[int]) -> int:
@@ -189,25 +189,25 @@ def fit(of: Cells, terms: Sequence[Term]) -> Fit:
     return Fit(coefficients, inverse @ inverse.T, fitted, design, error, of.n - design.shape[1], starts)
 
 
-def robust_covariance(of: Cells, found: Fit) -> Floats | None:
+def robust_covariance(of: Cells, model: Fit) -> Floats | None:
     """HC3: the covariance of the coefficients whatever the variances of cells are; None where an observation has leverage 1."""
-    leverage = np.einsum("ij,jk,ik->i", found.design, found.unscaled, found.design)
+    leverage = np.einsum("ij,jk,ik->i", model.design, model.unscaled, model.design)
     if np.any(leverage > 1 - 1e-9):
         return None
-    squares = of.within + of.counts * (of.means - found.fitted) ** 2
-    middle = found.design.T @ (found.design * (squares / (1 - leverage) ** 2)[:, None])
-    return np.asarray(found.unscaled @ middle @ found.unscaled)
+    squares = of.within + of.counts * (of.means - model.fitted) ** 2
+    middle = model.design.T @ (model.design * (squares / (1 - leverage) ** 2)[:, None])
+    return np.asarray(model.unscaled @ middle @ model.unscaled)
 
 
-def wald(found: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: str) -> float | None:
+def wald(model: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: str) -> float | None:
     """F of one term from a covariance of coefficients: of type III its own coefficients, of type II the part of them that is
     conjugate to those of the terms that contain it (as car::Anova does with vcov.). None where the covariance is singular."""
-    ends = [*found.starts[1:], len(found.coefficients)]
+    ends = [*model.starts[1:], len(model.coefficients)]
 
     def of_term(each: int) -> list[int]:
-        return list(range(found.starts[each], ends[each]))
+        return list(range(model.starts[each], ends[each]))
 
-    identity = np.eye(len(found.coefficients))
+    identity = np.eye(len(model.coefficients))
     containing = [each for each, term in enumerate(terms) if each != at and set(terms[at]) <= set(term)]
     rows = identity[of_term(at)]
     if kind == "II" and containing:
@@ -218,5 +218,5 @@ def wald(found: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: s
     middle = rows @ covariance @ rows.T
     if np.linalg.matrix_rank(middle) < len(rows):
         return None
-    values = rows @ found.coefficients
+    values = rows @ model.coefficients
     return float(values @ np.linalg.solve(middle, values)) / len(rows)

@@ -1,9 +1,9 @@
 """Tests of what analysis of variance assumes: equal variances (Brown-Forsythe, Bartlett) and normal errors.
 
-Each gives a statistic with its p-value, or None where the data cannot say.  Brown-Forsythe (1974; Levene's test about medians)
-holds for errors that are not normal; Bartlett's (1937) is sharper where they are.  Normality is Shapiro & Wilk's (1965,
-Royston's AS R94) up to 5,000 residuals, where its p-value is known, else Anderson & Darling's with both parameters estimated
-(D'Agostino & Stephens, Goodness-of-fit techniques, 1986, Table 4.9).
+Each gives a statistic with its p-value, or None where the data do not allow the test. Brown-Forsythe (1974; Levene's test about
+medians) is valid for errors that are not normal; Bartlett's (1937) is more powerful where they are.  Normality is Shapiro &
+Wilk's (1965, Royston's AS R94) up to 5,000 residuals, where its p-value is known, else Anderson & Darling's with both
+parameters estimated (D'Agostino & Stephens, Goodness-of-fit techniques, 1986, Table 4.9).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of each sample, by
 scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  Deterministic: the seed is
 fixed and samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
-Limit: fewer than LEAST values a sample get none, since resampling cannot show tails that were not drawn.
+Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that were not drawn.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def far_from_normal(values: Sequence[float]) -> bool:
     """Shapiro and Wilk's test (beyond 5,000 values Anderson and Darling's) at SKEWED, for at least LEAST values that vary."""
     if len(values) < LEAST or not varies(values):
         return False
-    found = normality(np.asarray(values, dtype=np.float64))
-    return found is not None and found.p < SKEWED
+    test = normality(np.asarray(values, dtype=np.float64))
+    return test is not None and test.p < SKEWED
 
 
 def ratio_interval(values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0) -> Bounds | None:
@@ -40,8 +40,8 @@ def ratio_interval(values: Sequence[float], reference: Sequence[float], level: f
     one, two = sorted(values), sorted(reference)
     # One order for both ways of asking, so that the ratio the other way is the reciprocal to the last resample.
     if (len(two), _shape(two)) < (len(one), _shape(one)):
-        found = _interval(two, one, level, seed)
-        return None if found is None or found.low <= 0 else Bounds(1 / found.high, 1 / found.low, level)
+        interval = _interval(two, one, level, seed)
+        return None if interval is None or interval.low <= 0 else Bounds(1 / interval.high, 1 / interval.low, level)
     return _interval(one, two, level, seed)
 
 

@@ -1,4 +1,4 @@
-"""What every interval is made of."""
+"""The two bounds of an interval."""
 
 from __future__ import annotations
 

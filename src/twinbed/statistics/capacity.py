@@ -1,14 +1,15 @@
-"""How many fit: the largest N that keeps an objective, such as loss of at most 1 % or 90 % of the rate of a single pair.
+"""How many fit: the largest N that meets an objective, such as loss of at most 1 % or 90 % of the rate of a single pair.
 
-Each N has the mean of its runs held against the bound by a one-sided t test (against a share of the mean at N = 1 by Welch's,
-1947, Biometrika 34:28, of mean(N) - share mean(1)); its confidence is 1 less the p-value.  More guests are taken never to make
-an objective easier to keep, so tests go up from the least N and end at the first that does not show it, each at the full alpha:
-in such a fixed sequence the chance of naming an N beyond the capacity is at most alpha (Maurer, Hothorn and Lehmacher 1995).
-Down from the largest N the same sequence shows what fails.  The interval of the capacity is between the two, at alpha / 2 each.
-The knee itself is where a monotone regression of the means over N, straight between tested N, meets the bound.
+For each N a one-sided t test compares the mean of its runs with the bound. If the bound is a share of the mean at N = 1, the
+test is Welch's (1947, Biometrika 34:28) of mean(N) - share mean(1). The confidence is 1 less the p-value. The method assumes
+that more guests never make an objective easier to meet. Tests therefore go up from the smallest N and end at the first N that
+does not show it, each at the full alpha: in such a fixed sequence the chance of naming an N beyond the capacity is at most
+alpha (Maurer, Hothorn and Lehmacher 1995). The same sequence down from the largest N shows which N fail. The interval of the
+capacity is between the two, at alpha / 2 each. The knee is where a monotone regression of the means over N, straight between
+tested N, meets the bound.
 
-Limits: means are taken as normal, and runs of one N that are all equal at their word: then nothing is left to doubt.  N between
-tested ones, and above the largest, are never said to keep anything.
+Limits: means are assumed to be normal. If all runs of one N are equal, their value is taken as exact. Nothing is stated about N
+between tested ones or above the largest.
 """
 
 from __future__ import annotations
@@ -150,10 +151,10 @@ def _squared_error(values: Sequence[float]) -> float:
 
 def _least(values: Sequence[float]) -> list[float]:
     """So far."""
-    found: list[float] = []
+    least: list[float] = []
     for value in values:
-        found.append(min(value, found[-1]) if found else value)
-    return found
+        least.append(min(value, least[-1]) if least else value)
+    return least
 
 
 def _last_kept(steps: Sequence[Step], level: float) -> int | None:
@@ -172,32 +173,33 @@ def _knee(tested: Sequence[int], beyond: Sequence[float]) -> float | None:
     return None
 
 
-def sentence(found: Capacity, one: str, many: str, unit: str = "") -> str:
+def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
     """In words, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``one`` and ``many`` name what N counts."""
     unit = f" {unit}" if unit not in ("", "1") else ""
-    by_n = {step.n: step for step in found.steps}
-    said = []
-    if found.keeps is None:
-        first = found.steps[0]
-        said.append(
-            f"not even {_counted(first.n, one, many)}" + ("" if first.n == found.fails else f": {_doubt(first, found.level)}")
+    by_n = {step.n: step for step in capacity.steps}
+    parts = []
+    if capacity.keeps is None:
+        first = capacity.steps[0]
+        parts.append(
+            f"not even {_counted(first.n, one, many)}"
+            + ("" if first.n == capacity.fails else f": {_doubt(first, capacity.level)}")
         )
     else:
-        least = "at least " if found.fails is None and found.keeps == found.steps[-1].n else ""
-        said.append(f"{least}{_counted(found.keeps, one, many)}: {_share(by_n[found.keeps].keeps, found.level)} sure")
+        least = "at least " if capacity.fails is None and capacity.keeps == capacity.steps[-1].n else ""
+        parts.append(f"{least}{_counted(capacity.keeps, one, many)}: {_share(by_n[capacity.keeps].keeps, capacity.level)} sure")
         if least:
-            said.append("of more nothing is known")
-    above = [step for step in found.steps if step.n > (found.keeps or 0)]
-    open_ones = [step for step in above if found.fails is None or step.n < found.fails]
-    if found.keeps is not None and open_ones:
-        said.append(f"{open_ones[0].n}: {_doubt(open_ones[0], found.level)}")
-    if found.fails is not None:
-        failing = by_n[found.fails]
+            parts.append("of more nothing is known")
+    above = [step for step in capacity.steps if step.n > (capacity.keeps or 0)]
+    open_ones = [step for step in above if capacity.fails is None or step.n < capacity.fails]
+    if capacity.keeps is not None and open_ones:
+        parts.append(f"{open_ones[0].n}: {_doubt(open_ones[0], capacity.level)}")
+    if capacity.fails is not None:
+        failing = by_n[capacity.fails]
         inside = f"the mean there is {failing.mean:.3g}, {failing.interval.low:.3g} to {failing.interval.high:.3g}{unit}"
-        said.append(f"{found.fails}: no, {_share(failing.fails, found.level)} sure ({inside})")
-        if not open_ones and found.keeps is not None and found.fails > found.keeps + 1:
-            said.append("between them nothing is known")
-    return "; ".join(said)
+        parts.append(f"{capacity.fails}: no, {_share(failing.fails, capacity.level)} sure ({inside})")
+        if not open_ones and capacity.keeps is not None and capacity.fails > capacity.keeps + 1:
+            parts.append("between them nothing is known")
+    return "; ".join(parts)
 
 
 def _counted(n: int, one: str, many: str) -> str:

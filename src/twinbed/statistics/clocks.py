@@ -4,11 +4,11 @@ A packet that goes there and back is stamped when sent and when received, by the
 o(t) the second clock less the first, the stamps' differences are ``there = d_there + o`` and ``back = d_back - o``; so every
 packet bounds o from above by ``there`` and from below by ``-back``, whatever the delays were.
 
-Clocks that run straight have o(t) = a + b t.  Moon, Skelly and Towsley (1999, Proc. IEEE INFOCOM, 227-234) find b as the slope
-of the line that stays below the delays and as close to them as it can: a linear programme whose answer lies on the lower convex
-hull.  With both directions there are two such lines of one slope, and the programme is the same: the slope for which the sum of
-the least distances is largest.  The offset lies between the two lines; the middle is right where the least delays of both
-directions are alike, and wrong by at most half the least round trip.
+Clocks with constant rates have o(t) = a + b t.  Moon, Skelly and Towsley (1999, Proc. IEEE INFOCOM, 227-234) find b as the
+slope of the line that stays below the delays and as close to them as it can: a linear programme whose answer lies on the lower
+convex hull.  With both directions there are two such lines of one slope, and the programme is the same: the slope for which the
+sum of the least distances is largest.  The offset lies between the two lines. The middle is exact where the least delays of
+both directions are equal, and its error is at most half the least round trip.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
     windows = np.lib.stride_tricks.sliding_window_view(levels, SETTLED)
     medians = np.median(windows, axis=1)
     change = medians[SETTLED:] - medians[:-SETTLED]
-    found = []
+    shifts = []
     at = 0
     while at < len(change):
         if abs(change[at]) < least:
@@ -146,9 +146,9 @@ def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
         if abs(after - before) >= least:
             middle = (before + after) / 2
             beyond = (levels[at : end + 2 * SETTLED] > middle) == (after > before)
-            found.append((at + _first_for_good(beyond), after - before))
+            shifts.append((at + _first_for_good(beyond), after - before))
         at = end
-    return found
+    return shifts
 
 
 def _first_for_good(beyond: np.ndarray[Any, np.dtype[np.bool_]]) -> int:
@@ -167,7 +167,7 @@ def contradictions(
     """
     begin_s = min(there_at_s.min(), back_at_s.min())
     windows = np.floor((there_at_s - begin_s) / window_s), np.floor((back_at_s - begin_s) / window_s)
-    found = []
+    contradicting = []
     last: tuple[float, float, float] | None = None
     for window in np.intersect1d(*windows):
         high = float(there_s[windows[0] == window].min())
@@ -176,8 +176,8 @@ def contradictions(
             slack = most_drift * (window + 1 - last[0]) * window_s
             if low > last[2] + slack or high < last[1] - slack:
                 step_s = low - last[2] if low > last[2] else high - last[1]
-                found.append((begin_s + float(window) * window_s, step_s))
+                contradicting.append((begin_s + float(window) * window_s, step_s))
                 last = None
         # Within a window that a step divides, the bounds themselves contradict each other.
         last = (float(window), low, high) if low <= high else last
-    return found
+    return contradicting

@@ -1,12 +1,12 @@
-"""Was a run contended?  A detector that is told only what its machine measured, trained and tested on separate runs.
+"""Was a run contended? A detector that uses only the machine's metrics, trained and tested on separate runs.
 
 A run is contended where its own rate, and the mean rate at its N made monotone over N, are both at least ``drop`` below the
-mean at the least N; it is free of contention where neither is.  Where they disagree the noise of one rate would decide: such
-runs are neither, are counted as ``unclear``, and are not trained on. ``drop`` is less than matters (``fallen``), so that a run
-may be told before.
+mean at the least N; it is free of contention where neither is. Where they disagree, the noise of one rate would decide: such
+runs are neither, are counted as ``unclear``, and are not used for training. ``drop`` is less than the loss that matters
+(``fallen``), so that a run may be detected before.
 
-Runs are split by replicate, so that no test run was made beside a training run of its replicate.  Means that kinds of training
-runs follow from are of training runs alone; those of test runs, and what the rate has lost at an N, of all.
+Runs are split by replicate, so that no test run shares its replicate with a training run. The kinds of training runs follow
+from means of training runs alone. The kinds of test runs, and the loss of the rate at an N, follow from means of all runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where a curve bends: its empirical second derivative over N, and where that changes sign.
 
 As the LDRD report's Figure 3.2: the second difference of smoothed values over the squared step, scaled so that metrics of
-different units can be laid over each other.  Steps need not be equal: then it is twice the second divided difference, which for
-equal steps is the same, and which for a parabola is its second derivative whatever the steps.
+different units can be laid over each other.  Steps need not be equal. For unequal steps the value is twice the second divided
+difference, which is the same for equal steps, and which for a parabola is its second derivative whatever the steps.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def inflections(x: Sequence[float], curvature: Sequence[float], noise: float = N
     """Changes of sign between curvatures of more than ``noise`` of the greatest."""
     floor = noise * max(map(abs, curvature), default=0.0)
     large = [(at, value) for at, value in zip(x, curvature, strict=True) if abs(value) > floor]
-    found = []
+    points = []
     for (left, before), (right, after) in pairwise(large):
         if (before > 0) != (after > 0):
-            found.append(Inflection(_zero(x, curvature, left, right), after > 0))
-    return found
+            points.append(Inflection(_zero(x, curvature, left, right), after > 0))
+    return points
 
 
 def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: float) -> float:

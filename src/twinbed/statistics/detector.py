@@ -1,14 +1,14 @@
-"""A detector of one kind of runs, from what was measured beside them: a logistic regression and the score that it alarms above.
+"""A detector of one kind of runs, from other metrics of the runs: a logistic regression and the threshold of its score.
 
-Columns are divided by their spread among runs of one N, so that what stands out of that spread counts, whatever its unit.  The
-ridge, and whether metrics are taken as they are or as logarithms, are those under which runs left out, a replicate at a time,
-are told apart best: runs of the other kind from the hardest (those to be told first), by the area under the ROC curve.
+Columns are divided by their spread among runs of one N, so that values outside that spread count, whatever their unit. The
+ridge, and the choice between metrics and their logarithms, are those that best distinguish runs left out, one replicate at a
+time: runs of the other kind from the hardest (those to be detected first), by the area under the ROC curve.
 
 It alarms above a threshold that at most ``false_alarms`` of runs of the other kind exceed: the conformal quantile of such runs'
 scores, each from a model that has not seen its replicate, whatever their distribution (Vovk, Gammerman and Shafer 2005).  Fewer
-than 1/false_alarms - 1 runs have no such quantile: then it is Student's prediction bound for one more, or the greatest if more.
-Models that score them have seen a replicate less, and the ridge is chosen on the same runs: benchmarks/contention.py has what
-that comes to.
+than 1/false_alarms - 1 runs have no such quantile: then the threshold is Student's prediction bound for one more run, or the
+greatest score if that is more. The models that score these runs have seen one replicate less, and the ridge is chosen on the
+same runs; benchmarks/contention.py measures the effect.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Detector:
         return self.model.scores(_taken(machine, self.floor))
 
     def alarms(self, machine: Floats) -> Bools:
-        found: Bools = self.scores(machine) > self.threshold
-        return found
+        alarms: Bools = self.scores(machine) > self.threshold
+        return alarms
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ def train(runs: Training, false_alarms: float) -> Detector:
         rows = _taken(runs.machine, floor)
         spread = _spread(rows, runs.n)
         scores = _left_out(runs, rows, ridge, spread)
-        told = ~np.isnan(scores)
-        if not (told & runs.hardest).any() or (told & runs.no).sum() < 2:
+        scored = ~np.isnan(scores)
+        if not (scored & runs.hardest).any() or (scored & runs.no).sum() < 2:
             continue
-        found = area(scores[told & runs.hardest].tolist(), scores[told & runs.no].tolist()).value
-        if found > best:
-            best, chosen = found, (floor, rows, ridge, spread, np.sort(scores[told & runs.no]))
+        separation = area(scores[scored & runs.hardest].tolist(), scores[scored & runs.no].tolist()).value
+        if separation > best:
+            best, chosen = separation, (floor, rows, ridge, spread, np.sort(scores[scored & runs.no]))
     if chosen is None:
         raise ValueError("too few training runs of one kind, or all of one replicate: none can be set aside for the threshold")
     floor, rows, ridge, spread, kept = chosen
@@ -88,9 +88,9 @@ def train(runs: Training, false_alarms: float) -> Detector:
 
 def _taken(machine: Floats, floor: Floats) -> Floats:
     logged = ~np.isnan(floor)
-    found = machine.astype(np.float64, copy=True)
-    found[:, logged] = np.log(np.maximum(machine[:, logged], floor[logged]))
-    return found
+    metrics = machine.astype(np.float64, copy=True)
+    metrics[:, logged] = np.log(np.maximum(machine[:, logged], floor[logged]))
+    return metrics
 
 
 def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
@@ -99,8 +99,8 @@ def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
     for each in np.unique(n):
         of = rows[n == each]
         squares, freedom = squares + ((of - of.mean(axis=0)) ** 2).sum(axis=0), freedom + len(of) - 1
-    found: Floats = np.maximum(np.sqrt(squares / max(freedom, 1)), LEAST_SPREAD * rows.std(axis=0, ddof=1))
-    return found
+    spread: Floats = np.maximum(np.sqrt(squares / max(freedom, 1)), LEAST_SPREAD * rows.std(axis=0, ddof=1))
+    return spread
 
 
 def _left_out(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Floats:

@@ -1,7 +1,7 @@
-"""Difference of two means, for an interval scale: no zero of its own, so no ratio and no relative margin means anything.
+"""Difference of two means, for an interval scale, whose zero is arbitrary, so that no ratio or relative margin has a meaning.
 
 A margin is an absolute difference in the metric's unit.  Welch's t (1947, Biometrika 34:28) with Satterthwaite's degrees of
-freedom; two one-sided tests at the margin (Schuirmann 1987).  Means are taken as normal.
+freedom; two one-sided tests at the margin (Schuirmann 1987).  Means are assumed to be normal.
 """
 
 from __future__ import annotations

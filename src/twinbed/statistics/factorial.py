@@ -48,9 +48,9 @@ def sign_effects(of: Cells, confidence: float) -> list[SignEffect]:
     half = None
     if freedom > 0:
         half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(error / freedom / of.n)
-    found = []
+    effects = []
     for size in range(1, k + 1):
         for term in itertools.combinations(range(k), size):
             effect = math.fsum(signs(of, term) * of.means) / 2**k
-            found.append(SignEffect(term, effect, 2**k * count * effect**2, half))
-    return found
+            effects.append(SignEffect(term, effect, 2**k * count * effect**2, half))
+    return effects

@@ -1,11 +1,11 @@
 """How evenly flows share.
 
 Jain's index (Jain, Chiu and Hawe 1984, DEC-TR-301; Jain 1991, The Art of Computer Systems Performance Analysis, 3.6) of n
-shares: (sum x)^2 / (n sum x^2), from 1/n, where one takes all, to 1, where all are equal; no unit, whatever that of the
-shares. Its interval is of the index of flows like these, each an independent draw (of these very flows the index is exact).
+shares: (sum x)^2 / (n sum x^2), from 1/n, where one takes all, to 1, where all are equal; no unit, whatever that of the shares.
+Its interval is that of the index of flows of the same kind, each an independent draw (for the given flows the index is exact).
 With C the coefficient of variation the index is 1 / (1 + C^2), so an interval of ln C^2 gives one that stays between 0 and 1:
-Bonett's of a variance (2006, Comput. Stat. Data Anal. 50:775), which lets the kurtosis be what it is, to whose squared error
-the delta method adds what the mean's own error contributes.
+Bonett's of a variance (2006, Comput. Stat. Data Anal. 50:775), which assumes nothing about the kurtosis. The delta method adds
+the contribution of the mean's own error to its squared error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How early a detector alarms: the share of runs that alarm at each N, beside what their rate has lost there.
+"""How early a detector alarms: the share of runs that alarm at each N, together with the loss of their rate there.
 
-Shares have Clopper and Pearson's intervals (Biometrika 26, 1934): runs of one N are of different replicates, and taken as
-independent.  Runs of several N together are no more spread than runs of one, so that their interval is not too narrow.  More
-contention is taken never to make alarms rarer, so the N that most runs alarm from is read off shares made monotone.
+Shares have Clopper and Pearson's intervals (Biometrika 26, 1934): runs of one N are of different replicates, and assumed to be
+independent. Runs of several N together do not vary more than runs of one, so that their interval is not too narrow. The method
+assumes that more contention never makes alarms rarer, so the N from which most runs alarm is taken from shares made monotone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Logistic regression with a ridge: the chance that a run is of one kind, from what was measured beside it.
+"""Logistic regression with a ridge: the chance that a run is of one kind, from other metrics of the run.
 
-Columns are centred by the mean of the rows fitted and divided by their standard deviation, or by a spread that is given: what
-differs by much of it is then cheap to use.  A column that does not vary counts for nothing.  The penalty is half of ``ridge``
-times the sum of squared coefficients (not of the intercept), which keeps them finite where a column separates the kinds wholly
-(Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with halved steps; the penalised likelihood has
-one maximum.
+Columns are centred by the mean of the rows fitted and divided by their standard deviation, or by a given spread: a difference
+of many such spreads then needs only a small coefficient. A column that does not vary has no effect.  The penalty is half of
+``ridge`` times the sum of squared coefficients (not of the intercept), which keeps them finite where a column separates the
+kinds wholly (Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with halved steps; the penalised
+likelihood has one maximum.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Logistic:
 
     def scores(self, rows: Floats) -> Floats:
         """Log odds."""
-        found: Floats = self.intercept + ((rows - self.centre) / self.scale) @ self.coefficients
-        return found
+        scores: Floats = self.intercept + ((rows - self.centre) / self.scale) @ self.coefficients
+        return scores
 
 
 def logistic(rows: Floats, kinds: NDArray[np.bool_], ridge: float = 1.0, spread: Floats | None = None) -> Logistic:
@@ -45,21 +45,21 @@ def logistic(rows: Floats, kinds: NDArray[np.bool_], ridge: float = 1.0, spread:
     penalty = np.full(design.shape[1], ridge)
     penalty[0] = 0.0
     target = kinds.astype(np.float64)
-    found = np.zeros(design.shape[1])
-    loss = _loss(design, target, penalty, found)
+    coefficients = np.zeros(design.shape[1])
+    loss = _loss(design, target, penalty, coefficients)
     for _ in range(ROUNDS):
-        chance = expit(design @ found)
-        slope = design.T @ (target - chance) - penalty * found
+        chance = expit(design @ coefficients)
+        slope = design.T @ (target - chance) - penalty * coefficients
         curvature = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
         step = np.linalg.solve(curvature, slope)
         if float(slope @ step) < CLOSE:
-            found = found + step
+            coefficients = coefficients + step
             break
         size = 1.0
-        while (after := _loss(design, target, penalty, found + size * step)) > loss and size > CLOSE:
+        while (after := _loss(design, target, penalty, coefficients + size * step)) > loss and size > CLOSE:
             size /= 2
-        found, loss = found + size * step, after
-    return Logistic(centre, scale, float(found[0]), found[1:])
+        coefficients, loss = coefficients + size * step, after
+    return Logistic(centre, scale, float(coefficients[0]), coefficients[1:])
 
 
 def _loss(design: Floats, target: Floats, penalty: Floats, coefficients: Floats) -> float:

@@ -1,7 +1,7 @@
 """Means, variances, Student's interval of a mean, Welch's degrees of freedom, and Grubbs's test for one outlier.
 
-Values of one sample are taken as independent draws of one distribution.  Sources: Student (1908, Biometrika 6:1), Welch (1947,
-Biometrika 34:28), Satterthwaite (1946, Biometrics Bull. 2:110), Grubbs (1969, Technometrics 11:1).
+Values of one sample are assumed to be independent draws from one distribution.  Sources: Student (1908, Biometrika 6:1), Welch
+(1947, Biometrika 34:28), Satterthwaite (1946, Biometrics Bull. 2:110), Grubbs (1969, Technometrics 11:1).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Two samples on a nominal scale: values are names, and what is compared is how often each occurs.
+"""Two samples on a nominal scale: values are names, and the comparison is about how often each occurs.
 
-Distance: total variation, half the sum of |p_i - q_i|, which is also the largest |p(A) - q(A)| of any set A of names.
-Test of no difference: Pearson's chi-square where every expected count is at least 5 (Cochran 1954, Biometrics 10:417), else a
+Distance: total variation, half the sum of |p_i - q_i|, which is also the largest |p(A) - q(A)| of any set A of names. Test of
+no difference: Pearson's chi-square where every expected count is at least 5 (Cochran 1954, Biometrics 10:417), else a
 permutation test of the same statistic, by all tables with the same margins where there are at most TABLES of them (Freeman and
-Halton 1951, Biometrika 38:141), else by PERMUTATIONS shuffles with a fixed seed, the sample itself counted as one.
-Against a margin: every set A is held against it by Farrington and Manning's score test of two proportions (1990, Stat. Med.
-9:1447).  Equivalent needs each set's two one-sided tests (intersection-union), so no correction; different needs one set's,
-corrected by the number of sets (Bonferroni).  Limit: MOST_NAMES names, since there are 2^(names-1) - 1 sets.
+Halton 1951, Biometrika 38:141), else by PERMUTATIONS shuffles with a fixed seed, the sample itself counted as one. Test at a
+margin: Farrington and Manning's score test of two proportions (1990, Stat. Med. 9:1447) compares every set A with it.
+Equivalent needs each set's two one-sided tests (intersection-union), so no correction; different needs one set's, corrected by
+the number of sets (Bonferroni).  Limit: MOST_NAMES names, since there are 2^(names-1) - 1 sets.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def nominal_test(values: Sequence[float], reference: Sequence[float], margin: fl
         sets = list(_sets(len(names)))
         each = [
             _score_p(int(table[0, chosen].sum()), len(values), int(table[1, chosen].sum()), len(reference), margin)
-            for chosen in (list(found) for found in sets)
+            for chosen in (list(members) for members in sets)
         ]
         p_equivalent = max(inside for inside, _ in each)
         p_different = min(1.0, max(p_same, len(sets) * min(outside for _, outside in each)))

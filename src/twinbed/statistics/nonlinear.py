@@ -1,9 +1,15 @@
 """Non-linear least squares: a curve through points, its parameters with standard errors.
 
 Levenberg and Marquardt's method (scipy's MINPACK) with derivatives by complex steps, exact to the last digits (Squire and Trapp
+<<<<<<< HEAD
 1998), then Gauss-Newton steps while they still come nearer.  Standard errors are those of the curve linearised at the solution.
+=======
+1998), then Gauss-Newton steps while they improve the fit.  Standard errors are those of the curve linearised at the solution.
+``saturation`` is a x / (b + x): a is what is reached for ever larger x, b the x of half of that (Hockney's r_inf and n_1/2,
+such as of goodput by transfer size); ``approach`` is a (1 - exp(-b x)).
+>>>>>>> w-docs
 
-Limits: a model must be analytic, and take complex parameters: no abs, no comparisons.  What is found is the nearest minimum.
+Limits: a model must be analytic, and take complex parameters: no abs, no comparisons. The result is the nearest minimum.
 """
 
 from __future__ import annotations
@@ -59,7 +65,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
     tightest = float(np.finfo(float).eps)
     with np.errstate(all="ignore"):
         try:
-            found = least_squares(
+            solution = least_squares(
                 residuals,
                 start,
                 slopes,
@@ -72,7 +78,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
             )
         except ValueError as error:
             raise NoFitError(f"the curve is not finite on the way from this start ({error}): start nearer") from error
-        parameters = _polished(residuals, slopes, found.x)
+        parameters = _polished(residuals, slopes, solution.x)
         jacobian = slopes(parameters)
     lengths = np.sqrt(np.einsum("ij,ij->j", jacobian, jacobian))
     # One that may be twice as large without moving a value by its last digit tells nothing either.

@@ -1,12 +1,13 @@
 """Do runs depend on their block, and on the run before them?
 
 Blocks: a row is one cell on one testbed, with its value in each block; each row is brought to mean 0 and variance 1, since
-testbeds differ in both.  The sum of squares between blocks is held against the orders of each row (Pitman 1938, Biometrika
-29:322): Friedman's test with the values themselves for scores, which sees one bad block where ranks do not.  Up to PERMUTED
-values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the one found counted too; beyond, that of the F of
-the two-way analysis. A row with a value missing, or that does not vary, is left out. Neighbours: the rank version of von
-Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for at least LEAST
-values; below 2 means that neighbours are alike.  Assumes that what is expected of each value has been taken off.
+testbeds differ in both.  The sum of squares between blocks is compared with those of other orders of each row (Pitman 1938,
+Biometrika 29:322). This is Friedman's test with the values themselves for scores, which detects one bad block where ranks do
+not. Up to PERMUTED values the p-value is that of PERMUTATIONS orders drawn with a fixed seed, the observed one counted too;
+beyond, that of the F of the two-way analysis. A row with a missing value, or that does not vary, is left out. Neighbours: the
+rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for
+at least LEAST values; a value below 2 means that neighbours are alike. The test assumes that the expectation of each value has
+been subtracted.
 """
 
 from __future__ import annotations
@@ -77,16 +78,16 @@ def _permuted(scaled: Sequence[Sequence[float]], statistic: float) -> float:
 def mid_ranks(values: Sequence[float]) -> list[float]:
     """Ranks from 1; equal values share the mean of theirs."""
     order = sorted(range(len(values)), key=lambda index: values[index])
-    found = [0.0] * len(values)
+    ranks = [0.0] * len(values)
     start = 0
     while start < len(order):
         end = start
         while end < len(order) and values[order[end]] == values[order[start]]:
             end += 1
         for index in order[start:end]:
-            found[index] = (start + end + 1) / 2
+            ranks[index] = (start + end + 1) / 2
         start = end
-    return found
+    return ranks
 
 
 def neighbours(values: Sequence[float]) -> Neighbours | None:
@@ -94,9 +95,9 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
     n = len(values)
     if n < LEAST or max(values) == min(values):
         return None
-    found, centre = mid_ranks(values), (n + 1) / 2
-    squares = sum((rank - centre) ** 2 for rank in found)
-    ratio = sum((after - before) ** 2 for before, after in pairwise(found)) / squares
+    ranks, centre = mid_ranks(values), (n + 1) / 2
+    squares = sum((rank - centre) ** 2 for rank in ranks)
+    ratio = sum((after - before) ** 2 for before, after in pairwise(ranks)) / squares
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
     mean = fmean(values)
     total = math.fsum((value - mean) ** 2 for value in values)

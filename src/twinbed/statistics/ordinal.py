@@ -1,4 +1,4 @@
-"""Two samples on an ordinal scale: only order counts, so the same answers come of any values in the same order.
+"""Two samples on an ordinal scale: only order counts, so any values in the same order give the same answers.
 
 Cliff's delta (1993, Psychol. Bull. 114:494) is P(value > reference) - P(value < reference), from -1 to 1, by counting all
 pairs. Its interval and its tests at a margin are Newcombe's method 5 (2006, Stat. Med. 25:559), which inverts the test: with
@@ -7,8 +7,8 @@ values and k = (n + m)/2 - 1
 
     V(theta) = theta (1 - theta) (1 + k ((1 - theta)/(2 - theta) + theta/(1 + theta))) / (n m).
 
-It has width where one sample lies wholly above the other.  The test of no difference is Mann and Whitney's (1947, Ann. Math.
-Stat. 18:50): exact without ties for up to EXACT pairs, else normal, corrected for ties and continuity.
+The interval has a width even where one sample lies wholly above the other.  The test of no difference is Mann and Whitney's
+(1947, Ann. Math. Stat. 18:50): exact without ties for up to EXACT pairs, else normal, corrected for ties and continuity.
 """
 
 from __future__ import annotations

@@ -80,11 +80,11 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 def quantile_interval(values: Sequence[float], share: float, level: float) -> Bounds | None:
     """None for fewer values than ``fewest`` says. ``level`` of the bounds is what was asked; the coverage is at least that."""
-    found = ranks(len(values), share, level)
-    if found is None:
+    limits = ranks(len(values), share, level)
+    if limits is None:
         return None
     ordered = sorted(values)
-    return Bounds(ordered[found.low - 1], ordered[found.high - 1], level)
+    return Bounds(ordered[limits.low - 1], ordered[limits.high - 1], level)
 
 
 def median_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:

@@ -1,4 +1,5 @@
-"""Do two things rise together?  Rank correlations, with ties: Spearman's rho and Kendall's tau-b, and tests of none.
+"""Do two quantities rise together? Rank correlations, with ties: Spearman's rho and Kendall's tau-b, and tests of no
+correlation.
 
 Two-sided p-values.  Spearman's: over all orders for at most EXACT pairs, tied or not, else by Student's t (Kendall and
 Stuart, 31.19).  Kendall's: exact without ties for at most EXACT_KENDALL pairs, else normal with the variance corrected for
@@ -32,9 +33,9 @@ class Correlation:
 
 def midranks(values: Sequence[float]) -> Floats:
     """From 1; ties share the mean of their ranks."""
-    found = np.asarray(values, dtype=np.float64)
-    ordered = np.sort(found)
-    ranks: Floats = (np.searchsorted(ordered, found, "left") + np.searchsorted(ordered, found, "right") + 1) / 2
+    sample = np.asarray(values, dtype=np.float64)
+    ordered = np.sort(sample)
+    ranks: Floats = (np.searchsorted(ordered, sample, "left") + np.searchsorted(ordered, sample, "right") + 1) / 2
     return ranks
 
 

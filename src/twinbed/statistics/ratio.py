@@ -1,17 +1,17 @@
-"""How many times one testbed's mean is the reference's, with intervals, and whether that is within a margin.
+"""The ratio of one testbed's mean to the reference's, with intervals, and whether it is within a margin.
 
-The margin m makes the region from 1/(1+m) to 1+m, which is symmetric on the scale of ratios: which of two testbeds is
-called the reference changes no verdict.  Three questions of the same two samples, each with its own error rate:
+The margin m gives the region from 1/(1+m) to 1+m, which is symmetric on the scale of ratios: the choice of the reference among
+two testbeds changes no verdict. There are three questions about the same two samples, each with its own error rate:
 
 * Are they equivalent?  Two one-sided tests at alpha each (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657); the same as
   asking whether the interval at 1 - 2 alpha lies inside the region.
 * Are they different, by more than the margin?  One two-sided test at alpha; the same as asking whether the interval at
   1 - alpha lies outside the region on one side.
-* Neither: the data do not say.
+* Neither: the data do not decide.
 
-Positive values are compared on the scale of logarithms by Welch's t (1947, Biometrika 34:28): multiplicative noise, a ratio
-of geometric means, an interval that is never unbounded.  Where a value is 0 there is no logarithm, and the ratio of arithmetic
-means is held against the region by the tests of mean(x) - theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for
+Positive values are compared on the scale of logarithms by Welch's t (1947, Biometrika 34:28): multiplicative noise, a ratio of
+geometric means, an interval that is never unbounded.  Where a value is 0 there is no logarithm. The ratio of arithmetic means
+is then compared with the region by the tests of mean(x) - theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for
 equivalence Hauschke et al. 1999, Stat. Med. 18:93) with Satterthwaite's degrees of freedom, since variances differ.
 """
 

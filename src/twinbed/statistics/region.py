@@ -1,4 +1,4 @@
-"""One estimate against a region of equivalence: p-values of lying inside, and of lying outside.
+"""One estimate compared with a region of equivalence: p-values for lying inside, and for lying outside.
 
 Equivalence is shown by two one-sided tests at alpha each (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657), a difference
 of more than the margin by one two-sided test at alpha.

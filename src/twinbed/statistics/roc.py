@@ -1,4 +1,4 @@
-"""How well a score tells two kinds of runs apart: the ROC curve, and the area under it with its interval.
+"""How well a score distinguishes two kinds of runs: the ROC curve, and the area under it with its interval.
 
 The area is the chance that a positive scores above a negative, ties counting half.  Its variance is DeLong's (DeLong, DeLong
 and Clarke-Pearson 1988, Biometrics 44:837); the interval is made on the logit of the area, so that it stays inside 0 to 1.
@@ -73,5 +73,5 @@ def _placements(values: Floats, others: Floats) -> Floats:
     """Share of others below each value, ties counting half."""
     ordered = np.sort(others)
     below, up_to = np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
-    found: Floats = (below + up_to) / (2 * len(ordered))
-    return found
+    shares: Floats = (below + up_to) / (2 * len(ordered))
+    return shares

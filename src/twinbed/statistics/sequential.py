@@ -1,4 +1,4 @@
-"""Looking at a study while it grows: what p-value is small enough at which look, so that all looks together err as one would.
+"""Interim analyses ("looks") of a growing study: the level of each look at which all looks together err as often as one test.
 
 The level is spent by Lan and DeMets's function of Pocock's type (1983, Biometrika 70:659): by information ``t``, the share
 of the largest sample that has been seen, alpha ln(1 + (e - 1) t) is spent.  What each look may spend becomes the level of its
@@ -7,17 +7,17 @@ independent increments.  Levels are for one-sided p-values, whichever test made 
 t statistics of Jennison and Turnbull (2000, Group Sequential Methods, 11.4).  The interval that each look's level gives is
 Jennison and Turnbull's repeated confidence interval (1989, J. R. Stat. Soc. B 51:305): all looks' intervals hold together.
 
-Pocock's type, not O'Brien and Fleming's: the latter leaves the first looks levels of 10^-6, which a t test of few values
-cannot reach and at which Welch's approximation is not to be trusted.  Pocock's leaves every look about 1 %.
+Pocock's type, not O'Brien and Fleming's: the latter leaves the first looks levels of 10^-6, which a t test of few values cannot
+reach and at which Welch's approximation cannot be trusted.  Pocock's leaves every look about 1 %.
 
 ``overall_level`` turns a look's p-value into the smallest level of the whole procedure that would have rejected at this look
-(Liu and Anderson 2008, J. Am. Stat. Assoc. 103:1625, here of the last look alone, which can only be larger).  It stands
-wherever a p-value stands, in Holm's correction too (Maurer and Bretz 2013, Stat. Biopharm. Res. 5:311).
+(Liu and Anderson 2008, J. Am. Stat. Assoc. 103:1625, here of the last look alone, which can only be larger).  It is used in
+place of a p-value everywhere, in Holm's correction too (Maurer and Bretz 2013, Stat. Biopharm. Res. 5:311).
 
-Limits: the recursion is for normal values of known variance.  With few values a t statistic varies more than a normal one,
-by (n - 3)/(n - 1) for the n - 1 degrees of freedom that Welch's t has at least, so that successive looks are less alike than
-their numbers of values say; ``information`` counts n (n - 3)/(n - 1) for n values, which keeps the size of the whole procedure
-at its level from four values on.  That is shown by simulation (docs/coverage.md), not proved.
+Limits: the recursion is for normal values of known variance.  With few values a t statistic varies more than a normal one, by
+(n - 3)/(n - 1) for the n - 1 degrees of freedom that Welch's t has at least, so that successive looks are less alike than their
+numbers of values suggest; ``information`` counts n (n - 3)/(n - 1) for n values, which keeps the size of the whole procedure at
+its level from four values on.  That is shown by simulation (docs/coverage.md), not proved.
 """
 
 from __future__ import annotations

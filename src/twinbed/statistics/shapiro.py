@@ -57,11 +57,11 @@ def _weights(n: int) -> NDArray[np.float64]:
     scores = -np.asarray(ndtri((np.arange(1, n // 2 + 1) - 0.375) / (n + 0.25)))
     sum_of_squares = 2 * math.fsum(scores**2)
     corrected = 1 if n <= 5 else 2
-    found = np.array([float(polyval(1 / math.sqrt(n), each)) for each in (FIRST, SECOND)[:corrected]])
-    found += scores[:corrected] / math.sqrt(sum_of_squares)
+    corrected_weights = np.array([float(polyval(1 / math.sqrt(n), each)) for each in (FIRST, SECOND)[:corrected]])
+    corrected_weights += scores[:corrected] / math.sqrt(sum_of_squares)
     left = sum_of_squares - 2 * math.fsum(scores[:corrected] ** 2)
-    others = scores[corrected:] / math.sqrt(left / (1 - 2 * math.fsum(found**2)))
-    return np.concatenate([found, others])
+    others = scores[corrected:] / math.sqrt(left / (1 - 2 * math.fsum(corrected_weights**2)))
+    return np.concatenate([corrected_weights, others])
 
 
 def _p(n: int, rest: float) -> float:

@@ -1,8 +1,8 @@
-"""The ratio of two means of which only summaries are known: mean, standard error, number of values.
+"""The ratio of two means for which only summaries are known: mean, standard error, number of values.
 
-With values at hand ratios are better compared on the scale of logarithms; summaries leave the tests of mean(x) - theta mean(y)
-(Fieller 1954, J. R. Stat. Soc. B 16:175; for equivalence Hauschke et al. 1999, Stat. Med. 18:93) with Satterthwaite's degrees
-of freedom (1946, Biometrics Bull. 2:110) at the ratio found.  Means are taken as normal.
+If the values are known, ratios are better compared on the scale of logarithms. Summaries allow only the tests of mean(x) -
+theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for equivalence Hauschke et al. 1999, Stat. Med. 18:93) with
+Satterthwaite's degrees of freedom (1946, Biometrics Bull. 2:110) at the observed ratio. Means are assumed to be normal.
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ def ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) ->
         return (one.mean - theta * reference.mean) / math.sqrt(a + theta**2 * b)
 
     p_equivalent, p_different = p_values(t(low_edge), t(high_edge), df)
-    found = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
-    return SummaryTest(ratio, found and found.low, found and found.high, p_equivalent, p_different)
+    interval = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
+    return SummaryTest(ratio, interval and interval.low, interval and interval.high, p_equivalent, p_different)

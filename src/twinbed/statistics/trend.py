@@ -1,10 +1,10 @@
-"""Does a metric drift in the order in which runs were made, apart from what its cells do to it?
+"""Does a metric drift in the order of runs, apart from the effects of its cells?
 
 Seasonal Kendall test (Hirsch, Slack and Smith 1982, Water Resour. Res. 18:107) with cells for seasons: only runs of one cell
-are held against each other, so that levels' effects drop out; S is the number of pairs that rise less those that fall.  Exact
-where no values are tied and there are at most EXACT pairs, else normal with the variance corrected for ties, and for
-continuity. Size: Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of the values as given: of
-logarithms it is a relative drift a run.  Assumes runs that are independent but for the drift.
+are compared with each other, so that effects of levels cancel; S is the number of rising pairs less that of falling pairs.
+Exact where no values are tied and there are at most EXACT pairs, else normal with the variance corrected for ties, and for
+continuity. Size: Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of the values as given: for
+logarithms it is a relative drift for each run. The test assumes that runs are independent except for the drift.
 """
 
 from __future__ import annotations

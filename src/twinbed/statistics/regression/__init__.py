@@ -1,1 +1,1 @@
-"""Linear regression: formula, design matrix, least squares and what says whether its numbers can be trusted."""
+"""Linear regression: formula, design matrix, least squares and the checks of its assumptions."""

@@ -58,10 +58,10 @@ def box_cox(response: Doubles, q: Doubles, level: float = 0.95) -> BoxCox:
     from scipy.optimize import brentq, minimize_scalar
 
     logs = _logs(response)
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda power: -_profile(logs, q, power), bounds=(-WIDEST, WIDEST), method="bounded", options={"xatol": 1e-8}
     )
-    best, least = float(found.x), float(-found.fun - chdtri(1, 1 - level) / 2)
+    best, least = float(optimum.x), float(-optimum.fun - chdtri(1, 1 - level) / 2)
 
     def above(power: float) -> float:
         return _profile(logs, q, power) - least

@@ -3,8 +3,8 @@
 VIF_j = 1 / (1 - R_j^2); GVIF = det(R11) det(R22) / det(R), R the correlations of the columns, R11 those of a term, R22 of all
 others (Fox and Monette 1992).  GVIF^(1/(2 df)) is comparable between terms: for one column it is sqrt(VIF).
 
-They are of the model *before* interactions and powers: those are tied to their own parts by construction, and a factor over
-them says nothing (see ``first_order``).
+They are computed for the model *before* interactions and powers. Those depend on their own parts by construction, and a factor
+over them says nothing (see ``first_order``).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Inflation:
 
 def first_order(formula: Formula) -> Formula:
     """The formula without interactions and without a second function of a column that it has already."""
-    found: dict[str, Expression] = {}
+    variables: dict[str, Expression] = {}
     known: set[str] = set()
     for expression in (factor for term in formula.terms for factor in term):
         sources = set(names(expression))
-        if str(expression) not in found and not sources <= known:
-            found[str(expression)] = expression
+        if str(expression) not in variables and not sources <= known:
+            variables[str(expression)] = expression
             known |= sources
-    text = f"{formula.response} ~ {' + '.join(found)}"
-    return replace(formula, text=text, terms=tuple((expression,) for expression in found.values()), constant=True)
+    text = f"{formula.response} ~ {' + '.join(variables)}"
+    return replace(formula, text=text, terms=tuple((expression,) for expression in variables.values()), constant=True)
 
 
 def inflation(terms: Sequence[CodedTerm], matrix: Array) -> list[Inflation]:
@@ -65,13 +65,13 @@ def inflation(terms: Sequence[CodedTerm], matrix: Array) -> list[Inflation]:
     if np.linalg.cond(correlations.astype(np.float64)) > _SINGULAR:
         return []
     whole = _log_determinant(correlations)
-    found = []
+    factors = []
     for term in terms:
         own = np.arange(term.columns.start - 1, term.columns.stop - 1)
         rest = np.setdiff1d(np.arange(len(correlations)), own)
         parts = _log_determinant(correlations[np.ix_(own, own)]) + _log_determinant(correlations[np.ix_(rest, rest)])
-        found.append(Inflation(term.label, len(own), float(np.exp(parts - whole))))
-    return found
+        factors.append(Inflation(term.label, len(own), float(np.exp(parts - whole))))
+    return factors
 
 
 def _log_determinant(matrix: Array) -> float:

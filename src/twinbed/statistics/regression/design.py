@@ -172,9 +172,11 @@ def _complete(used: Sequence[str], data: Mapping[str, Column]) -> tuple[NDArray[
     rows = np.flatnonzero(~gone)
     missing = {name: int(each.sum()) for name, each in lost.items() if each.any()}
     if not len(rows):
-        said = ", ".join(f"{name} in {count}" for name, count in missing.items())
+        counts = ", ".join(f"{name} in {count}" for name, count in missing.items())
         raise RegressionError(
-            f"no row has all of the formula's columns: missing are {said} of {len(gone)} rows" if said else "there is no row"
+            f"no row has all of the formula's columns: missing are {counts} of {len(gone)} rows"
+            if counts
+            else "there is no row"
         )
     return rows, missing
 
@@ -182,24 +184,24 @@ def _complete(used: Sequence[str], data: Mapping[str, Column]) -> tuple[NDArray[
 def _factors(
     formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], bases: Mapping[str, str]
 ) -> dict[str, Factor]:
-    found: dict[str, Factor] = {}
+    factors: dict[str, Factor] = {}
     for expression in (factor for term in formula.terms for factor in term):
-        if str(expression) in found:
+        if str(expression) in factors:
             continue
         if levels := _levels(expression, data, rows, bases):
             if len(levels) == 1:
                 raise RegressionError(
                     f"{expression} has only the level {levels[0]} in the rows that are used", "leave it out of the formula"
                 )
-            found[str(expression)] = Factor(expression, levels, {})
+            factors[str(expression)] = Factor(expression, levels, {})
         else:
             centres = {
                 str(call): float(np.mean(evaluate(call.argument, data, rows, {}, np.float64))) if call.at is None else call.at
                 for call in calls(expression)
                 if call.function == "centre"
             }
-            found[str(expression)] = Factor(expression, (), centres)
-    return found
+            factors[str(expression)] = Factor(expression, (), centres)
+    return factors
 
 
 def _levels(
@@ -256,15 +258,15 @@ def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.int
 def _term_columns(
     factors: Sequence[tuple[Factor, bool]], data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
 ) -> Array:
-    found: Array | None = None
+    product: Array | None = None
     for factor, against_base in factors:
         block = _factor_columns(factor, against_base, data, rows, kind)
-        if found is None:
-            found = block
+        if product is None:
+            product = block
         else:
-            found = (block[:, :, None] * found[:, None, :]).reshape(len(rows), -1)
-    assert found is not None
-    return found
+            product = (block[:, :, None] * product[:, None, :]).reshape(len(rows), -1)
+    assert product is not None
+    return product
 
 
 def _factor_columns(
@@ -281,12 +283,12 @@ def _factor_columns(
 
 
 def _labels(factors: Sequence[tuple[Factor, bool]]) -> tuple[str, ...]:
-    found = [""]
+    labels = [""]
     for factor, against_base in factors:
         shown = _shown(factor.expression)
         own = [f"{shown} {level}" for level in factor.levels[1 if against_base else 0 :]] if factor.levels else [shown]
-        found = [f"{before} * {label}" if before else label for label in own for before in found]
-    return tuple(found)
+        labels = [f"{before} * {label}" if before else label for label in own for before in labels]
+    return tuple(labels)
 
 
 def _shown(expression: Expression) -> str:

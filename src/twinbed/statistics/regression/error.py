@@ -1,4 +1,4 @@
-"""Why a regression cannot be made of a formula and data."""
+"""The error of a regression that a formula and data do not allow."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Columns of data, and the values of a formula's expressions in their rows.
 
-Nothing is taken for finite that is not: the logarithm of what is not above 0, a division by 0 or an overflow is an error that
+No value that is not finite is accepted: the logarithm of a value not above 0, a division by 0 or an overflow is an error that
 names the first such row.
 """
 
@@ -73,16 +73,16 @@ def evaluate(
     left, right = (evaluate(side, data, rows, centres, kind) for side in (expression.left, expression.right))
     with np.errstate(all="ignore"):
         if expression.operator == "+":
-            found = left + right
+            result = left + right
         elif expression.operator == "-":
-            found = left - right
+            result = left - right
         elif expression.operator == "*":
-            found = left * right
+            result = left * right
         elif expression.operator == "/":
-            found = left / right
+            result = left / right
         else:
-            found = _power(left, right)
-    return _finite(found, expression, rows)
+            result = _power(left, right)
+    return _finite(result, expression, rows)
 
 
 def _power(left: Array, right: Array) -> Array:

@@ -1,6 +1,6 @@
-"""What a formula is made of: names, numbers, calls and arithmetic; each knows where it stands in the formula.
+"""The parts of a formula: names, numbers, calls and arithmetic, each with its position in the formula.
 
-``str`` of an expression is its one spelling: two expressions are the same variable where their texts are equal.
+``str`` of an expression is its only spelling: two expressions are the same variable if their texts are equal.
 """
 
 from __future__ import annotations

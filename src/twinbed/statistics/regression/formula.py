@@ -2,9 +2,9 @@
 
 ``response ~ terms``. Between terms ``+`` adds, ``-`` takes away, ``a:b`` is the interaction of a and b, ``a*b`` is a + b + a:b,
 ``(a + b)^2`` all interactions up to two; ``0 +`` or ``- 1`` leaves the constant out.  ``:`` binds closer than ``*``, and that
-closer than ``+``.  Within a function's brackets the signs are arithmetic: ``I(x^2)``, ``log(bytes / seconds)``,
-``centre(x)`` (at its mean), ``centre(x, 1)`` (at 1), ``C(host, base=physical)`` (categorical).  A name that is not of letters,
-digits, _ and . stands in backquotes.  Nothing of a formula is evaluated as a program.
+closer than ``+``.  Within a function's brackets the signs are arithmetic: ``I(x^2)``, ``log(bytes / seconds)``, ``centre(x)``
+(at its mean), ``centre(x, 1)`` (at 1), ``C(host, base=physical)`` (categorical).  A name with characters other than letters,
+digits, _ and . is written in backquotes. No part of a formula is evaluated as a program.
 
 Limits: no nesting ``/``, no ``%in%``, no offsets.  Terms are ordered by their number of factors, as in R.
 """
@@ -70,12 +70,12 @@ class _Reader:
         if self.at == len(self.text):
             self.kind = self.token = ""
             return
-        found = _TOKEN.match(self.text, self.at)
-        if found is None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
             raise self._error(
                 f"{self.text[self.at]!r} means nothing here", advice="a column with such characters stands in backquotes: `a b`"
             )
-        self.kind, self.token, self.at = str(found.lastgroup), found.group(), found.end()
+        self.kind, self.token, self.at = str(match.lastgroup), match.group(), match.end()
 
     def _error(self, message: str, position: int | None = None, advice: str = "") -> FormulaError:
         return FormulaError(message, self.text, self.position if position is None else position, advice)
@@ -115,41 +115,41 @@ class _Reader:
 
     def _terms(self) -> list[Term]:
         """All of the right side; the constant, (), first where it is in."""
-        found: list[Term] = [()]
+        terms: list[Term] = [()]
         add = not self._take("-")
         while True:
             start = self.position
             for term in self._product():
                 if term == _NO_CONSTANT:
-                    found = _without(found, ())
+                    terms = _without(terms, ())
                 elif add:
-                    found = _joined(found, [term])
-                elif not _held(found, term):
+                    terms = _joined(terms, [term])
+                elif not _held(terms, term):
                     raise self._error("a term is taken away that is not there", start)
                 else:
-                    found = _without(found, term)
+                    terms = _without(terms, term)
             sign = self._take("+", "-")
             if not sign:
-                return found
+                return terms
             add = sign == "+"
 
     def _product(self) -> list[Term]:
-        found = self._interaction()
+        terms = self._interaction()
         while self._take("*"):
             other = self._interaction()
-            found = _joined(_joined(found, other), [_crossed(one, two) for one in found for two in other])
-        return found
+            terms = _joined(_joined(terms, other), [_crossed(one, two) for one in terms for two in other])
+        return terms
 
     def _interaction(self) -> list[Term]:
-        found = self._power()
+        terms = self._power()
         while self._take(":"):
             other = self._power()
-            found = _joined([], [_crossed(one, two) for one in found for two in other])
-        return found
+            terms = _joined([], [_crossed(one, two) for one in terms for two in other])
+        return terms
 
     def _power(self) -> list[Term]:
         start = self.position
-        base = found = self._group()
+        base = terms = self._group()
         if self._take("^", "**"):
             power = float(self.token) if self.kind == "number" else 0.0
             if not power.is_integer() or not 1 <= power <= _MOST_POWER:
@@ -159,16 +159,16 @@ class _Reader:
                 raise self._error("one term to a power is itself", start, f"for its square as a number write {square}")
             self._next()
             for _ in range(int(power) - 1):
-                found = _joined(found, [_crossed(one, two) for one in found for two in base])
-        return found
+                terms = _joined(terms, [_crossed(one, two) for one in terms for two in base])
+        return terms
 
     def _group(self) -> list[Term]:
         if self._take("("):
-            found = self._product()
+            terms = self._product()
             while self._take("+"):
-                found = _joined(found, self._product())
+                terms = _joined(terms, self._product())
             self._want(")")
-            return found
+            return terms
         if self.kind == "number":
             value, start = float(self.token), self.position
             self._next()
@@ -182,38 +182,38 @@ class _Reader:
     def _sum(self) -> Expression:
         position = self.position
         if self._take("-"):
-            found: Expression = Operation("-", Number(0.0, position), self._times(), position)
+            expression: Expression = Operation("-", Number(0.0, position), self._times(), position)
         else:
-            found = self._times()
+            expression = self._times()
         while True:
             position = self.position
             sign = self._take("+", "-")
             if not sign:
-                return found
-            found = Operation(sign, found, self._times(), position)
+                return expression
+            expression = Operation(sign, expression, self._times(), position)
 
     def _times(self) -> Expression:
-        found = self._raised()
+        expression = self._raised()
         while True:
             position = self.position
             sign = self._take("*", "/")
             if not sign:
-                return found
-            found = Operation(sign, found, self._raised(), position)
+                return expression
+            expression = Operation(sign, expression, self._raised(), position)
 
     def _raised(self) -> Expression:
-        found = self._atom()
+        expression = self._atom()
         position = self.position
         if self._take("^", "**"):
-            found = Operation("^", found, self._raised(), position)
-        return found
+            expression = Operation("^", expression, self._raised(), position)
+        return expression
 
     def _atom(self) -> Expression:
         position = self.position
         if self._take("("):
-            found = self._sum()
+            expression = self._sum()
             self._want(")")
-            return found
+            return expression
         if self.kind == "number":
             value = float(self.token)
             self._next()
@@ -265,12 +265,12 @@ class _Reader:
         self._next()
         if (self.kind, self.token) != ("sign", "="):
             raise self._error(f"'=' is wanted, {self._there()}")
-        found = _LEVEL.match(self.text, self.at)
-        if found is None:
+        match = _LEVEL.match(self.text, self.at)
+        if match is None:
             raise self._error("a level is wanted", self.at)
-        self.at = found.end()
+        self.at = match.end()
         self._next()
-        return next(group for group in found.groups() if group is not None)
+        return next(group for group in match.groups() if group is not None)
 
 
 def _texts(term: Term) -> frozenset[str]:
@@ -282,11 +282,11 @@ def _held(terms: list[Term], term: Term) -> bool:
 
 
 def _joined(terms: list[Term], more: list[Term]) -> list[Term]:
-    found = list(terms)
+    joined = list(terms)
     for term in more:
-        if not _held(found, term):
-            found.append(term)
-    return found
+        if not _held(joined, term):
+            joined.append(term)
+    return joined
 
 
 def _without(terms: list[Term], term: Term) -> list[Term]:

@@ -2,7 +2,7 @@
 
 Breusch-Pagan in Koenker's studentised form (1981), which does not need normal residuals: n R^2 of the squared residuals on the
 model's columns, chi-square of p - 1 degrees of freedom.  White (1980): the same on the columns, their squares and their
-products, so that it also sees what they do together.
+products, so that it also detects their joint effects.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.i
     weighted = columns * weights[:, None]
     sums = np.vstack([weighted.T @ columns, np.atleast_2d(weights @ columns)])
     seen: set[str] = set()
-    found = []
+    products = []
     for first in range(p):
         for second in (p, *range(first, p)):
             total = float(sums[second, first])
             mark = f"{total:.11e}"
             if abs(total) > 1e-12 * n and mark not in seen:
                 seen.add(mark)
-                found.append((first, second))
-    first_of, second_of = np.array(found, dtype=np.intp).reshape(-1, 2).T
+                products.append((first, second))
+    first_of, second_of = np.array(products, dtype=np.intp).reshape(-1, 2).T
     return first_of, second_of

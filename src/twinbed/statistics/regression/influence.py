@@ -6,7 +6,7 @@ t = r sqrt((n-p-1) / (n-p-r^2)); Cook's D = r^2 h / (p (1-h)); DFFITS = t sqrt(h
 A row counts as influential by R's rules: h > 3 p/n, |DFFITS| > 3 sqrt(p/(n-p)), or D above the median of F(p, n-p).
 The largest |t| is tested against Student's t of n - p - 1 degrees of freedom with Bonferroni's correction over all rows.
 
-Limit: a row that alone tells a coefficient (h = 1) fits perfectly whatever it is: it has no studentised residual (nan here).
+Limit: a row that alone determines a coefficient (h = 1) always fits perfectly: it has no studentised residual (nan here).
 """
 
 from __future__ import annotations

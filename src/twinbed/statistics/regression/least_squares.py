@@ -100,16 +100,16 @@ class Fit:
     @property
     def leverage(self) -> Doubles:
         """Diagonal of the hat matrix X (X'X)^-1 X'."""
-        found: Doubles = np.minimum(np.einsum("ij,ij->i", self.q, self.q), 1.0)
-        return found
+        diagonal: Doubles = np.minimum(np.einsum("ij,ij->i", self.q, self.q), 1.0)
+        return diagonal
 
 
 def fit_formula(formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None) -> tuple[Design, Fit]:
     """Binds a formula to data and fits it, in extended precision where doubles would lose too many digits."""
     design = bind(formula, data, bases)
-    found = fit(design.matrix, design.response, design.labels, design.constant)
-    if found.condition <= ILL_CONDITIONED:
-        return design, found
+    model = fit(design.matrix, design.response, design.labels, design.constant)
+    if model.condition <= ILL_CONDITIONED:
+        return design, model
     design = bind(formula, data, bases, extended=True)
     return design, fit(design.matrix, design.response, design.labels, design.constant)
 
@@ -122,8 +122,8 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
             f"{n} rows cannot tell {p} coefficients and their errors", f"give at least {p + 1} rows, or leave terms out"
         )
     lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
-    if said := _never(lengths, labels):
-        raise RegressionError(said, "leave the term out, take other base levels, or measure such rows")
+    if problem := _never(lengths, labels):
+        raise RegressionError(problem, "leave the term out, take other base levels, or measure such rows")
     scaled = matrix / lengths
     q, r = np.linalg.qr(scaled) if matrix.dtype == np.float64 else _householder(scaled)
     sizes = np.linalg.svd(r.astype(np.float64), compute_uv=False)
@@ -202,7 +202,7 @@ def _dependences(r: Doubles, lengths: Array, labels: Sequence[str]) -> str:
     """Which columns are sums of which, by QR with column pivoting of the triangle of the scaled columns."""
     from scipy.linalg import qr, solve_triangular
 
-    said = []
+    sums = []
     kept = [0]
     # In the formula's order, so that it is the later column that is said to depend on the earlier ones.
     for column in range(1, r.shape[1]):
@@ -213,8 +213,8 @@ def _dependences(r: Doubles, lengths: Array, labels: Sequence[str]) -> str:
             continue
         shares = np.empty(len(kept))
         shares[order] = solve_triangular(triangle, inside)
-        said.append(_sum(column, kept, shares * float(lengths[column]) / lengths[kept].astype(np.float64), labels))
-    return "; ".join(said)
+        sums.append(_sum(column, kept, shares * float(lengths[column]) / lengths[kept].astype(np.float64), labels))
+    return "; ".join(sums)
 
 
 def _sum(column: int, others: Sequence[int], shares: Doubles, labels: Sequence[str]) -> str:

@@ -5,7 +5,8 @@ intercept V^-1 = I - theta/(1 + n_i theta) J in each group, so that X'V^-1X need
 Pinheiro and Bates 2000, chapter 2).  Columns are taken on the orthonormal basis of the least squares fit.
 
 Degrees of freedom are Pinheiro and Bates's (section 2.4.2): columns that vary within groups have those within, the others those
-between.  That v_u is 0 lies on the edge of what it can be: p is half that of chi-square(1) (Self and Liang 1987).
+between.  The hypothesis v_u = 0 lies on the boundary of the parameter space: p is half that of chi-square(1) (Self and Liang
+1987).
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ class _Sums:
         shrink = theta / (1 + self.sizes * theta)
         inner = self.inner - (self.group_q * shrink[:, None]).T @ self.group_q
         right = self.response - self.group_q.T @ (shrink * self.group_y)
-        found = np.linalg.solve(inner, right)
-        left = self.square - float(shrink @ self.group_y**2) - float(right @ found)
+        coefficients = np.linalg.solve(inner, right)
+        left = self.square - float(shrink @ self.group_y**2) - float(right @ coefficients)
         # Where groups tell the response exactly, what is left is rounding.
         left = max(left, self.square * float(np.finfo(np.float64).eps) ** 2)
-        degrees = self.n - len(found)
+        degrees = self.n - len(coefficients)
         determinants = float(np.log1p(self.sizes * theta).sum()) + float(np.linalg.slogdet(inner)[1]) + self.log_root
         likelihood = -0.5 * (degrees * (float(np.log(2 * np.pi * left / degrees)) + 1) + determinants)
-        return np.asarray(found, dtype=np.float64), inner, left, likelihood
+        return np.asarray(coefficients, dtype=np.float64), inner, left, likelihood
 
 
 def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
@@ -96,9 +97,11 @@ def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
         group_y=group_sums(left[:, None], groups)[:, 0],
         log_root=-2 * float(np.linalg.slogdet(fit.root)[1]),
     )
-    found = minimize_scalar(lambda at: -sums.solved(np.exp(at))[3], bounds=_WIDEST, method="bounded", options={"xatol": 1e-10})
+    optimum = minimize_scalar(
+        lambda at: -sums.solved(np.exp(at))[3], bounds=_WIDEST, method="bounded", options={"xatol": 1e-10}
+    )
     none = sums.solved(0.0)[3]
-    theta = float(np.exp(found.x)) if -found.fun > none else 0.0
+    theta = float(np.exp(optimum.x)) if -optimum.fun > none else 0.0
     change, inner, residual, likelihood = sums.solved(theta)
     variance = residual / (fit.n - fit.p)
     ratio = max(0.0, 2 * (likelihood - none))

@@ -1,7 +1,7 @@
 """Whether residuals are normal: Shapiro and Wilk's W to 5,000 rows (Royston 1995), above that Jarque and Bera's.
 
 Jarque-Bera (1987): n/6 (skewness^2 + excess^2/4), chi-square of 2 degrees of freedom.  With very many rows every small
-departure is significant, and matters less: coefficients' intervals rest on normal means, not on normal residuals.
+departure is significant, but matters less: intervals of coefficients need normal means, not normal residuals.
 """
 
 from __future__ import annotations

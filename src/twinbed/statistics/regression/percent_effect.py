@@ -1,7 +1,9 @@
-"""What changing one variable does to the response, with all others held: a contrast of coefficients, and it as a percentage.
+"""The effect of a change of one variable on the response, with all others constant: a contrast of coefficients, as a
+percentage.
 
-The contrast is the difference of two rows of the design.  Of a model of log y it is the difference d of logarithms, and e^d - 1
-the relative change of y, of its geometric mean or median strictly (LDRD report, section 3.1.2, reads Table 3.4 so).
+The contrast is the difference of two rows of the design.  In a model of log y it is the difference d of logarithms, and e^d - 1
+is the relative change of y, strictly that of its geometric mean or median (section 3.1.2 of the LDRD report reads Table 3.4 in
+this way).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Robust M-estimation (Huber 1964, 1981), which large residuals do not decide: iterated weighted least squares.
+"""Robust M-estimation (Huber 1964, 1981), which large residuals do not dominate: iterated weighted least squares.
 
 Weights: Huber's min(1, k/|u|) with k = 1.345, or Tukey's biweight (1 - (u/c)^2)^2 within c = 4.685, both 95 % efficient on
 normal residuals; u is the residual over the scale, the median of |residuals| / 0.6745, anew in every step.  Tukey's begins from
