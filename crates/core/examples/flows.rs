@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use twinbed_core::capture::{self, Decompressed, Frame, LinkType, Origin};
-use twinbed_core::statistics::{Engine, Options, Row};
+use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 
 fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,14 +6,14 @@ use twinbed_core::chain::{compare, tally, tally_slice, walk, Chain, Cut};
 use twinbed_core::syscall::Architecture;
 
 use twinbed_core::capture::{read_merged, read_slice, read_stream, Decompressed};
-use twinbed_core::datagrams::{streams, Headers, Options as UdpOptions, Width};
-use twinbed_core::http::{ab as ab_report, ab_requests, wrk as wrk_report};
-use twinbed_core::log;
-use twinbed_core::packetisation::packetisation;
-use twinbed_core::pair::{match_captures, Options as PairOptions};
 use twinbed_core::proc::{kernel_log, Counters};
-use twinbed_core::request::requests;
-use twinbed_core::statistics::{Engine, Options, Row};
+use twinbed_core::readers::http::requests;
+use twinbed_core::readers::matching::{match_captures, Options as PairOptions};
+use twinbed_core::readers::packetisation::packetisation;
+use twinbed_core::readers::tcptrace::{Engine, Options, Row};
+use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
+use twinbed_core::readers::zeek;
+use twinbed_core::reports::{ab as ab_report, ab_requests, wrk as wrk_report};
 
 /// Link types that frames are read of.
 const LINKS: [u8; 8] = [1, 113, 20, 101, 0, 9, 228, 50];
@@ -110,8 +110,8 @@ pub fn statistics(data: &[u8]) {
 pub fn connections(data: &[u8]) {
     for capture in captures(data) {
         for ignore_checksums in [false, true] {
-            let options = log::Options { ignore_checksums, tunnels: !ignore_checksums, ..log::Options::default() };
-            let Ok(found) = log::connections(&capture, &options) else { continue };
+            let options = zeek::Options { ignore_checksums, tunnels: !ignore_checksums, ..zeek::Options::default() };
+            let Ok(found) = zeek::connections(&capture, &options) else { continue };
             let packets: u64 = found.rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
             assert!(packets <= found.summary.packets && found.rows.len() as u64 == found.summary.connections);
         }

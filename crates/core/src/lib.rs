@@ -5,13 +5,8 @@
 //! | [`capture`] | pcap and pcapng bytes | frames with time, link type and original length |
 //! | [`wire`] | one frame | its IP packet, TCP segment or UDP datagram |
 //! | [`flow`] | packets | whose they are, and a summary of the capture: what the readers of connections share |
-//! | [`datagrams`] | frames | one row per direction of a UDP flow, with what iperf3 writes into it |
-//! | [`pair`] | two captures of the same traffic | what was lost, delayed, split and merged between them |
-//! | [`packetisation`] | frames | sizes, wire packets, bursts, bytes in flight and disorder, per connection and direction |
-//! | [`request`] | frames | one row per HTTP/1.x exchange |
-//! | [`log`] | frames | one row per connection as Zeek's log has it, and checksums' verdicts |
-//! | [`statistics`] | frames | tcptrace's statistics of each TCP connection |
-//! | [`http`] | what `ab` and `wrk` print | reports in base units |
+//! | [`readers`] | frames | connections, exchanges, streams, pairs of captures |
+//! | [`reports`] | what `ab` and `wrk` print | reports in base units |
 //! | [`table`] | rows of any type | columns, and Parquet files of them |
 //! | [`syscall`] | traces of system calls by strace, perf, trace-cmd, sysdig, `twinbed-probe` | one event a call |
 //! | [`chain`] | calls | Markov chains: counts, comparison, walks |
@@ -22,22 +17,16 @@
 
 pub mod capture;
 pub mod chain;
-pub mod datagrams;
 pub mod delays;
 pub mod error;
 mod escapes;
 pub mod flow;
-pub mod http;
 pub mod loess;
-pub mod log;
-pub mod packetisation;
-pub mod pair;
 pub mod proc;
-pub mod request;
-pub mod statistics;
+pub mod readers;
+pub mod reports;
 pub mod syscall;
 pub mod table;
-mod tracking;
 pub mod wire;
 
 pub use error::Error;

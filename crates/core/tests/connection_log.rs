@@ -6,7 +6,7 @@ mod made;
 use std::path::{Path, PathBuf};
 
 use made::{paced, pcap, tcp, Packet, Tcp};
-use twinbed_core::log::{connections, timers, Capture, ConnectionState, Options, Row};
+use twinbed_core::readers::zeek::{connections, timers, Capture, ConnectionState, Options, Row};
 
 const ETHERNET: u32 = 1;
 

@@ -5,7 +5,7 @@ mod made;
 use made::{pcap, tcp, Packet, Pieces, Tcp};
 use proptest::prelude::*;
 use twinbed_core::capture::{read_slice, Origin};
-use twinbed_core::log::{connections, connections_from, Capture, Log, Options};
+use twinbed_core::readers::zeek::{connections, connections_from, Capture, Log, Options};
 
 const ETHERNET: u32 = 1;
 

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use engines::{add, ways, Capture, Way};
-use twinbed_core::packetisation::packetisation;
-use twinbed_core::statistics::{Completeness, Row};
+use twinbed_core::readers::packetisation::packetisation;
+use twinbed_core::readers::tcptrace::{Completeness, Row};
 
 fn golden(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(folder)

@@ -5,7 +5,7 @@ mod made;
 
 use engines::Capture;
 use made::{pcap, tcp, Packet};
-use twinbed_core::packetisation::packetisation;
+use twinbed_core::readers::packetisation::packetisation;
 
 fn read(data: Vec<u8>, original_bytes: u32, link: u32) -> Capture {
     let packets = [Packet { time_us: 1_700_000_000_000_000, data, original_bytes }];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use made::{pcap, segments, tcp, udp, Packet, Pieces};
 use proptest::prelude::*;
-use twinbed_core::packetisation::{packetisation, packetisation_from, Direction, Options, Packetisation};
+use twinbed_core::readers::packetisation::{packetisation, packetisation_from, Direction, Options, Packetisation};
 
 fn golden(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(folder)
@@ -189,7 +189,7 @@ fn a_flood_of_half_open_connections_is_bounded() {
     // 200,000 SYNs, three times what is followed at once: none has a row, all are counted.
     let mut frame = tcp(true, "S", 1, 0, 0).frame();
     let mut packets = Vec::new();
-    let mut analyzer = twinbed_core::packetisation::Analyzer::new(Options::default());
+    let mut analyzer = twinbed_core::readers::packetisation::Analyzer::new(Options::default());
     for number in 0..200_000u32 {
         frame[26..30].copy_from_slice(&number.to_be_bytes());
         packets.clone_from(&frame);

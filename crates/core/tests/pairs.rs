@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use twinbed_core::pair::{match_captures, Options, Orientation, Pairing, Row};
+use twinbed_core::readers::matching::{match_captures, Options, Orientation, Pairing, Row};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/pairs");
 

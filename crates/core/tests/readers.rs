@@ -8,7 +8,7 @@ use std::io::{Cursor, Read, Write};
 use engines::{read, read_within, try_read, Capture};
 use made::{paced, pcap, segments, tcp, udp, Packet};
 use twinbed_core::capture::{Compression, Decompressed};
-use twinbed_core::datagrams::streams;
+use twinbed_core::readers::udp::streams;
 
 const ETHERNET: u32 = 1;
 

@@ -1,8 +1,8 @@
 //! The reports of ab and wrk against their texts, read by eye (tests/golden/README.md).
 
-use twinbed_core::http::ab::{self, Failures, Times};
-use twinbed_core::http::ab_requests;
-use twinbed_core::http::wrk::{self, SocketErrors, Spread};
+use twinbed_core::reports::ab::{self, Failures, Times};
+use twinbed_core::reports::ab_requests;
+use twinbed_core::reports::wrk::{self, SocketErrors, Spread};
 
 fn golden(name: &str) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);

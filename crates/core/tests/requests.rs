@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use made::{pcap, segments, tcp, Packet, Pieces, Tcp};
 use proptest::prelude::*;
-use twinbed_core::request::{requests, requests_from, Delimited, Exchange, Options, Requests};
+use twinbed_core::readers::http::{requests, requests_from, Delimited, Exchange, Options, Requests};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/packetisation")

@@ -5,7 +5,7 @@ mod made;
 use made::Pieces;
 use proptest::prelude::*;
 use twinbed_core::capture::{self, Frame, LinkType, Origin};
-use twinbed_core::statistics::{Engine, Options, Row};
+use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 
 /// A packet: pair of endpoints, side, flags, numbers near to a base, payload, window, microseconds after the last.
 type Made = (u8, bool, u8, u16, u16, u8, u16, u32);

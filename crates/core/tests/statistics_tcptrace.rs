@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use twinbed_core::capture;
-use twinbed_core::statistics::{Engine, Options, Row, Side};
+use twinbed_core::readers::tcptrace::{Engine, Options, Row, Side};
 
 /// How tcptrace prints a value.
 enum Printed {

@@ -4,7 +4,7 @@
 mod made;
 
 use made::{pcap, segments, tcp, Packet, Tcp};
-use twinbed_core::packetisation::{packetisation, Connection, Options};
+use twinbed_core::readers::packetisation::{packetisation, Connection, Options};
 
 const ETHERNET: u32 = 1;
 

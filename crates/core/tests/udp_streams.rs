@@ -4,7 +4,9 @@ mod made;
 
 use made::{paced, pcap, Packet};
 use proptest::prelude::*;
-use twinbed_core::datagrams::{streams, HeaderStatistics, Headers, Options, Row, Streams, Unread, Width, MAX_STREAMS};
+use twinbed_core::readers::udp::{
+    streams, HeaderStatistics, Headers, Options, Row, Streams, Unread, Width, MAX_STREAMS,
+};
 
 fn golden(name: &str) -> Vec<u8> {
     let path = format!("{}/../../tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 use twinbed_core::capture::Counts;
 use twinbed_core::error::ReadError;
 use twinbed_core::flow::Protocol;
-use twinbed_core::packetisation::{self as packets, Connection, Direction, Packetisation, Size};
-use twinbed_core::request::{self, Exchange, Requests, Way};
+use twinbed_core::readers::http::{self, Exchange, Requests, Way};
+use twinbed_core::readers::packetisation::{self as packets, Connection, Direction, Packetisation, Size};
 use twinbed_core::Error;
 
 use crate::arrow::{table, Columns};
@@ -58,10 +58,10 @@ pub fn requests(
     tunnels: bool,
 ) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyDict>)> {
     check_mtu(mtu)?;
-    let options = request::Options { mtu, tunnels };
+    let options = http::Options { mtu, tunnels };
     let (columns, done) = py.detach(|| {
         let done =
-            read(&path, |bytes| request::requests(bytes, &options), |stream| request::requests_from(stream, &options))?;
+            read(&path, |bytes| http::requests(bytes, &options), |stream| http::requests_from(stream, &options))?;
         Ok::<_, PyErr>((exchange_columns(&done), done.summary))
     })?;
     let summary = PyDict::new(py);

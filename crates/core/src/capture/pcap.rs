@@ -1,8 +1,8 @@
 //! The classic file format: a 24-byte header, then records. Micro- and nanoseconds, both byte orders, and
 //! the "modified" record header of Alexey Kuznetsov's libpcap.
 
+use super::frame::{Frame, LinkType, Step, MAX_CAPTURED_BYTES};
 use super::likeness::likeness;
-use super::{Frame, LinkType, Step, MAX_CAPTURED_BYTES};
 use crate::error::{Error, Result};
 
 pub(super) const FILE_HEADER_BYTES: usize = 24;

@@ -2,7 +2,7 @@
 //! Read: section header, interface description, enhanced, simple and (obsolete) packet, interface statistics.
 //! Other blocks are passed over.
 
-use super::{Frame, LinkType, Origin, Step, MAX_CAPTURED_BYTES};
+use super::frame::{Frame, LinkType, Origin, Step, MAX_CAPTURED_BYTES};
 use crate::error::{Error, Result};
 
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;

@@ -5,8 +5,11 @@ mod key;
 mod protocol;
 mod span;
 mod summary;
+pub(crate) mod table;
+mod wire_packets;
 
 pub use key::Key;
 pub use protocol::Protocol;
 pub(crate) use span::widen;
 pub use summary::Summary;
+pub use wire_packets::{SegmentLimits, WirePackets};

@@ -5,7 +5,9 @@
 //! pseudo-header (Linux's CHECKSUM_PARTIAL), and receive offload writes the same into what it merges. A capture on
 //! that host has them so; they are no errors, and have a verdict of their own.
 
-use super::{tcp, u16_at, u32_at, udp, Addresses, Packet, Transport};
+use super::bytes::{u16_at, u32_at};
+use super::packet::{Addresses, Packet, Transport};
+use super::{tcp, udp};
 
 pub const ICMP: u8 = 1;
 pub const ICMPV6: u8 = 58;

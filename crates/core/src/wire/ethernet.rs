@@ -1,7 +1,10 @@
 //! Ethernet II with any number of VLAN tags (802.1Q, 802.1ad, the old 0x9100), and Linux's "cooked" headers,
 //! which end in an EtherType too. Sources: IEEE 802.3, LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2; RFC 2516 (PPPoE).
 
-use super::{dissect_ip, ppp, u16_at, Dissected};
+use super::bytes::u16_at;
+use super::ip::dissect_ip;
+use super::packet::Dissected;
+use super::ppp;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;

@@ -1,6 +1,7 @@
 //! IPv4 (RFC 791). A total length of 0 is what Linux writes on packets above 64 KiB before segmentation.
 
-use super::{u16_at, u32_at, Addresses, Inner};
+use super::bytes::{u16_at, u32_at};
+use super::packet::{Addresses, Inner};
 
 const MIN_HEADER_BYTES: usize = 20;
 

@@ -1,7 +1,8 @@
 //! IPv6 (RFC 8200) with its extension headers, and the jumbo payload option (RFC 2675) that BIG TCP writes.
 //! A payload length of 0 without that option is a packet before segmentation: the frame's length counts.
 
-use super::{u16_at, u32_at, Addresses, Inner};
+use super::bytes::{u16_at, u32_at};
+use super::packet::{Addresses, Inner};
 
 const HEADER_BYTES: usize = 40;
 const HOP_BY_HOP: u8 = 0;

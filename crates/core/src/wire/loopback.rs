@@ -2,7 +2,8 @@
 //! The families differ between systems (IPv6 is 24, 28 or 30), and the IP version says it too, so only
 //! the two known groups are told from others.
 
-use super::{dissect_ip, Dissected};
+use super::ip::dissect_ip;
+use super::packet::Dissected;
 
 pub(super) fn dissect(data: &[u8], original_bytes: u32) -> Dissected {
     const HEADER_BYTES: usize = 4;

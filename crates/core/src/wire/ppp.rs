@@ -1,7 +1,8 @@
 //! PPP (RFC 1661, RFC 1662): address and control bytes unless compressed away, then a protocol number of two bytes,
 //! or of one where it is odd.
 
-use super::{dissect_ip, Dissected};
+use super::ip::dissect_ip;
+use super::packet::Dissected;
 
 const ADDRESS_AND_CONTROL: [u8; 2] = [0xff, 0x03];
 const IPV4: u16 = 0x0021;

@@ -1,7 +1,7 @@
 //! TCP segments (RFC 9293). Options are read where they are needed: the maximum segment size from SYNs at once, the
 //! others by [`syn_options`] and [`sack`] (RFC 2018, RFC 7323).
 
-use super::{u16_at, u32_at, Transport};
+use super::bytes::{u16_at, u32_at};
 
 pub const PROTOCOL: u8 = 6;
 const MIN_HEADER_BYTES: usize = 20;
@@ -37,22 +37,20 @@ impl Segment {
 
 /// `payload` is the captured part of the segment's `segment_bytes`.
 #[inline]
-pub(super) fn read(payload: &[u8], segment_bytes: u32) -> Transport {
+pub(super) fn read(payload: &[u8], segment_bytes: u32) -> Result<Segment, &'static str> {
     if payload.len() < MIN_HEADER_BYTES {
-        return Transport::Unusable {
-            reason: if (segment_bytes as usize) < MIN_HEADER_BYTES {
-                "tcp_header_beyond_ip_length"
-            } else {
-                "tcp_header_cut_off"
-            },
-        };
+        return Err(if (segment_bytes as usize) < MIN_HEADER_BYTES {
+            "tcp_header_beyond_ip_length"
+        } else {
+            "tcp_header_cut_off"
+        });
     }
     let header_bytes = usize::from(payload[12] >> 4) * 4;
     if header_bytes < MIN_HEADER_BYTES {
-        return Transport::Unusable { reason: "tcp_data_offset_below_20" };
+        return Err("tcp_data_offset_below_20");
     }
     let Some(payload_bytes) = segment_bytes.checked_sub(header_bytes as u32) else {
-        return Transport::Unusable { reason: "tcp_header_beyond_ip_length" };
+        return Err("tcp_header_beyond_ip_length");
     };
     let flags = payload[13];
     let max_segment_bytes = if flags & SYN != 0 {
@@ -60,7 +58,7 @@ pub(super) fn read(payload: &[u8], segment_bytes: u32) -> Transport {
     } else {
         None
     };
-    Transport::Tcp(Segment {
+    Ok(Segment {
         source_port: u16_at(payload, 0),
         destination_port: u16_at(payload, 2),
         sequence: u32_at(payload, 4),

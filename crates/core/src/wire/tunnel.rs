@@ -1,7 +1,10 @@
 //! Packets inside packets: IP in IP (RFC 2003, RFC 4213), GRE (RFC 2784, RFC 2890), also as carrier of Ethernet, and
 //! VXLAN (RFC 7348) on its assigned port and on the one that Linux used before.
 
-use super::{dissect_ip, dissect_link, u16_at, Dissected, Packet, Transport};
+use super::bytes::u16_at;
+use super::ip::dissect_ip;
+use super::link::dissect_link;
+use super::packet::{Dissected, Packet, Transport};
 use crate::capture::LinkType;
 
 const IP_IN_IP: u8 = 4;

@@ -1,6 +1,6 @@
 //! UDP datagrams (RFC 768). The payload is counted by the IP length, which segmentation offload keeps right.
 
-use super::{u16_at, Transport};
+use super::bytes::u16_at;
 
 pub const PROTOCOL: u8 = 17;
 pub const HEADER_BYTES: u32 = 8;
@@ -13,12 +13,12 @@ pub struct Datagram {
 }
 
 #[inline]
-pub(super) fn read(payload: &[u8], datagram_bytes: u32) -> Transport {
+pub(super) fn read(payload: &[u8], datagram_bytes: u32) -> Result<Datagram, &'static str> {
     let Some(payload_bytes) = datagram_bytes.checked_sub(HEADER_BYTES) else {
-        return Transport::Unusable { reason: "udp_header_beyond_ip_length" };
+        return Err("udp_header_beyond_ip_length");
     };
     if payload.len() < 4 {
-        return Transport::Unusable { reason: "udp_header_cut_off" };
+        return Err("udp_header_cut_off");
     }
-    Transport::Udp(Datagram { source_port: u16_at(payload, 0), destination_port: u16_at(payload, 2), payload_bytes })
+    Ok(Datagram { source_port: u16_at(payload, 0), destination_port: u16_at(payload, 2), payload_bytes })
 }

@@ -1,7 +1,9 @@
 //! What nearly all frames of nearly all captures are, read in one piece: Ethernet II, IPv4 without options and in one
 //! fragment, TCP but for SYNs. The layers' own modules say why each field is what it is, and read all other frames.
 
-use super::{tcp, u16_at, u32_at, Addresses, Packet, Transport};
+use super::bytes::{u16_at, u32_at};
+use super::packet::{Addresses, Packet, Transport};
+use super::tcp;
 
 const IP: usize = 14;
 const TCP: usize = IP + 20;
@@ -50,45 +52,4 @@ pub(super) fn read(data: &[u8], original_bytes: u32) -> Option<Packet> {
         fragment_id: None,
         longer_than_frame: ip_bytes > original_bytes.saturating_sub(IP as u32),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::capture::{Frame, LinkType};
-    use crate::wire::{dissect_layers, Dissected};
-
-    /// Ethernet, IPv4 and TCP with timestamps, and 6 bytes of payload.
-    fn usual() -> Vec<u8> {
-        let mut data = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 58, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0];
-        data.extend([
-            10, 0, 0, 1, 10, 0, 0, 2, 0x80, 1, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x80, 0x18, 1, 0xf6, 0, 0, 0, 9,
-        ]);
-        data.extend([1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, b'a', b'b', b'c', b'd', b'e', b'f']);
-        data
-    }
-
-    #[test]
-    fn what_is_read_at_once_is_what_the_layers_read() {
-        let data = usual();
-        assert!(read(&data, data.len() as u32).is_some());
-        let mut usual_ones = 0;
-        for at in 0..data.len() {
-            for value in 0..=255 {
-                for length in [data.len(), 60, 54, 53] {
-                    let mut changed = data[..length].to_vec();
-                    if let Some(byte) = changed.get_mut(at) {
-                        *byte = value;
-                    }
-                    let original_bytes = data.len() as u32;
-                    let frame = Frame { time_ns: None, original_bytes, link: LinkType::ETHERNET, data: &changed };
-                    if let Some(packet) = read(&changed, original_bytes) {
-                        usual_ones += 1;
-                        assert_eq!(Dissected::Ip(packet), dissect_layers(&frame), "{at} {value} {length}");
-                    }
-                }
-            }
-        }
-        assert!(usual_ones > data.len() * 256);
-    }
 }

@@ -7,17 +7,17 @@ use std::net::IpAddr;
 
 use twinbed_core::capture::{self, Frame, Origin};
 use twinbed_core::error::{ReadError, Result};
-use twinbed_core::log::{self, Log, Protocol};
-use twinbed_core::statistics::{Engine, Options, Row};
+use twinbed_core::readers::tcptrace::{Engine, Options, Row};
+use twinbed_core::readers::zeek::{self, Log, Protocol};
 use twinbed_core::{flow, Error};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
     /// TCP connections, and all, by their first packets. The log ignores checksums.
     pub flows: Vec<Row>,
-    pub log: Vec<log::Row>,
+    pub log: Vec<zeek::Row>,
     pub summary: flow::Summary,
-    pub log_summary: log::Summary,
+    pub log_summary: zeek::Summary,
 }
 
 struct Engines {
@@ -28,7 +28,7 @@ struct Engines {
 
 impl Engines {
     fn new(tunnels: bool) -> Self {
-        let options = log::Options { tunnels, ignore_checksums: true, ..log::Options::default() };
+        let options = zeek::Options { tunnels, ignore_checksums: true, ..zeek::Options::default() };
         let statistics = Engine::new(Options { tunnels, ..Options::default() });
         Engines { statistics, flows: Vec::new(), log: Log::new(options) }
     }
@@ -39,7 +39,7 @@ impl Engines {
     }
 
     fn finish(mut self, origin: Origin) -> Capture {
-        let log::Capture { rows: mut log, summary: log_summary } = self.log.finish(origin.clone());
+        let zeek::Capture { rows: mut log, summary: log_summary } = self.log.finish(origin.clone());
         log.sort_by_key(|row| row.number);
         let summary = self.statistics.finish(origin, &mut |row| self.flows.push(row));
         Capture { flows: self.flows, log, summary, log_summary }

@@ -1,6 +1,6 @@
 //! The columns of `flows`: tcptrace's names in snake case, a direction's with the ending that tcptrace prints.
 
-use twinbed_core::statistics::Row;
+use twinbed_core::readers::tcptrace::Row;
 
 use twinbed_core::table::Column;
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::statistics::{Options, Row};
+use twinbed_core::readers::tcptrace::{Options, Row};
 use twinbed_core::table::Column;
 
 use crate::arrow::{batch, schema, table_of};

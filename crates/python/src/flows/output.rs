@@ -5,7 +5,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use pyo3::prelude::*;
-use twinbed_core::statistics::Row;
+use twinbed_core::readers::tcptrace::Row;
 
 use super::encoders::with_encoders;
 use crate::artifact::named;

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use twinbed_core::capture::{read_merged, Frame, Stop, Unreadable};
 use twinbed_core::flow::Summary;
-use twinbed_core::statistics::{Engine, Options};
+use twinbed_core::readers::tcptrace::{Engine, Options};
 
 use super::batches::read_ahead;
 use super::output::Blocks;

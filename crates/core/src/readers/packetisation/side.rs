@@ -4,7 +4,7 @@ use super::arrivals::{Arrival, Arrivals, Disorder};
 use super::bursts::{Bursts, Trains};
 use super::in_flight::{Flight, InFlight};
 use super::sizes::{SizeCount, Sizes};
-use super::wire_packets::WirePackets;
+use crate::flow::WirePackets;
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 
 /// Packets of one direction.

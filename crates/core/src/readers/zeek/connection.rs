@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use super::history::History;
+use super::outcome::ConnectionState;
 use super::side::{Counted, Counts, Once, Side};
-use super::state::{ConnectionState, State};
+use super::state::State;
 use super::timers::{
     ICMP_INACTIVITY_TIMEOUT, TCP_ATTEMPT_DELAY, TCP_CLOSE_DELAY, TCP_INACTIVITY_TIMEOUT, TCP_RESET_DELAY,
     UDP_INACTIVITY_TIMEOUT,

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::capture::{Frame, Origin, Stop};
-use twinbed_core::log::{self, Log, Options, Row, Summary, Verdicts};
+use twinbed_core::readers::zeek::{self, Log, Options, Row, Summary, Verdicts};
 
 use crate::arrow::{table_of, Columns};
 use crate::capture::seconds;
@@ -150,7 +150,7 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let history = |row: &Row| (!row.history.letters().is_empty()).then(|| row.history.as_str().to_owned());
     let histories: Vec<Option<String>> = rows.iter().map(history).collect();
     columns.optional_text("history", histories.iter().map(Option::as_deref));
-    type Side = fn(&Row) -> &log::Counts;
+    type Side = fn(&Row) -> &zeek::Counts;
     let sides: [(&str, Side); 2] = [("originator", |row| &row.originator), ("responder", |row| &row.responder)];
     for (name, side) in sides {
         for (count, value) in COUNTS {
@@ -162,7 +162,7 @@ fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
 }
 
 /// A direction's columns: name and value.
-type Count = (&'static str, fn(&log::Counts) -> u64);
+type Count = (&'static str, fn(&zeek::Counts) -> u64);
 const COUNTS: [Count; 4] = [
     ("packets", |counts| counts.packets),
     ("ip_bytes", |counts| counts.ip_bytes),

@@ -86,6 +86,16 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().copied().map(u32::from_be_bytes)
 }
 
+/// Which payloads are read as iperf3's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headers {
+    /// Those that are recognised.
+    Recognised,
+    /// All that are long enough.
+    Forced(Width),
+    Ignore,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

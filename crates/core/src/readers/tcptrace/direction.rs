@@ -1,11 +1,10 @@
 //! What one side of a connection sent. Counted as tcptrace counts, which experiments with it showed: docs/flows.md
 //! has the rules.
 
-use super::acknowledgment::Acknowledged;
+use super::acknowledged::Acknowledged;
 use super::outstanding::{Outstanding, OutstandingSegment};
-use super::repeats::each_quarter;
 use super::samples::Samples;
-use super::sent::Sent;
+use super::sent::{each_quarter, Sent};
 use super::window::{Advertised, InFlight};
 use crate::wire::tcp::{self, Segment, ACK, FIN, PSH, RST, SYN, URG};
 

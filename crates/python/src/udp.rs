@@ -8,10 +8,10 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::datagrams::{
+use twinbed_core::delays::Spread;
+use twinbed_core::readers::udp::{
     streams, HeaderStatistics, Headers, JitterEstimate, Options, Row, SequenceCounts, Streams, Width,
 };
-use twinbed_core::delays::Spread;
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{open, unreadable, with_reader};

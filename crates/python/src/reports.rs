@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::http::{ab as ab_report, ab_requests as requests, wrk as wrk_report};
+use twinbed_core::reports::{ab as ab_report, ab_requests as requests, wrk as wrk_report};
 use twinbed_core::Error;
 
 use crate::arrow::{table, Columns};

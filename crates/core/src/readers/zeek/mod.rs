@@ -9,6 +9,7 @@
 mod connection;
 pub mod content;
 pub mod history;
+mod outcome;
 mod roles;
 mod side;
 mod state;
@@ -22,8 +23,9 @@ use std::io::Read;
 
 pub use connection::Row;
 pub use history::History;
+pub use outcome::ConnectionState;
 pub use side::Counts;
-pub use state::{ConnectionState, State};
+pub use state::State;
 pub use summary::{Checksums, Summary, Verdicts};
 
 use crate::capture::{self, Frame, Origin};

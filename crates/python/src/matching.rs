@@ -7,7 +7,7 @@ use arrow_schema::ArrowError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::delays::Spread;
-use twinbed_core::pair::{self, Amount, CaptureFacts, Options, Pairing, Row};
+use twinbed_core::readers::matching::{self, Amount, CaptureFacts, Options, Pairing, Row};
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{open, unreadable, with_reader};
@@ -27,7 +27,7 @@ pub fn match_captures<'py>(
     let (batch, pairing) = py.detach(|| {
         let (first, second) = (open(&sender_side)?, open(&receiver_side)?);
         let pairing =
-            with_reader(first, |first| with_reader(second, |second| pair::match_captures(first, second, &options)));
+            with_reader(first, |first| with_reader(second, |second| matching::match_captures(first, second, &options)));
         let pairing = pairing
             .map_err(|unread| unreadable(unread.error, if unread.is_second { &receiver_side } else { &sender_side }))?;
         Ok::<_, PyErr>((rows(&pairing.rows), pairing))

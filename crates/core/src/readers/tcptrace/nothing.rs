@@ -1,6 +1,6 @@
 //! The side that has sent nothing. Written out, so that a connection begins with one copy of what stands in the program.
 
-use super::acknowledgment::Acknowledged;
+use super::acknowledged::Acknowledged;
 use super::direction::{Direction, REMEMBERED_PACKETS};
 use super::outstanding::Outstanding;
 use super::sent::Sent;

@@ -25,8 +25,8 @@ pub use exchange::{Delimited, Exchange, Way};
 
 use crate::capture::{self, Counts, Frame, Origin};
 use crate::error::{ReadError, Result};
+use crate::flow::table::{Followed, Table};
 use crate::flow::Key;
-use crate::tracking::{Followed, Table};
 use crate::wire::tcp::{Segment, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use exchange::Exchanges;

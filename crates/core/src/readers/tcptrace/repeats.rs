@@ -2,21 +2,12 @@
 
 use super::direction::Direction;
 use super::outstanding::OutstandingSegment;
-use super::sent::{Part, Quarters};
+use super::sent::{each_quarter, Part};
 
 /// What a packet that begins below the highest number is.
 pub(super) struct Found {
     pub is_new: bool,
     pub is_out_of_order: bool,
-}
-
-/// Hands on a range in pieces that lie in one quarter of the sequence space each.
-pub(super) fn each_quarter(quarters: &Quarters, mut start: i64, end: i64, mut sink: impl FnMut(i64, u32)) {
-    while start < end {
-        let length = quarters.left(start).min(end - start);
-        sink(start, length as u32);
-        start += length;
-    }
 }
 
 impl Direction {

@@ -3,6 +3,7 @@
 //! What counts as what was found by experiments with tcptrace 6.6.7 (docs/flows.md). Tunnels are entered on request;
 //! of fragmented datagrams the first fragment counts as the packet, later ones add their bytes.
 
+mod acknowledged;
 mod acknowledgment;
 mod closed;
 mod connection;

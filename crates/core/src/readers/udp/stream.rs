@@ -1,9 +1,8 @@
 //! One direction of a flow: what it carried, and, where its datagrams are iperf3's, what their headers tell.
 
-use super::header::{is_greeting, Header, Width};
+use super::header::{is_greeting, Header, Headers, Width};
 use super::jitter::{Jitter, JitterEstimate};
 use super::sequence::{Sequence, SequenceCounts};
-use super::Headers;
 use crate::delays::{Delays, Spread};
 use crate::flow::widen;
 

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::net::IpAddr;
 
-pub use header::Width;
+pub use header::{Headers, Width};
 pub use jitter::JitterEstimate;
 pub use sequence::{SequenceCounts, MAX_GAPS};
 pub use stream::{Carried, HeaderStatistics, Unread};
@@ -36,16 +36,6 @@ pub const MAX_FLOWS: usize = 1 << 20;
 /// Directions whose headers are followed at a time (up to 250 KB each, 1 KB where nothing is lost or late). Further ones
 /// get sizes and times only.
 pub const MAX_STREAMS: usize = 4096;
-
-/// Which payloads are read as iperf3's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headers {
-    /// Those that are recognised.
-    Recognised,
-    /// All that are long enough.
-    Forced(Width),
-    Ignore,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {

@@ -172,3 +172,12 @@ impl Sent {
         }
     }
 }
+
+/// Hands on a range in pieces that lie in one quarter of the sequence space each.
+pub(super) fn each_quarter(quarters: &Quarters, mut start: i64, end: i64, mut sink: impl FnMut(i64, u32)) {
+    while start < end {
+        let length = quarters.left(start).min(end - start);
+        sink(start, length as u32);
+        start += length;
+    }
+}

@@ -19,7 +19,6 @@ mod bursts;
 mod in_flight;
 mod side;
 mod sizes;
-mod wire_packets;
 
 use std::io::Read;
 use std::net::IpAddr;
@@ -29,12 +28,11 @@ pub use bursts::{Bursts, DEFAULT_GAP_NS};
 pub use in_flight::InFlight;
 pub use side::{Direction, PacketCounts};
 pub use sizes::SizeCount;
-pub use wire_packets::{SegmentLimits, WirePackets};
 
 use crate::capture::{self, Counts, Frame, Origin};
 use crate::error::{ReadError, Result};
-use crate::flow::{widen, Protocol};
-use crate::tracking::{Followed, Table};
+use crate::flow::table::{Followed, Table};
+use crate::flow::{widen, Protocol, WirePackets};
 use crate::wire::tcp::{Segment, ACK, SYN};
 use crate::wire::udp::Datagram;
 use crate::wire::{self, Dissected, Packet, Transport};

@@ -1,35 +1,10 @@
-//! TCP's states as an observer on the path sees them, and the one word for how a connection went.
+//! The one word for how a connection went.
 //!
-//! Source: Zeek's documentation of `conn_state` and `endpoint` (`scripts/base/protocols/conn/main.zeek`,
-//! `scripts/base/init-bare.zeek`).
+//! Source: Zeek's documentation of `conn_state` (`scripts/base/protocols/conn/main.zeek`).
 
 use super::history::History;
 use super::side::Side;
-
-/// Of one side. [`State::number`] is Zeek's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum State {
-    #[default]
-    Inactive,
-    SynSent,
-    SynAckSent,
-    /// Sends, but its SYN was not seen.
-    Partial,
-    Established,
-    Closed,
-    Reset,
-}
-
-impl State {
-    /// Nothing is known of this side's beginning.
-    pub fn has_no_beginning(self) -> bool {
-        matches!(self, State::Inactive | State::Partial)
-    }
-
-    pub fn number(self) -> u8 {
-        self as u8
-    }
-}
+use super::state::State;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ConnectionState {

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use crate::flow::{Key, Protocol};
-use crate::packetisation::{SegmentLimits, WirePackets};
+use crate::flow::{SegmentLimits, WirePackets};
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 use crate::wire::{udp::Datagram, Packet};
 

@@ -318,7 +318,7 @@ fn side(of: &Direction, (host, port): (IpAddr, u16), elapsed_ns: i64, idle_until
 #[cfg(test)]
 mod tests {
     use super::{Direction, Live};
-    use crate::statistics::direction::Rare;
+    use crate::readers::tcptrace::direction::Rare;
 
     /// docs/flows.md says what a connection costs.
     #[test]
