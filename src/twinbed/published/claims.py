@@ -198,34 +198,19 @@ def _walk_cases(library: Library, claim: Claim) -> Iterator[Case]:
     if claim.measure == "most probable":
         best = greatest(cells, calls[0], len(calls))
         so = own == best and Fraction(claim.bound) == len(calls)
-<<<<<<< HEAD
         arithmetic = (
             f"P({text}) = {rounding.significant(own, 4)}, the largest of length {len(calls)} {rounding.significant(best, 4)}"
         )
         yield Case(cells, own - best, Range.exactly(own - best), so, so, arithmetic)
-=======
-        comparison = (
-            f"P({text}) = {rounding.significant(own, 4)}, the largest of length {len(calls)} {rounding.significant(best, 4)}"
-        )
-        yield Case(cells, own - best, Range.exactly(own - best), so, so, comparison)
->>>>>>> w-docs
         return
     other_text = claim.right.partition(": ")[2]
     other = walk(cells, sequence(other_text))
     span = Range.exactly(own - other)
-<<<<<<< HEAD
     arithmetic = "; ".join(
         f"P({text_of}) = {product(cells, sequence(text_of))} = {rounding.significant(probability, 4)}"
         for text_of, probability in ((text, own), (other_text, other))
     )
     yield Case(cells, own - other, span, *_held(claim, span), arithmetic)
-=======
-    comparison = "; ".join(
-        f"P({text_of}) = {product(cells, sequence(text_of))} = {rounding.significant(probability, 4)}"
-        for text_of, probability in ((text, own), (other_text, other))
-    )
-    yield Case(cells, own - other, span, *_held(claim, span), comparison)
->>>>>>> w-docs
 
 
 def product(cells: Sequence[Cell], calls: Sequence[str]) -> str:

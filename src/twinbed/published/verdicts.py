@@ -68,13 +68,8 @@ def compare(library: Library, margin: float = 0.10, alpha: float = 0.05) -> list
     return _corrected(rows, alpha)
 
 
-<<<<<<< HEAD
 def _findings_by_cell(library: Library) -> Mapping[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
-=======
-def _doubts(library: Library) -> Mapping[tuple[str, str], list[str]]:
-    cautions: dict[tuple[str, str], list[str]] = {}
->>>>>>> w-docs
     for finding in audit(library):
         if finding.rule in CAUTIONS:
             cautions.setdefault((finding.table, finding.cell), []).append(finding.rule)

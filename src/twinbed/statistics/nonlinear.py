@@ -1,13 +1,7 @@
 """Non-linear least squares: a curve through points, its parameters with standard errors.
 
 Levenberg and Marquardt's method (scipy's MINPACK) with derivatives by complex steps, exact to the last digits (Squire and Trapp
-<<<<<<< HEAD
-1998), then Gauss-Newton steps while they still come nearer.  Standard errors are those of the curve linearised at the solution.
-=======
 1998), then Gauss-Newton steps while they improve the fit.  Standard errors are those of the curve linearised at the solution.
-``saturation`` is a x / (b + x): a is what is reached for ever larger x, b the x of half of that (Hockney's r_inf and n_1/2,
-such as of goodput by transfer size); ``approach`` is a (1 - exp(-b x)).
->>>>>>> w-docs
 
 Limits: a model must be analytic, and take complex parameters: no abs, no comparisons. The result is the nearest minimum.
 """
