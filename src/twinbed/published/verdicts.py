@@ -72,8 +72,8 @@ def _findings_by_cell(library: Library) -> Mapping[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
     for finding in audit(library):
         if finding.rule in CAUTIONS:
-            cautions.setdefault((finding.table, finding.cell), []).append(finding.rule)
-    return cautions
+            found.setdefault((finding.table, finding.cell), []).append(finding.rule)
+    return found
 
 
 def _of_table(table: Table, margin: float, alpha: float, findings: Mapping[tuple[str, str], list[str]]) -> Iterator[Held]:
