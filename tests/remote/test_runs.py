@@ -42,9 +42,8 @@ def studied(folder: Path, made: Machines, link: dict[str, Any], **settings: Any)
 def test_a_whole_study(image: str, two: Machines, tmp_path: Path) -> None:
     link = {"rate": "200mbit", "shaper": "tbf", "mtu": 1400}
     study = studied(tmp_path, two, link, image=image, offload="off", congestion_control="reno")
-    if image == "none":
-        checked = twinbed("check", str(study))
-        assert "host server: NIC" in checked.stdout, checked.stdout + checked.stderr
+    checked = twinbed("check", str(study))
+    assert "host server: NIC" in checked.stdout, checked.stdout + checked.stderr
 
     done = twinbed("run", str(study), "-o", str(tmp_path / "results"), "--no-report")
     assert done.returncode == 0, done.stderr
