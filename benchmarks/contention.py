@@ -1,4 +1,4 @@
-"""How well and how early contention is told, by simulation: writes docs/contention.md.
+"""How well and how early contention is detected, by simulation: writes docs/contention.md.
 
 python -m benchmarks.contention                      all of it, some minutes on one core
 python -m benchmarks.contention --studies 20 -o /tmp/contention.md
@@ -22,7 +22,7 @@ HEADS = (
     "area, mean (least)",
     "false alarms",
     "alarms without contention",
-    "told in time",
+    "detected in time",
     "best there can be",
     "studies that lead",
     "no detector",
@@ -41,7 +41,7 @@ def document(studies: int, tell: Callable[[str], None]) -> str:
             lines.append([planted.name, str(replicates), *cells])
         tell(planted.name)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"""# How well and how early contention is told
+    return f"""# How well and how early contention is detected
 
 Made by `python -m benchmarks.contention --studies {studies}`; do not edit. In {studies} planted studies each, in \
 per cent but for the area under the ROC curve. Monte Carlo standard error of studies that lead: at most \
@@ -53,7 +53,7 @@ pairs. An alarm comes in time only at 14 pairs. Idle time and interrupts turn fr
 
 - *False alarms* are those of the studies' own test runs, *alarms without contention* those of other studies in which \
 nothing is contended; the limit of both is {100 * FALSE_ALARMS:g}.
-- *Told in time* is the share of runs at 14 pairs, of other studies, that alarm. *Best there can be* is the share that the \
+- *Detected in time* is the share of runs at 14 pairs, of other studies, that alarm. *Best there can be* is the share that the \
 likelihood ratio, which knows how the metrics were planted, detects at exactly {100 * FALSE_ALARMS:g} % false alarms: no \
 detector can exceed it.
 - *Studies that lead*: most test runs alarm at a smaller number of pairs than the one at which the rate has fallen by 10 %. \

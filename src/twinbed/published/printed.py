@@ -147,7 +147,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """A printed result with its inputs. ``relation``: ``=`` displayed as an equation, ``about`` told in words."""
+    """A printed result with its inputs. ``relation``: ``=`` displayed as an equation, ``about`` stated in words."""
 
     id: str
     source: str

@@ -61,13 +61,13 @@ def kruskal_wallis(groups: Sequence[Floats]) -> Tested | None:
 def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int) -> Tested | None:
     """F of a term (with the mean square of the whole model's errors) among those of permuted residuals. None where there are no
     errors, or for more work than MOST_WORK."""
-    found = fit(of, terms)
-    free, parameters = found.error_freedom, found.design.shape[1]
-    if free <= 0 or found.error <= 0 or float(of.n) * parameters * ROUNDS > MOST_WORK:
+    model = fit(of, terms)
+    free, parameters = model.error_freedom, model.design.shape[1]
+    if free <= 0 or model.error <= 0 or float(of.n) * parameters * ROUNDS > MOST_WORK:
         return None
     root = np.sqrt(of.counts)
     own = directions(of, before_of(terms, at, kind), terms[at])
-    whole, _ = np.linalg.qr(found.design * root[:, None])
+    whole, _ = np.linalg.qr(model.design * root[:, None])
     rest = [term for each, term in enumerate(terms) if each != at]
     without = fit(of, rest)
     residuals = of.centred - without.fitted[of.of_row]

@@ -30,7 +30,7 @@ DEPENDENT = 1e-8
 
 
 class Aliased(ValueError):
-    """``term`` cannot be told from ``others`` (none: from the mean) with the cells that there are."""
+    """``term`` cannot be distinguished from ``others`` (none: from the mean) with the existing cells."""
 
     def __init__(self, term: Term, others: tuple[Term, ...]) -> None:
         super().__init__(f"term {term} is collinear with {others}")

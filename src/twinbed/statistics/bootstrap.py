@@ -58,11 +58,11 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
 
     def statistic(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
         one, two = np.mean(x, axis), np.mean(y, axis)
-        found: np.ndarray = np.subtract(one, two) if positive else np.divide(one, two)
-        return found
+        estimate: np.ndarray = np.subtract(one, two) if positive else np.divide(one, two)
+        return estimate
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = bootstrap(
+        interval = bootstrap(
             (x, y),
             statistic,
             method="BCa",
@@ -71,7 +71,7 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
             confidence_level=level,
             rng=np.random.default_rng(seed),
         ).confidence_interval
-    low, high = float(found.low), float(found.high)
+    low, high = float(interval.low), float(interval.high)
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
     return Bounds(math.exp(low), math.exp(high), level) if positive else Bounds(low, high, level)

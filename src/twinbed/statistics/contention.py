@@ -106,12 +106,12 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
     if (least := min(runs.n)) not in n[first]:
         raise ValueError(f"no training run at N = {least}, which the others are held against")
     trained, judged = kinds(runs, drop, first), kinds(runs, drop)
-    for name, part, found in (("training", first, trained), ("test", second, judged)):
-        if not found.contended[part].any():
+    for name, part, classes in (("training", first, trained), ("test", second, judged)):
+        if not classes.contended[part].any():
             raise ValueError(
                 f"no {name} run is contended: none of an N whose mean rate has lost {drop * 100:g} % has lost it too"
             )
-        if not found.free[part].any():
+        if not classes.free[part].any():
             raise ValueError(f"no {name} run is free of contention: there is nothing to tell apart")
     nearest = min(n[first & trained.contended])
     detector = train(

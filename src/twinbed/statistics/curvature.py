@@ -67,8 +67,8 @@ def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: fl
 def order(points: Mapping[str, Sequence[Inflection]], *, rising: bool = True) -> list[tuple[str, float]]:
     """Which metric turns first: the first inflection of each that has one, in the order of N; equal ones by name."""
     first = [
-        (min(point.at for point in found if point.rising == rising), name)
-        for name, found in points.items()
-        if any(point.rising == rising for point in found)
+        (min(point.at for point in turns if point.rising == rising), name)
+        for name, turns in points.items()
+        if any(point.rising == rising for point in turns)
     ]
     return [(name, at) for at, name in sorted(first)]

@@ -59,7 +59,7 @@ class Training:
     no: Bools
     """Runs not to alarm in; those that are neither are not trained on."""
     hardest: Bools
-    """Of ``yes``, those to be told first."""
+    """Those of ``yes`` to be detected first."""
     n: NDArray[np.intp]
     replicate: NDArray[np.intp]
 

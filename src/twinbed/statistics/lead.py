@@ -54,8 +54,8 @@ class Lead:
     fallen: int | None
     """The least N at which the rate has fallen by what matters; None where none is."""
     before: Share | None
-    """Of test runs whose N has lost what counts as contended and less than matters, those that alarm; None where no tested N
-    is there: then nothing could be told in time."""
+    """Of test runs whose N has lost what counts as contended and less than matters, those that alarm; None where no tested N is
+    there: then nothing could be detected in time."""
 
 
 def lead(steps: Sequence[AtN], drop: float, fallen: float) -> Lead:

@@ -1,6 +1,6 @@
 """How likely a study of given size is to reach a verdict on a ratio: the power of the tests on logarithms.
 
-The tests are Welch's t on the difference of two means of logarithms, held against a region of [-edge, edge]: two one-sided
+The tests are Welch's t on the difference of two means of logarithms, compared with a region of [-edge, edge]: two one-sided
 tests at alpha for "equivalent" (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657), one two-sided test of being outside at
 alpha for "different".  Given the two sample variances, the difference of means is normal and independent of them, so power is
 the mean, over both chi-square distributions, of a normal probability; the two integrals are done by Gauss-Legendre quadrature

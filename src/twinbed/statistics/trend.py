@@ -49,9 +49,9 @@ def trend(cells: Sequence[Series]) -> Trend | None:
 
 def _p_value(cells: Sequence[Series], pairs: int, rising: int) -> float:
     values = [[value for _at, value in cell] for cell in cells]
-    if pairs <= EXACT and all(len(set(found)) == len(found) for found in values):
+    if pairs <= EXACT and all(len(set(values_of_cell)) == len(values_of_cell) for values_of_cell in values):
         return _exact(list(map(len, values)), pairs, rising)
-    spread = sum(_variance(found) for found in values)
+    spread = sum(_variance(values_of_cell) for values_of_cell in values)
     if spread == 0:
         return 1.0
     return min(1.0, 2 * float(ndtr(-max(0, abs(rising) - 1) / math.sqrt(spread))))

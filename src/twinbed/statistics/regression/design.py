@@ -44,7 +44,7 @@ class CodedTerm:
 
     factors: tuple[tuple[Factor, bool], ...]
     against_cell: bool
-    """Whether its columns are held against that of all base levels, which is left out: for a:b beside the constant alone."""
+    """Whether its columns are compared with that of all base levels, which is left out: for a:b with only the constant."""
     columns: slice
     labels: tuple[str, ...]
 

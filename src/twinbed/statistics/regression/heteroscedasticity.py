@@ -86,7 +86,7 @@ def _near_zero(columns: Doubles) -> Doubles:
 def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Pairs of columns whose products differ and are not 0; the last index, one more than there are columns, stands for ones.
 
-    Products of indicators are mostly 0 or each other. They are told apart by their sums over rows weighted at random.
+    Products of indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them.
     """
     n, p = columns.shape
     weights = 0.5 + np.random.default_rng(1980).random((n,))

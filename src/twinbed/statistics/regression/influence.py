@@ -35,7 +35,7 @@ class Influence:
     alone: NDArray[np.bool_]
     influential: NDArray[np.bool_]
     outlier: int | None
-    """The row with the largest externally studentised residual; None where none can be told."""
+    """The row with the largest externally studentised residual; None where it cannot be determined."""
     outlier_p: float | None
     """Bonferroni's."""
 

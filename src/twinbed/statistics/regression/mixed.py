@@ -74,7 +74,8 @@ class _Sums:
 
 
 def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
-    """Fits; ``groups`` are codes from 0. Raises RegressionError where groups cannot be told from rows or there is but one."""
+    """Fits; ``groups`` are codes from 0. Raises RegressionError where groups cannot be distinguished from rows, or there is
+    only one."""
     from scipy.optimize import minimize_scalar
 
     if fit.exact:
