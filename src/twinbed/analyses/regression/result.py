@@ -185,7 +185,7 @@ def tables(regression: Regression) -> dict[str, list[Row]]:
             for number, _, column in columns
             for each in column.effects
         ],
-        "checks": [{"model": number, **asdict(check)} for number, model in numbered for check in model.checks],
+        "checks": [{"model": number, **_check(check)} for number, model in numbered for check in model.checks],
         "inflation": [
             {"model": number, "of": model.first_order, **asdict(each)} for number, model in numbered for each in model.inflation
         ],
@@ -193,6 +193,11 @@ def tables(regression: Regression) -> dict[str, list[Row]]:
         "points": [{"model": number, **asdict(point)} for number, model in numbered for point in model.points],
         "notes": [{"model": number, "note": note} for number, model in numbered for note in model.notes],
     }
+
+
+def _check(check: AssumptionCheck) -> Row:
+    """Its columns; the statement's has been ``said`` since the first release."""
+    return {"said" if name == "statement" else name: value for name, value in asdict(check).items()}
 
 
 def _facts(columns: list[tuple[int, Model, Column]], column: Column) -> Row:
