@@ -15,9 +15,10 @@ import pytest
 from twinbed import design
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.site import Installed
+from twinbed.hosts import stage
 from twinbed.hosts.error import HostError
 from twinbed.image import Image
-from twinbed.lab import clock, stage
+from twinbed.lab import clock
 from twinbed.lab.event import Event, PhaseBegan, RunEnded
 from twinbed.lab.study import Ending, carry_out
 from twinbed.model.run import Phase

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.simulated.arrays import ratio_p_values
-from twinbed.design import look_blocks
+from twinbed.design import interim_blocks
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.sequential import information, look_levels
 
@@ -29,7 +29,7 @@ def ends(until: UntilDecided, ratio: float, spreads: tuple[float, float], studie
     noise = np.random.default_rng([seed, until.least, until.most])
     x = ratio * noise.lognormal(0, spreads[0], (studies, until.most))
     y = noise.lognormal(0, spreads[1], (studies, until.most))
-    looks = look_blocks(until)
+    looks = interim_blocks(until)
     times = [information(blocks, until.most) for blocks in looks]
     going = np.ones(studies, bool)
     equivalent, different, made = 0, 0, 0

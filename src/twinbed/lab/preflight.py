@@ -73,7 +73,7 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
     for topology, driver, params in beds:
         if not driver.in_lab:
             continue  # its switches are elsewhere
-        kinds = list(dict.fromkeys(params.kinds().values()))
+        kinds = list(params.kinds().values())
         names = [kind.made_by(driver.name) for kind in kinds]
         for ability in needed(topology, own_kernels="container" not in names):
             wanted.setdefault(ability.what, ability)
