@@ -3,6 +3,7 @@
 mod arrow;
 mod artifact;
 mod capture;
+mod capture_tables;
 mod captures;
 mod chain;
 mod flows;
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(udp::udp_streams, module)?)?;
     module.add_function(wrap_pyfunction!(matching::match_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(capture_tables::capture_tables, module)?)?;
     module.add_function(wrap_pyfunction!(zeek::connection_log, module)?)?;
     module.add_function(wrap_pyfunction!(frames::frames, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows, module)?)?;

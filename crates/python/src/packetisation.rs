@@ -34,11 +34,7 @@ pub fn packetisation<'py>(
     }
     let options = packets::Options { mtu, tunnels, burst_gap_ns: (burst_gap_s * 1e9).round() as i64 };
     let (directions, sizes, done) = py.detach(|| {
-        let done = read(
-            &path,
-            |bytes| packets::packetisation(bytes, &options),
-            |stream| packets::packetisation_from(stream, &options),
-        )?;
+        let done = whole_packetisation(&path, &options)?;
         Ok::<_, PyErr>((direction_columns(&done), size_columns(&done.sizes), done.summary))
     })?;
     let summary = PyDict::new(py);
@@ -60,8 +56,7 @@ pub fn requests(
     check_mtu(mtu)?;
     let options = http::Options { mtu, tunnels };
     let (columns, done) = py.detach(|| {
-        let done =
-            read(&path, |bytes| http::requests(bytes, &options), |stream| http::requests_from(stream, &options))?;
+        let done = whole_requests(&path, &options)?;
         Ok::<_, PyErr>((exchange_columns(&done), done.summary))
     })?;
     let summary = PyDict::new(py);
@@ -69,6 +64,16 @@ pub fn requests(
     summary.set_item("other_connections", done.other_connections)?;
     end(&summary, done.connections_finished_early, done.dropped_packets, &done.skipped)?;
     Ok((table(py, columns.batch())?, summary))
+}
+
+/// A damaged capture is an error.
+pub fn whole_packetisation(path: &Path, options: &packets::Options) -> PyResult<Packetisation> {
+    read(path, |bytes| packets::packetisation(bytes, options), |stream| packets::packetisation_from(stream, options))
+}
+
+/// A damaged capture is an error.
+pub fn whole_requests(path: &Path, options: &http::Options) -> PyResult<Requests> {
+    read(path, |bytes| http::requests(bytes, options), |stream| http::requests_from(stream, options))
 }
 
 fn read<T>(
@@ -111,7 +116,7 @@ fn direction_name(from_originator: bool) -> &'static str {
     }
 }
 
-fn direction_columns(done: &Packetisation) -> Columns {
+pub fn direction_columns(done: &Packetisation) -> Columns {
     let rows = || {
         done.connections.iter().flat_map(|connection| {
             let (own, peer) = (&connection.originator, &connection.responder);
@@ -199,7 +204,7 @@ const VALUES: [Value; 11] = [
     ("reordering_extent_mean", |d, _| d.disorder.extent_mean(), true),
 ];
 
-fn size_columns(sizes: &[Size]) -> Columns {
+pub fn size_columns(sizes: &[Size]) -> Columns {
     let mut columns = Columns::default();
     columns.integer("first_packet", sizes.iter().map(|row| row.first_packet as i64));
     columns.text("direction", sizes.iter().map(|row| direction_name(row.from_originator)));
@@ -210,7 +215,7 @@ fn size_columns(sizes: &[Size]) -> Columns {
     columns
 }
 
-fn exchange_columns(done: &Requests) -> Columns {
+pub fn exchange_columns(done: &Requests) -> Columns {
     let rows = &done.exchanges;
     let connection = |row: &Exchange| done.connections.get(row.connection as usize);
     let clients: Vec<String> = done.connections.iter().map(|row| row.client_address.to_string()).collect();

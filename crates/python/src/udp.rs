@@ -48,7 +48,7 @@ pub fn udp_streams<'py>(
     Ok((table(py, batch)?, summary(py, &found)?))
 }
 
-fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
+pub fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let mut columns = Columns::default();
     columns.integer("flow", rows.iter().map(|row| row.flow as i64));
     columns.ends(rows.iter().map(|row| (row.source, row.destination)));

@@ -8,8 +8,9 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use twinbed_core::capture::{Frame, Origin, Stop};
+use twinbed_core::capture::{Ended, Frame, Stop};
 use twinbed_core::readers::zeek::{self, Log, Options, Row, Summary, Verdicts};
+use twinbed_core::readers::Reader;
 
 use crate::arrow::{table_of, Columns};
 use crate::capture::seconds;
@@ -44,7 +45,8 @@ pub fn connection_log<'py>(
 }
 
 /// Which packets count, and which connections are rows.
-struct Wanted {
+#[derive(Default)]
+pub struct Wanted {
     port: Option<u16>,
     host: Option<IpAddr>,
     from_ns: Option<i64>,
@@ -67,7 +69,7 @@ impl Wanted {
 }
 
 /// Rows become columns as soon as there are enough of them.
-struct Reading {
+pub struct Reading {
     log: Log,
     wanted: Wanted,
     batches: Result<Vec<RecordBatch>, ArrowError>,
@@ -77,14 +79,8 @@ impl Reading {
     /// Rows of a batch: as many as stay in a core's cache while each column goes over them.
     const ROWS: usize = 2048;
 
-    fn frame(&mut self, frame: &Frame) {
-        if !self.wanted.counts(frame) {
-            return;
-        }
-        self.log.frame(frame);
-        if self.log.waiting() >= Self::ROWS {
-            self.take();
-        }
+    pub fn new(options: Options, wanted: Wanted) -> Self {
+        Reading { log: Log::new(options), wanted, batches: Ok(Vec::new()) }
     }
 
     fn take(&mut self) {
@@ -101,13 +97,27 @@ impl Reading {
             }
         }
     }
+}
 
-    fn finish(mut self, origin: Origin) -> Result<(Vec<RecordBatch>, Summary), ArrowError> {
+impl Reader for Reading {
+    type Tables = Result<(Vec<RecordBatch>, Summary), ArrowError>;
+
+    fn frame(&mut self, frame: &Frame) {
+        if !self.wanted.counts(frame) {
+            return;
+        }
+        self.log.frame(frame);
+        if self.log.waiting() >= Self::ROWS {
+            self.take();
+        }
+    }
+
+    fn finish(mut self, ended: Ended) -> Self::Tables {
         while self.log.close(Self::ROWS) {
             self.take();
         }
         self.take();
-        let summary = self.log.finish(origin).summary;
+        let summary = self.log.finish(ended.origin).summary;
         let mut batches = self.batches?;
         if batches.is_empty() {
             batches.push(rows(&[])?);
@@ -119,9 +129,10 @@ impl Reading {
 type Read = (Vec<RecordBatch>, Summary, Vec<(PathBuf, Stop)>);
 
 fn read(paths: Vec<PathBuf>, options: Options, wanted: Wanted) -> PyResult<Read> {
-    let mut reading = Reading { log: Log::new(options), wanted, batches: Ok(Vec::new()) };
+    let mut reading = Reading::new(options, wanted);
     let Ending { origin, stops } = captures::read(paths, |frame| reading.frame(frame))?;
-    let (batches, summary) = reading.finish(origin).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let done = reading.finish(Ended { origin, stop: None });
+    let (batches, summary) = done.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     Ok((batches, summary, stops))
 }
 
@@ -170,7 +181,7 @@ const COUNTS: [Count; 4] = [
     ("payload_bytes", |counts| counts.payload_bytes),
 ];
 
-fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("packets", summary.packets)?;
     dict.set_item("bytes", summary.bytes)?;

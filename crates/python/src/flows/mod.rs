@@ -1,7 +1,7 @@
 //! `flows`, `flows_to_parquet`: captures into one row per TCP connection, with tcptrace's statistics.
 
 mod batches;
-mod columns;
+pub mod columns;
 mod encoders;
 mod output;
 mod read;

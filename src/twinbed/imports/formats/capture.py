@@ -63,9 +63,7 @@ class Capture(Format):
 
 
 def _tables(path: Path) -> tuple[dict[str, Any], _core.LogSummary]:
-    tables, about = link.tables_of(path)
-    tables["streams"], _ = _core.udp_streams(str(path))
-    return tables, about
+    return link.tables_of(path)
 
 
 def _values(source: Source, tables: Mapping[str, Any], about: _core.LogSummary, captured_at: str | None) -> Iterator[Value]:

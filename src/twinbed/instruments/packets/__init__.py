@@ -26,7 +26,6 @@ from typing import Any
 
 from pydantic import Field
 
-from twinbed import _core
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
@@ -114,7 +113,7 @@ class Packets(Instrument[PacketsParams]):
             values += [*link.values([capture], capture.host), *link.of_the_file(capture)]
         tables = {name: [_of_link(capture.host, capture.tables[name]) for capture in captures] for name in captures[0].tables}
         _add_paths(captures, values, tables)
-        _add_streams(captures, values, tables)
+        _add_streams(captures, values)
         cautions = [caution for capture in captures for caution in capture.cautions]
         if at_hosts := [file.stem for file in files if file.parent.name == file.stem]:
             cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
@@ -155,14 +154,13 @@ def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Ta
         values += [each for host, table in matched.items() for each in path.path_values([table], host)]
 
 
-def _add_streams(captures: Sequence[link.Capture], values: list[Value], tables: Tables) -> None:
+def _add_streams(captures: Sequence[link.Capture], values: list[Value]) -> None:
     """Streams are judged where they arrive: what clients sent on the servers' links, and the other way round."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for capture in captures:
-        streams, _ = _core.udp_streams(str(capture.path))
-        tables.setdefault("streams", []).append(_of_link(capture.host, streams))
+        streams = capture.tables["streams"]
         from_client = pc.is_in(streams["source_address"], pa.array(sorted(capture.originators), pa.string()))
         is_client = capture.host.startswith(link.CLIENT)
         arrived = streams.filter(pc.invert(from_client) if is_client else from_client)

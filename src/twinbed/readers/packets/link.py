@@ -25,7 +25,8 @@ SIDES = {"client_to_server": ("originator", "_a2b"), "server_to_client": ("respo
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One link's capture, read. ``tables`` maps connections, flows, packetisation, segment_sizes and exchanges to rows."""
+    """One link's capture, read. ``tables`` maps connections, flows, packetisation, segment_sizes, exchanges and
+    streams to rows."""
 
     path: Path
     tables: Mapping[str, pa.Table]
@@ -56,18 +57,8 @@ def read(path: Path) -> Capture:
 
 def tables_of(path: Path) -> tuple[dict[str, pa.Table], _core.LogSummary]:
     """A capture's tables, and what is known of it. Raises as ``read``."""
-    file = str(path)
-    log, summary = _core.connection_log([file], ignore_checksums=True)
-    flows, _ = _core.flows([file])
-    directions, sizes, _ = _core.packetisation(file)
-    exchanges, _ = _core.requests(file)
-    return {
-        "connections": log,
-        "flows": flows,
-        "packetisation": directions,
-        "segment_sizes": _by_size(sizes),
-        "exchanges": exchanges,
-    }, summary
+    tables, summary = _core.capture_tables(path, ignore_checksums=True)
+    return {**tables, "segment_sizes": _by_size(tables["segment_sizes"])}, summary
 
 
 def _by_size(sizes: pa.Table) -> pa.Table:

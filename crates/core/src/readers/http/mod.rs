@@ -23,7 +23,8 @@ use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
 
-use crate::capture::{self, Counts, Frame, Origin};
+use super::Reader;
+use crate::capture::{self, Counts, Ended, Frame, Origin};
 use crate::error::{ReadError, Result};
 use crate::flow::table::{Followed, Table};
 use crate::flow::Key;
@@ -84,16 +85,12 @@ pub struct Requests {
 
 /// Reads a whole capture in memory.
 pub fn requests(bytes: &[u8], options: &Options) -> Result<Requests> {
-    let mut analyzer = Analyzer::new(options.clone());
-    let origin = capture::read_slice(bytes, |frame| analyzer.frame(frame))?;
-    Ok(analyzer.finish(origin))
+    super::read_slice(Analyzer::new(options.clone()), bytes)
 }
 
 /// Reads a capture from a stream (a decompressor, a pipe).
 pub fn requests_from(reader: impl Read, options: &Options) -> std::result::Result<Requests, ReadError> {
-    let mut analyzer = Analyzer::new(options.clone());
-    let origin = capture::read_stream(reader, |frame| analyzer.frame(frame))?;
-    Ok(analyzer.finish(origin))
+    super::read_stream(Analyzer::new(options.clone()), reader)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -315,5 +312,18 @@ impl Requests {
             row.connection = rank[row.connection as usize];
         }
         self.exchanges.sort_by_key(|row| (row.connection, row.index));
+    }
+}
+
+impl Reader for Analyzer {
+    type Tables = Requests;
+
+    #[inline]
+    fn frame(&mut self, frame: &Frame) {
+        Analyzer::frame(self, frame);
+    }
+
+    fn finish(self, ended: Ended) -> Requests {
+        Analyzer::finish(self, ended.origin)
     }
 }

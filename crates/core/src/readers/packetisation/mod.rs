@@ -29,7 +29,8 @@ pub use in_flight::InFlight;
 pub use side::{Direction, PacketCounts};
 pub use sizes::SizeCount;
 
-use crate::capture::{self, Counts, Frame, Origin};
+use super::Reader;
+use crate::capture::{self, Counts, Ended, Frame, Origin};
 use crate::error::{ReadError, Result};
 use crate::flow::table::{Followed, Table};
 use crate::flow::{widen, Protocol, WirePackets};
@@ -106,16 +107,12 @@ pub struct Packetisation {
 
 /// Reads a whole capture in memory.
 pub fn packetisation(bytes: &[u8], options: &Options) -> Result<Packetisation> {
-    let mut analyzer = Analyzer::new(options.clone());
-    let origin = capture::read_slice(bytes, |frame| analyzer.frame(frame))?;
-    Ok(analyzer.finish(origin))
+    super::read_slice(Analyzer::new(options.clone()), bytes)
 }
 
 /// Reads a capture from a stream (a decompressor, a pipe).
 pub fn packetisation_from(reader: impl Read, options: &Options) -> std::result::Result<Packetisation, ReadError> {
-    let mut analyzer = Analyzer::new(options.clone());
-    let origin = capture::read_stream(reader, |frame| analyzer.frame(frame))?;
-    Ok(analyzer.finish(origin))
+    super::read_stream(Analyzer::new(options.clone()), reader)
 }
 
 /// A connection while packets come; sides are indexed by whether they are the key's low end.
@@ -298,5 +295,18 @@ impl Packetisation {
             originator: own,
             responder: peer,
         });
+    }
+}
+
+impl Reader for Analyzer {
+    type Tables = Packetisation;
+
+    #[inline]
+    fn frame(&mut self, frame: &Frame) {
+        Analyzer::frame(self, frame);
+    }
+
+    fn finish(self, ended: Ended) -> Packetisation {
+        Analyzer::finish(self, ended.origin)
     }
 }

@@ -26,7 +26,8 @@ use std::net::IpAddr;
 
 pub use row::{Completeness, Row, Side};
 
-use crate::capture::{Frame, Origin};
+use super::Reader;
+use crate::capture::{Ended, Frame, Origin};
 use crate::flow::fragments::{Datagram, Owners};
 use crate::flow::Summary;
 use crate::wire::tcp::{self, Segment, FIN, RST};
@@ -389,5 +390,33 @@ impl Engine {
         }
         summary.protocols = (0u8..=255).zip(self.protocols).filter(|(_, count)| *count > 0).collect();
         summary
+    }
+}
+
+/// The engine with all rows that it has given.
+pub struct Rows {
+    engine: Engine,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    pub fn new(options: Options) -> Self {
+        Rows { engine: Engine::new(options), rows: Vec::new() }
+    }
+}
+
+impl Reader for Rows {
+    type Tables = (Vec<Row>, Summary);
+
+    #[inline]
+    fn frame(&mut self, frame: &Frame) {
+        let rows = &mut self.rows;
+        self.engine.frame(frame, &mut |row| rows.push(row));
+    }
+
+    fn finish(mut self, ended: Ended) -> Self::Tables {
+        let rows = &mut self.rows;
+        let summary = self.engine.finish(ended.origin, &mut |row| rows.push(row));
+        (self.rows, summary)
     }
 }

@@ -23,6 +23,7 @@ pub use jitter::JitterEstimate;
 pub use sequence::{SequenceCounts, MAX_GAPS};
 pub use stream::{Carried, HeaderStatistics, Unread};
 
+use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Stop};
 use crate::error::ReadError;
 use crate::flow::fragments::{Datagram as FragmentKey, Owners};
@@ -80,9 +81,7 @@ pub struct Streams {
 
 /// Reads a capture; a file that is none is an error, one that is damaged further on gives the rows up to there.
 pub fn streams(reader: impl Read, options: &Options) -> Result<Streams, ReadError> {
-    let mut engine = Engine::new(options.clone());
-    let ended = capture::read_until_stop(reader, |frame| engine.frame(frame))?;
-    Ok(engine.finish(ended))
+    super::read_until_stop(Engine::new(options.clone()), reader)
 }
 
 struct Flow {
@@ -96,7 +95,7 @@ struct Flow {
 }
 
 /// Takes frames one by one.
-struct Engine {
+pub struct Engine {
     options: Options,
     flows: Vec<Flow>,
     /// The latest flow of an endpoint pair.
@@ -108,12 +107,12 @@ struct Engine {
 }
 
 impl Engine {
-    fn new(options: Options) -> Self {
+    pub fn new(options: Options) -> Self {
         let (flows, index) = (Vec::new(), HashMap::default());
         Engine { options, flows, index, fragments: Owners::default(), followed: 0, found: Streams::default() }
     }
 
-    fn frame(&mut self, frame: &Frame) {
+    pub fn frame(&mut self, frame: &Frame) {
         self.found.packets += 1;
         let dissected = wire::dissect_within(frame, self.options.tunnels);
         let outcome = match &dissected {
@@ -186,7 +185,7 @@ impl Engine {
         Some(at as u32)
     }
 
-    fn finish(self, ended: Ended) -> Streams {
+    pub fn finish(self, ended: Ended) -> Streams {
         let mut found = self.found;
         capture::add(&mut found.skipped, ended.origin.skipped);
         found.stopped = ended.stop;
@@ -203,5 +202,18 @@ impl Engine {
             }
         }
         found
+    }
+}
+
+impl Reader for Engine {
+    type Tables = Streams;
+
+    #[inline]
+    fn frame(&mut self, frame: &Frame) {
+        Engine::frame(self, frame);
+    }
+
+    fn finish(self, ended: Ended) -> Streams {
+        Engine::finish(self, ended)
     }
 }

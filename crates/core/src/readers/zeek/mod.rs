@@ -28,7 +28,8 @@ pub use side::Counts;
 pub use state::State;
 pub use summary::{Checksums, Summary, Verdicts};
 
-use crate::capture::{self, Frame, Origin};
+use super::Reader;
+use crate::capture::{self, Ended, Frame, Origin};
 use crate::error::{ReadError, Result};
 pub use crate::flow::Protocol;
 use crate::flow::{fragments, widen, Key};
@@ -63,16 +64,12 @@ pub struct Capture {
 
 /// Reads a whole capture in memory.
 pub fn connections(bytes: &[u8], options: &Options) -> Result<Capture> {
-    let mut log = Log::new(options.clone());
-    let origin = capture::read_slice(bytes, |frame| log.frame(frame))?;
-    Ok(log.finish(origin))
+    super::read_slice(Log::new(options.clone()), bytes)
 }
 
 /// Reads a capture from a stream (a decompressor, a pipe).
 pub fn connections_from(reader: impl Read, options: &Options) -> std::result::Result<Capture, ReadError> {
-    let mut log = Log::new(options.clone());
-    let origin = capture::read_stream(reader, |frame| log.frame(frame))?;
-    Ok(log.finish(origin))
+    super::read_stream(Log::new(options.clone()), reader)
 }
 
 /// Takes frames one by one.
@@ -340,4 +337,17 @@ struct Taken<'a> {
     is_tunnelled: bool,
     /// Its checksum says so, and is to be heeded.
     is_bad: bool,
+}
+
+impl Reader for Log {
+    type Tables = Capture;
+
+    #[inline]
+    fn frame(&mut self, frame: &Frame) {
+        Log::frame(self, frame);
+    }
+
+    fn finish(self, ended: Ended) -> Capture {
+        Log::finish(self, ended.origin)
+    }
 }

@@ -1,0 +1,95 @@
+//! `capture_tables`: all that is asked of one capture, in one pass over it.
+
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use twinbed_core::capture::Ended;
+use twinbed_core::flow::Summary;
+use twinbed_core::readers::http;
+use twinbed_core::readers::packetisation as packets;
+use twinbed_core::readers::tcptrace::{self, Row};
+use twinbed_core::readers::udp;
+use twinbed_core::readers::{zeek as log, Reader};
+use twinbed_core::table::Column;
+
+use crate::arrow::{batch, schema, table, table_of};
+use crate::captures::{self, truncated, Ending};
+use crate::flows::columns::columns;
+use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole_packetisation, whole_requests};
+use crate::udp::rows as stream_rows;
+use crate::zeek::{summary_dict, Reading, Wanted};
+
+const TABLES: [&str; 5] = ["connections", "flows", "packetisation", "exchanges", "streams"];
+
+#[pyfunction]
+#[pyo3(signature = (path, wanted=None, *, ignore_checksums=false))]
+pub fn capture_tables<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    wanted: Option<Vec<String>>,
+    ignore_checksums: bool,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    let is_wanted = |name: &str| wanted.as_ref().is_none_or(|names| names.iter().any(|each| each == name));
+    if let Some(unknown) = wanted.iter().flatten().find(|name| !TABLES.contains(&name.as_str())) {
+        let message = format!("{unknown:?} is no table of a capture, expected {}", TABLES.join(", "));
+        return Err(PyValueError::new_err(message));
+    }
+    let options = log::Options { ignore_checksums, ..log::Options::default() };
+    // The log is always read: it has the summary.
+    let mut readers = (
+        Reading::new(options, Wanted::default()),
+        (
+            is_wanted("flows").then(|| tcptrace::Rows::new(tcptrace::Options::default())),
+            (
+                is_wanted("packetisation").then(|| packets::Analyzer::new(packets::Options::default())),
+                (
+                    is_wanted("exchanges").then(|| http::Analyzer::new(http::Options::default())),
+                    is_wanted("streams").then(|| udp::Engine::new(udp::Options::default())),
+                ),
+            ),
+        ),
+    );
+    let read = py.detach(|| {
+        let Ending { origin, stops } = captures::read(vec![path.clone()], |frame| readers.frame(frame))?;
+        let stop = stops.first().map(|(_, stop)| stop.clone());
+        let (log, (flows, (mut packetisation, (mut requests, streams)))) = readers.finish(Ended { origin, stop });
+        if !stops.is_empty() {
+            // These take no damaged capture: they say what is wrong, or that only its last record is cut off.
+            packetisation =
+                packetisation.map(|_| whole_packetisation(&path, &packets::Options::default())).transpose()?;
+            requests = requests.map(|_| whole_requests(&path, &http::Options::default())).transpose()?;
+        }
+        Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stops))
+    })?;
+    let (log, flows, packetisation, requests, streams, stops) = read;
+    let (batches, summary) = log.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let tables = PyDict::new(py);
+    if is_wanted("connections") {
+        tables.set_item("connections", table_of(py, Ok(batches))?)?;
+    }
+    if let Some(flows) = flows {
+        tables.set_item("flows", table(py, flows)?)?;
+    }
+    if let Some(done) = packetisation {
+        tables.set_item("packetisation", table(py, direction_columns(&done).batch())?)?;
+        tables.set_item("segment_sizes", table(py, size_columns(&done.sizes).batch())?)?;
+    }
+    if let Some(done) = requests {
+        tables.set_item("exchanges", table(py, exchange_columns(&done).batch())?)?;
+    }
+    if let Some(done) = streams {
+        tables.set_item("streams", table(py, stream_rows(&done.rows))?)?;
+    }
+    let dict = summary_dict(py, &summary)?;
+    dict.set_item("truncated", truncated(py, &stops)?)?;
+    Ok((tables, dict))
+}
+
+fn flow_batch((rows, _): (Vec<Row>, Summary)) -> Result<RecordBatch, ArrowError> {
+    let columns: Vec<Column<Row>> = columns();
+    batch(&columns, &schema(&columns), &rows)
+}
