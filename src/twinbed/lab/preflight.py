@@ -78,8 +78,10 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
         for ability in needed(topology, own_kernels="container" not in names):
             wanted.setdefault(ability.what, ability)
         for kind in kinds:
+            if not isinstance(kind, HostSettings):
+                continue  # it sets nothing on hosts
             try:
-                openvswitch.host_settings(topology, kind) if isinstance(kind, HostSettings) else None
+                openvswitch.host_settings(topology, kind)
             except openvswitch.Unfit as error:
                 contradictions.setdefault(str(error), Check(f"switch: {topology.switch}", False, str(error), error.advice))
     if not wanted:
