@@ -19,7 +19,7 @@ use twinbed_core::table::Column;
 use crate::arrow::{batch, schema, table, table_of};
 use crate::captures::{self, truncated, Ending};
 use crate::flows::columns::columns;
-use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole_packetisation, whole_requests};
+use crate::packetisation::{direction_columns, exchange_columns, size_columns, whole};
 use crate::udp::rows as stream_rows;
 use crate::zeek::{summary_dict, Reading, Wanted};
 
@@ -60,8 +60,8 @@ pub fn capture_tables<'py>(
         if !stops.is_empty() {
             // These take no damaged capture: they say what is wrong, or that only its last record is cut off.
             packetisation =
-                packetisation.map(|_| whole_packetisation(&path, &packets::Options::default())).transpose()?;
-            requests = requests.map(|_| whole_requests(&path, &http::Options::default())).transpose()?;
+                packetisation.map(|_| whole(&path, packets::Analyzer::new(packets::Options::default()))).transpose()?;
+            requests = requests.map(|_| whole(&path, http::Analyzer::new(http::Options::default()))).transpose()?;
         }
         Ok::<_, PyErr>((log, flows.map(flow_batch), packetisation, requests, streams, stops))
     })?;

@@ -1,17 +1,15 @@
 //! `packetisation` and `requests`: a capture into tables of directions, payload sizes and HTTP exchanges.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use twinbed_core::capture::Counts;
-use twinbed_core::error::ReadError;
 use twinbed_core::flow::Protocol;
 use twinbed_core::readers::http::{self, Exchange, Requests, Way};
 use twinbed_core::readers::packetisation::{self as packets, Connection, Direction, Packetisation, Size};
-use twinbed_core::Error;
+use twinbed_core::readers::{read_slice, read_stream, Reader};
 
 use crate::arrow::{table, Columns};
 use crate::artifact::{open, unreadable, wrong, Artifact};
@@ -34,7 +32,7 @@ pub fn packetisation<'py>(
     }
     let options = packets::Options { mtu, tunnels, burst_gap_ns: (burst_gap_s * 1e9).round() as i64 };
     let (directions, sizes, done) = py.detach(|| {
-        let done = whole_packetisation(&path, &options)?;
+        let done = whole(&path, packets::Analyzer::new(options))?;
         Ok::<_, PyErr>((direction_columns(&done), size_columns(&done.sizes), done.summary))
     })?;
     let summary = PyDict::new(py);
@@ -56,7 +54,7 @@ pub fn requests(
     check_mtu(mtu)?;
     let options = http::Options { mtu, tunnels };
     let (columns, done) = py.detach(|| {
-        let done = whole_requests(&path, &options)?;
+        let done = whole(&path, http::Analyzer::new(options))?;
         Ok::<_, PyErr>((exchange_columns(&done), done.summary))
     })?;
     let summary = PyDict::new(py);
@@ -66,24 +64,11 @@ pub fn requests(
     Ok((table(py, columns.batch())?, summary))
 }
 
-/// A damaged capture is an error.
-pub fn whole_packetisation(path: &Path, options: &packets::Options) -> PyResult<Packetisation> {
-    read(path, |bytes| packets::packetisation(bytes, options), |stream| packets::packetisation_from(stream, options))
-}
-
-/// A damaged capture is an error.
-pub fn whole_requests(path: &Path, options: &http::Options) -> PyResult<Requests> {
-    read(path, |bytes| http::requests(bytes, options), |stream| http::requests_from(stream, options))
-}
-
-fn read<T>(
-    path: &Path,
-    slice: impl FnOnce(&[u8]) -> Result<T, Error>,
-    stream: impl FnOnce(Box<dyn Read + Send + Sync>) -> Result<T, ReadError>,
-) -> PyResult<T> {
+/// What a reader makes of a whole capture; one that is damaged is an error.
+pub fn whole<R: Reader>(path: &Path, reader: R) -> PyResult<R::Tables> {
     match open(path)? {
-        Artifact::Mapped(map) => slice(&map).map_err(|error| wrong(path, &error)),
-        Artifact::Stream(file) => stream(file).map_err(|error| unreadable(error, path)),
+        Artifact::Mapped(map) => read_slice(reader, &map).map_err(|error| wrong(path, &error)),
+        Artifact::Stream(stream) => read_stream(reader, stream).map_err(|error| unreadable(error, path)),
     }
 }
 
