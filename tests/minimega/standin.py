@@ -12,7 +12,7 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from typing import Any
 from minimega.control import ControlCommands
 from minimega.server import ServerCommands
 from minimega.state import NODE, GuestMaker, Namespace, Queued, Refused
+from twinbed.testbeds.minimega import space
+from twinbed.testbeds.minimega.space import Leftover
 
 
 @dataclass
@@ -155,3 +157,8 @@ class StandIn(ServerCommands, ControlCommands):
 def standing_in(base: Path, guests: GuestMaker | None = None, **settings: Any) -> Iterator[StandIn]:
     with StandIn(base, guests, **settings) as server:
         yield server
+
+
+def leftovers(server: StandIn) -> Sequence[Leftover]:
+    """What dead controllers have left in this stand-in: this machine may have notes of others."""
+    return [left for left in space.leftovers() if left.base == str(server.base)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minimega import recording
-from minimega.standin import Fault, StandIn
+from minimega.standin import Fault, StandIn, leftovers
 from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
 from twinbed.model.topology import Link, Topology
@@ -26,7 +26,7 @@ def fails(server: StandIn, site: Callable[..., Site], topology: Topology | None 
         pass
     assert set(server.spaces) == {"minimega"}, "the namespace is cleared"
     assert list(server.files.iterdir()) == [], "the files are deleted"
-    assert DRIVER.leftovers() == [], "there is no note"
+    assert leftovers(server) == [], "there is no note"
     return str(failure.value)
 
 

@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from minimega.standin import Fault, StandIn
+from minimega.standin import Fault, StandIn, leftovers, standing_in
 from twinbed.cli.sweep import command
 from twinbed.hosts.error import HostError
-from twinbed.registry import PLUGINS
+from twinbed.testbeds.minimega import space
 from twinbed.testbeds.minimega.head import Head
 from twinbed.testbeds.minimega.socket import CommandSocket
 from twinbed.testbeds.minimega.space import own_space
 
-DRIVER = PLUGINS.drivers["minimega"]
 HOLDS = """
 import sys, time
 from pathlib import Path
@@ -54,20 +53,20 @@ def test_a_killed_controller(server: StandIn, tmp_path: Path) -> None:
             time.sleep(0.01)
         name = said.read_text()
         assert name in server.spaces
-        assert [left for left in DRIVER.leftovers() if left.name == name] == [], "it is held"
+        assert [left for left in leftovers(server) if left.name == name] == [], "it is held"
     finally:
         os.kill(controller.pid, signal.SIGKILL)
         controller.wait()
-    assert [left.name for left in DRIVER.leftovers()] == [name]
+    assert [left.name for left in leftovers(server)] == [name]
     result = CliRunner().invoke(command, ["--dry-run"])
     assert f"would remove minimega namespace {name} of this machine ({server.base})" in result.output
     assert name in server.spaces
-    for left in DRIVER.leftovers():
+    for left in leftovers(server):
         left.remove()
     assert set(server.spaces) == {"minimega", "twinbed_of_others"}
     assert set(server.spaces["twinbed_of_others"].vms) == {"theirs"}
     assert [path.name for path in server.files.iterdir()] == ["theirs.qc2"]
-    assert DRIVER.leftovers() == []
+    assert leftovers(server) == []
     assert not [line for line in server.heard if "twinbed_of_others" in line and "theirs" not in line and "LAN" not in line]
 
 
@@ -77,11 +76,27 @@ def test_a_namespace_that_cannot_be_cleared_is_left_for_the_sweep(server: StandI
     head = Head(str(server.base), None, CommandSocket(server.base / "minimega"))
     with pytest.raises(HostError), own_space(head, "twinbed") as own:
         server.faults.append(Fault("clear namespace", kind, "busy"))
-    (left,) = DRIVER.leftovers()
+    (left,) = leftovers(server)
     assert left.name == own.name
     left.remove()
     assert set(server.spaces) == {"minimega", "twinbed_of_others"}
-    assert DRIVER.leftovers() == []
+    assert leftovers(server) == []
+
+
+def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its namespaces went with it; and one that cannot be cleared is named after the others were."""
+    monkeypatch.setattr(space, "labs_folder", lambda: tmp_path)
+    note = '{"base": "%s", "destination": %s, "name": "twinbed_%s"}'
+    (tmp_path / "1.minimega").write_text(note % (base / "never", "null", "1"))
+    (tmp_path / "2.minimega").write_text(note % (base, '"no-such-host.invalid"', "2"))
+    with standing_in(base):
+        (tmp_path / "3.minimega").write_text(note % (base, "null", "3"))
+    (tmp_path / "4.minimega").write_text(note % (base / ("x" * 200), "null", "4"))
+    result = CliRunner().invoke(command, [])
+    assert result.exit_code == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2.minimega", "4.minimega"]
+    assert "namespace twinbed_2 of no-such-host.invalid" in result.output
+    assert f"namespace twinbed_4 of this machine ({base / ('x' * 200)}) stays: minimega: " in result.output
 
 
 @pytest.mark.parametrize("prefix_makes", [True, False])

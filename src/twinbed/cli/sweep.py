@@ -24,6 +24,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
     if hosts:
         _hosts(hosts, ssh_config, folder, dry_run)
         return
+    from twinbed.hosts.error import HostError
     from twinbed.hosts.lab import leftovers, remove
     from twinbed.registry import PLUGINS
 
@@ -33,11 +34,17 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
         click.echo(f"{'would remove' if dry_run else 'removing'} {what}")
         if not dry_run:
             remove(scratch, groups)
+    stays: list[str] = []
     elsewhere = [left for driver in PLUGINS.drivers.values() for left in driver.leftovers()]
     for left in elsewhere:
         click.echo(f"{'would remove' if dry_run else 'removing'} {left.what}")
         if not dry_run:
-            left.remove()
+            try:
+                left.remove()
+            except HostError as error:  # the others are swept all the same
+                stays.append(f"{left.what} stays: {error}")
+    if stays:
+        raise click.ClickException("\n".join(stays))
     if not dead and not elsewhere:
         click.echo("Nothing to remove.")
 

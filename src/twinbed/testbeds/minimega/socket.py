@@ -156,6 +156,17 @@ class CommandSocket:
     def within(self, namespace: str) -> CommandSocket:
         return CommandSocket(self.path, namespace)
 
+    def listened_to(self) -> bool:
+        """Whether there is a process behind the socket. It is not where minimega has ended, or was never started."""
+        with socket.socket(socket.AF_UNIX) as stream:
+            try:
+                stream.connect(str(self.path))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return False
+            except OSError as error:
+                raise HostLost(f"minimega: {self.path}: {error.strerror or error}") from None
+        return True
+
     def command(self, *words: str, literal: bool = False) -> str:
         """The line that is sent."""
         line = " ".join(quote(word) for word in words)

@@ -62,8 +62,10 @@ class Leftover:
         return f"minimega namespace {self.name} of {self.destination or 'this machine'} ({self.base})"
 
     def remove(self) -> None:
+        """Where this machine's minimega does not run any more, its namespaces went with it, and only the note is left."""
         with open_head(self.base, self.destination) as head:
-            clear(head, self.name)
+            if self.destination is not None or head.socket.listened_to():
+                clear(head, self.name)
         self.note.unlink(missing_ok=True)
 
 
