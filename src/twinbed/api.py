@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, or an archive of one."""
+    """A results folder of ``twinbed run``, ``twinbed import`` or ``twinbed merge``, or an archive of one: the runs of the study
+    as it stands.
+    Those of other settings, which a folder may hold as well, are left out."""
 
     def __init__(self, path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> None:
         """Raises ``twinbed.TwinbedError`` where ``path`` is no results folder. ``on_progress`` is called with runs read and
@@ -41,7 +43,7 @@ class Results:
         from twinbed import registry
         from twinbed.results.extract import extract
 
-        return extract(self.path, registry.PLUGINS.read, registry.PLUGINS.beside, self._on_progress, self._shown)
+        return extract(self.path, registry.PLUGINS.read, registry.PLUGINS.beside, self._on_progress, self._shown).as_it_stands()
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self._store.records)} runs of {', '.join(self.testbeds)}>"
@@ -129,9 +131,13 @@ class Results:
         return pa.Table.from_pylist([row for row in rows if row["headline"] or not headlines])
 
     def _with_levels(self, table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
         if "run" not in table.column_names:
             return table
         records = {record.id: record for record in self._store.records}
+        if self._store.other_settings:
+            table = table.filter(pa.array([run in records for run in table["run"].to_pylist()], pa.bool_()))
         of_rows = [records.get(run) for run in table["run"].to_pylist()]
         at = table.column_names.index("run") + 1
         taken = set(table.column_names)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.browser import browser
 
+from twinbed.api import Results
 from twinbed.results.store import Store
 
 FAKE = """
@@ -145,3 +147,52 @@ def test_two_pairs_give_values_of_each_and_of_all(tmp_path: Path, leaves_nothing
         parts = values[metric, "client1"], values[metric, "client2"]
         assert all(part > 0 for part in parts)
         assert values[metric, ""] == pytest.approx(sum(parts))
+
+
+def test_runs_of_other_settings_are_kept_and_left_out(study: Path, tmp_path: Path) -> None:
+    """A planted client twice as fast is another experiment: pooling the two would say that a testbed varies."""
+    results = tmp_path / "results" / "options"
+    first = twinbed("run", study, cwd=tmp_path)
+    verdicts = first.stdout
+    assert first.returncode == 0 and "other settings" not in verdicts + first.stderr
+    alone = twinbed("compare", results, "--format", "json", cwd=tmp_path).stdout
+
+    other = twinbed("run", study, "-s", "workload.spread=0.2", "-s", "replicates=2", cwd=tmp_path)
+    assert f"12 runs in {results.relative_to(tmp_path)} are of other settings" in other.stderr
+    assert other.stdout.startswith("12 runs here are of other settings: left out (--all-settings takes them in).")
+    assert "(12 runs here are of other settings: left out)" in (results / "report.html").read_text()
+    assert json.loads(twinbed("compare", results, "--format", "json", cwd=tmp_path).stdout)["left_out"] == {
+        "other settings": 12
+    }
+    page = twinbed("report", results, "--markdown", "-o", "-", cwd=tmp_path).stdout
+    assert "12 runs here are of other settings: left out." in page
+
+    def values(*options: str) -> set[int]:
+        said = json.loads(twinbed("compare", results, "--format", "json", *options, cwd=tmp_path).stdout)
+        return {each["n"] for each in said["comparisons"]}
+
+    assert values() == {2}
+    assert values("--all-settings") == {5}
+    assert set(twinbed_api(results)) == {2}
+    merged = twinbed("merge", results, results, "-o", "both", "--dry-run", cwd=tmp_path)
+    assert "12 runs here are of other settings: left out" in merged.stdout + merged.stderr
+
+    fewer = twinbed("run", study, "-s", "replicates=2", cwd=tmp_path)
+    assert "8 runs, 8 made earlier" in fewer.stderr
+    assert values() == {2}
+    again = twinbed("run", study, cwd=tmp_path)
+    assert "12 runs, 12 made earlier" in again.stderr
+    assert (
+        json.loads(alone)["comparisons"]
+        == json.loads(twinbed("compare", results, "--format", "json", cwd=tmp_path).stdout)["comparisons"]
+    )
+    assert len(made(results)) == 20, "nothing is thrown away"
+    archive = twinbed("archive", results, cwd=tmp_path)
+    assert archive.returncode == 0, archive.stderr
+    assert twinbed("report", f"{results}.zip", "-o", "-", cwd=tmp_path).stdout == (results / "report.html").read_text()
+
+
+def twinbed_api(results: Path) -> list[int]:
+    """How many runs each testbed and cell has in Python."""
+    counts = Counter((row["testbed"], row["workload.rate"]) for row in Results(results).runs().to_pylist())
+    return list(counts.values())

@@ -51,7 +51,7 @@ def command(
         if sys.stderr.isatty():
             click.echo(f"\rpacking: {done} of {total} files", err=True, nl=done == total)
 
-    store = extracted(results)
+    store = extracted(results, all_settings=True)
     facts: dict[tuple[str, str], list[str]] = {}
     table = store.table("facts")
     if table.num_rows:
@@ -59,7 +59,8 @@ def command(
             set(zip(*(table[name].to_pylist() for name in ("place", "fact", "value")), strict=True))
         ):
             facts.setdefault((place, fact), []).append(value)
-    page = rendered("html", store, registry.analysis("compare").run(store))
+    current = store.as_it_stands()
+    page = rendered("html", current, registry.analysis("compare").run(current))
     file = output or results.resolve().with_name(f"{results.resolve().name}.zip")
     about = About(authors, licence, title)
     try:

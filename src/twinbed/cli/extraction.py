@@ -10,8 +10,9 @@ import click
 from twinbed.results.store import Store
 
 
-def extracted(results: Path) -> Store:
-    """The opened results folder, or archive of one. Progress goes to standard error, if that is a terminal."""
+def extracted(results: Path, *, all_settings: bool = False) -> Store:
+    """The opened results folder, or archive of one: the runs of the study as it stands, or all that there are. Progress goes to
+    standard error, if that is a terminal."""
     from twinbed import registry
     from twinbed.results.archive.unpack import folder_of
     from twinbed.results.extract import extract
@@ -22,4 +23,5 @@ def extracted(results: Path) -> Store:
         elif total == done and sys.stderr.isatty():
             click.echo("\r" + " " * 60 + "\r", err=True, nl=False)
 
-    return extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress, results)
+    store = extract(folder_of(results), registry.PLUGINS.read, registry.PLUGINS.beside, progress, results)
+    return store if all_settings else store.as_it_stands()

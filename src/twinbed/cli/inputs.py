@@ -17,8 +17,8 @@ class ResultsFolders:
 
         return is_results(source)
 
-    def tables(self, results: Path, reference: str | None = None) -> Tables:
+    def tables(self, results: Path, reference: str | None = None, *, all_settings: bool = False) -> Tables:
         from twinbed.api import with_reference
         from twinbed.cli import extraction
 
-        return with_reference(extraction.extracted(results), reference)
+        return with_reference(extraction.extracted(results, all_settings=all_settings), reference)

@@ -32,6 +32,7 @@ class Deciding:
         self._blocks: dict[int, list[str]] = {}
         for run in runs:
             self._blocks.setdefault(run.block, []).append(run.id)
+        self._ids = frozenset(run.id for run in runs)
         self._until = study.until
         self._earlier_blocks = self._told = 0
         self._scheduled: tuple[int, ...] = ()
@@ -100,7 +101,7 @@ class Deciding:
         """Whether another block as long as these would end after the budget."""
         if self._until is None or self._until.budget is None:
             return False
-        records = Store.open(self._folder.path).records
+        records = Store.open(self._folder.path).of_runs(self._ids).records
         seconds = sum(sum(record.phases.values()) for record in records if record.block < blocks)
         return seconds * (blocks + 1) / blocks > self._until.budget
 
@@ -133,7 +134,7 @@ class Deciding:
 
     def _verdicts(self, interim: InterimAnalyses) -> tuple[int, int]:
         """Headline comparisons with and without a verdict; those that can have none are not counted."""
-        store = extracted(self._folder.path)
+        store = extracted(self._folder.path, all_settings=True).of_runs(self._ids)
         outline = replace(
             store.outline,
             reference=self._study.reference,

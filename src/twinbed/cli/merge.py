@@ -55,6 +55,7 @@ def command(
       twinbed merge old new -o both --rename old:e1000=before --rename new:e1000=after
       twinbed merge imported run -o both --level imported:payload=500B
     """
+    from twinbed.render.words import other_settings
     from twinbed.results.archive.unpack import folder_of
     from twinbed.results.merge.plan import plan
     from twinbed.results.merge.sources import sources
@@ -65,7 +66,7 @@ def command(
         raise click.UsageError("give two or more RESULTS to put together")
     if output.resolve() in {path.resolve() for path in results}:
         raise TwinbedError(f"{output} is one of the results", advice="name another folder with -o")
-    stores = [Store.open(folder_of(path), path) for path in results]
+    stores = [Store.open(folder_of(path), path).as_it_stands() for path in results]
     renamed = _of_sources(renames, results, "--rename")
     for at, testbed in renamed:
         if testbed not in stores[at].outline.testbeds:
@@ -77,6 +78,9 @@ def command(
     command_line = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
     made = plan(sources(stores, renamed, levels), output.resolve().name, reference, command_line)
     _print(made)
+    for store in stores:
+        if store.other_settings:
+            click.echo(f"- {store.shown}: {other_settings(store.other_settings)}")
     if dry_run:
         return codes.DONE
     write(made, output)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 )
 @click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one a row, in base units.")
 @click.option("--tables-csv", "style", flag_value="tables-csv", help="The study's own tables, a row a number, in base units.")
-def command(results: Path, output: Path | None, style: str) -> int:
+@click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
+def command(results: Path, output: Path | None, style: str, all_settings: bool) -> int:
     """Write what RESULTS say: the verdict first, then each layer, then why to trust it.
 
     The page opens from disk without a network.  The file's name goes to standard output.
@@ -37,7 +38,7 @@ def command(results: Path, output: Path | None, style: str) -> int:
     from twinbed.render.output import write
     from twinbed.report.styles import SUFFIXES, rendered
 
-    tables = extracted(results)
+    tables = extracted(results, all_settings=all_settings)
     text = rendered(style, tables, registry.analysis("compare").run(tables))
     if output is not None and str(output) == "-":
         click.echo(text, nl=False)

@@ -55,6 +55,13 @@ def carry(
         installed = _ready(study, to_do, results) if to_do else None
         # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
         allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
+        if others := folder.count() - sum(folder.status(run.id) is not None for run in runs):
+            console.print(
+                f"{others} runs in {results} are of other settings than {study_file} has now: kept, but left out of "
+                "comparisons.",
+                highlight=False,
+                soft_wrap=True,
+            )
         with watcher(console, to_do, at_most=study.until is not None) as listener:
             ending = carry_out(
                 study,

@@ -113,7 +113,8 @@ class Inputs(Protocol):
         """Whether it is a results folder or an archive of one, rather than a file of rows."""
         ...
 
-    def tables(self, results: Path, reference: str | None = None) -> Tables:
+    def tables(self, results: Path, reference: str | None = None, *, all_settings: bool = False) -> Tables:
         """The tables of results, brought up to date. ``reference`` is the testbed that others are held against; None takes the
-        study's. Raises TwinbedError where ``results`` are none, or have no such testbed."""
+        study's. Runs that the study as it stands does not ask for are left out, but with ``all_settings``. Raises TwinbedError
+        where ``results`` are none, or have no such testbed."""
         ...

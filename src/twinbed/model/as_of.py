@@ -44,6 +44,10 @@ class AsOf:
         return self.tables.cautions
 
     @property
+    def other_settings(self) -> int:
+        return self.tables.other_settings
+
+    @property
     def link_checks(self) -> Sequence[LinkCheck]:
         return self.tables.link_checks
 

@@ -68,6 +68,11 @@ class Tables(Protocol):
         ...
 
     @property
+    def other_settings(self) -> int:
+        """How many runs of the folder are not among the records, as the study as it stands does not ask for them."""
+        ...
+
+    @property
     def link_checks(self) -> Sequence[LinkCheck]:
         """What was measured of each cell's links."""
         ...

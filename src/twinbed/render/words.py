@@ -60,6 +60,11 @@ def p_text(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
+def other_settings(count: int) -> str:
+    """``14 runs here are of other settings: left out``."""
+    return f"{count} run{'s' if count > 1 else ''} here {'are' if count > 1 else 'is'} of other settings: left out"
+
+
 def left_out(counts: Mapping[str, int]) -> Iterator[str]:
     """Reason -> number, of runs or rows that are not in what is shown, one sentence each."""
     return (f"Left out: {count} {reason}." for reason, count in counts.items())

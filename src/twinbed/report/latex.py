@@ -21,7 +21,7 @@ from twinbed.model.tables import Tables
 from twinbed.render.latex_text import escape, needs, table
 from twinbed.render.quantities import NONE, share
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import cell_title, heading, metric_title, p_text, times
+from twinbed.render.words import cell_title, heading, metric_title, other_settings, p_text, times
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 
 MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict.INCONCLUSIVE: r"$^{?}$"}
@@ -31,7 +31,7 @@ def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (),
     """The tables, one after the other."""
     name = tables.outline.name
     headlines = [each for each in result.comparisons if each.headline]
-    parts: list[str] = []
+    parts = [f"% {other_settings(tables.other_settings)}"] if tables.other_settings else []
     for number, each in enumerate(own, start=1):
         notes = {kind: mark for kind, mark in marks(own).items() if kind in each.cautions}
         shown = as_tabular(each, notes)

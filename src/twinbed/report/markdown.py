@@ -13,7 +13,7 @@ from twinbed.analyses.contention.sentences import sentences
 from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
 from twinbed.render.tabular import Tabular
-from twinbed.render.words import LAYERS, cell_title, heading, metric_title, p_text
+from twinbed.render.words import LAYERS, cell_title, heading, metric_title, other_settings, p_text
 from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 from twinbed.report.scaling.result import Scaling
 from twinbed.report.scaling.words import recommendations, statements
@@ -29,6 +29,8 @@ def markdown(
 ) -> str:
     """The whole text."""
     lines = [f"# {_plain(tables.outline.name)}", ""]
+    if tables.other_settings:
+        lines += [f"{other_settings(tables.other_settings)}.", ""]
     for summary in summaries(result):
         lines += [f"- **{_plain(summary.testbed)}: {summary.verdict}.** {_plain(summary.sentence)}"]
         lines += [f"  - {_plain(text)}" for text in summary.advice]

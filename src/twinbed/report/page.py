@@ -17,7 +17,7 @@ from twinbed.model.tables import Tables
 from twinbed.render import plots
 from twinbed.render.document import document
 from twinbed.render.html import html
-from twinbed.render.words import LAYERS, place
+from twinbed.render.words import LAYERS, other_settings, place
 from twinbed.report import segments
 from twinbed.report.files import measured_by
 from twinbed.report.pivots import Table
@@ -56,6 +56,8 @@ def _header(
     outline = tables.outline
     made, planned = len(tables.records), len(tables.planned)
     runs = f"{made} of {planned} runs" if planned > made else f"{made} runs"
+    if tables.other_settings:
+        runs += f" ({other_settings(tables.other_settings)})"
     workload = " and ".join(measured_by(outline)) or next(
         (str(record.settings["workload"]["kind"]) for record in tables.records), ""
     )

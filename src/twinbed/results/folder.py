@@ -100,6 +100,10 @@ class Folder:
                 f"{record} cannot be read: {error!r}", advice="move its folder away to make it again"
             ) from None
 
+    def count(self) -> int:
+        """How many finished runs there are, of whatever settings."""
+        return sum(1 for _ in self.runs.glob("[!.]*/run.json"))
+
     def begin(self, run: str) -> Path:
         """A fresh temporary folder for a run."""
         folder = self.runs / f"{_UNFINISHED}{run}"

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,8 @@ class Store:
     digests: Mapping[str, str]
     cautions: tuple[Caution, ...]
     link_checks: tuple[LinkCheck, ...] = ()
+    other_settings: int = 0
+    """Runs in the folder that ``records`` leaves out: the study as it stands does not ask for them."""
 
     @classmethod
     def open(cls, path: Path, shown: Path | None = None) -> Store:
@@ -123,6 +125,29 @@ class Store:
     def named(self, error: Exception) -> str:
         """What an error says, files named from the folder on."""
         return str(error).replace(f"{self.path}/", "")
+
+    def as_it_stands(self) -> Store:
+        """Without the runs that the study does not ask for any more, since settings or replicates were changed after they were
+        made. Results that name no planned runs are left as they are."""
+        return self.of_runs({run.id for run in self.planned}) if self.planned else self
+
+    def of_runs(self, ids: Container[str]) -> Store:
+        """With these runs only; testbeds that no run or plan names any more go too."""
+        records = tuple(record for record in self.records if record.id in ids)
+        left_out = len(self.records) - len(records)
+        if not left_out:
+            return self
+        asked = {str(run.levels["testbed"]) for run in self.planned if "testbed" in run.levels}
+        asked |= {testbed_of(record) for record in records}
+        cells = {run.cell for run in (*self.planned, *records)}
+        testbeds = tuple(name for name in self.outline.testbeds if name in asked) or self.outline.testbeds
+        return replace(
+            self,
+            records=records,
+            outline=replace(self.outline, testbeds=testbeds),
+            link_checks=tuple(check for check in self.link_checks if check.cell in cells),
+            other_settings=self.other_settings + left_out,
+        )
 
     def missing(self) -> tuple[Planned, ...]:
         """Planned runs that have no record."""

@@ -69,6 +69,7 @@ def test_the_same_again_brings_the_folder_up_to_date(there: Path) -> None:
     for new in sorted(Path("c/runs").iterdir()):
         if not (Path("b/runs") / new.name).exists():
             new.rename(Path("b/runs") / new.name)
+    Path("c/study.json").rename("b/study.json")
     assert run(["merge", "a", "b", "-o", "both"]) == 0
     after = {record.id for record in Store.open(Path("both")).records}
     assert before < after and len(after) == 8

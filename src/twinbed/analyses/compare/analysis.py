@@ -18,7 +18,7 @@ from twinbed.analyses.compare.decision import Rules, doubtful_shape, judge
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.analyses.compare.interim import at_look
 from twinbed.analyses.compare.ordering import order_cautions, orderings
-from twinbed.analyses.compare.result import CellCautions, Comparison, Comparisons, Estimated
+from twinbed.analyses.compare.result import OTHER_SETTINGS, CellCautions, Comparison, Comparisons, Estimated
 from twinbed.analyses.compare.samples import CellRuns, Declared, Key, Samples, gather
 from twinbed.analyses.compare.spreads import decided as decided_spreads
 from twinbed.contracts.analysis import Analysis, Row
@@ -185,6 +185,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
             comparisons=decided,
             cautions=tuple(of_study),
             orderings=ordered,
+            left_out={OTHER_SETTINGS: tables.other_settings} if tables.other_settings else {},
             look=looks.taken[-1] if looks and looks.taken else None,
             estimates=tuple(_estimates(samples, rules.confidence)),
             cell_cautions=tuple(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
+@click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 @click.pass_obj
 def command(
@@ -32,6 +33,7 @@ def command(
     reference: str | None,
     metrics: tuple[str, ...],
     everything: bool,
+    all_settings: bool,
     style: str,
 ) -> int:
     """Compare the testbeds of RESULTS with its reference, metric by metric and cell by cell.
@@ -47,7 +49,7 @@ def command(
         params = CompareParams(margin=parse_share(margin)) if margin is not None else CompareParams()
     except (QuantityError, ValueError) as error:
         raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
-    result = analysis.run(inputs.tables(results, reference), params)
+    result = analysis.run(inputs.tables(results, reference, all_settings=all_settings), params)
     shown = chosen(result, metrics, everything)
     if style == "text":
         _print_text(result, shown, bool(metrics) or everything)
@@ -117,6 +119,7 @@ def _print_json(result: Comparisons, shown: list[Comparison]) -> None:
             }
             for each in summaries(result)
         ],
+        **({"left_out": dict(result.left_out)} if result.left_out else {}),
         "look": asdict(result.look) if result.look else None,
         "comparisons": rows(shown),
         "order": order_rows(result.orderings),

@@ -10,6 +10,9 @@ from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
+OTHER_SETTINGS = "other settings"
+"""Why runs are left out: the study as it stands does not ask for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
@@ -220,4 +223,4 @@ class Comparisons:
     cell_cautions: tuple[CellCautions, ...] = ()
     """One for every cell that a testbed has runs of."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs, or rows of a file, that are not in it."""
+    """Reason -> number of runs that are not in it."""

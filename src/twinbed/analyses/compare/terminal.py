@@ -11,11 +11,11 @@ from rich.text import Text
 
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
-from twinbed.analyses.compare.result import Comparison, Comparisons
+from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons
 from twinbed.analyses.compare.words import RULE, SYMBOLS, deviation, explanation, held, nothing_compared, summaries
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import share, unit_scale
-from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, p_text, times
+from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, other_settings, p_text, times
 
 STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
@@ -29,6 +29,8 @@ WIDEST_CELL = 44
 def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[Comparison] | None = None) -> None:
     """Prints the headline comparisons (or those given) by layer, a sentence for each testbed, and the cautions."""
     shown = [each for each in result.comparisons if each.headline] if comparisons is None else list(comparisons)
+    if count := result.left_out.get(OTHER_SETTINGS):
+        _print(console, f"{other_settings(count)} (--all-settings takes them in).\n", "yellow")
     if not shown:
         _print(console, f"Nothing to compare: {nothing_compared(result)}.")
         _measured(console, result)

@@ -139,7 +139,7 @@ def test_a_folder_without_results_or_with_other_traces_is_refused(shown, traces,
 )
 def test_results_are_held_against_the_reference(shown, monkeypatch, tmp_path, replicates, polls, expected):
     tables = results(replicates, {"physical": 0.0, "e1000": polls})
-    monkeypatch.setattr("twinbed.cli.extraction.extracted", lambda _: tables)
+    monkeypatch.setattr("twinbed.cli.extraction.extracted", lambda _, **__: tables)
     code, out, _ = shown(tmp_path)
     assert code == expected
     assert ("too few replicates" in out) == (replicates == 2)

@@ -49,6 +49,7 @@ def tables_of(folder: Path, samples: Mapping[str, Sequence[float | None]], scale
     class Given:
         path, outline, planned, records, cautions = store.path, store.outline, store.planned, store.records, store.cautions
         link_checks = store.link_checks
+        other_settings = 0
 
         def table(self, name: str) -> Any:
             return table if name == "metrics" else store.table(name)
