@@ -139,7 +139,7 @@ class Store:
             return self
         asked = {str(run.levels["testbed"]) for run in self.planned if "testbed" in run.levels}
         asked |= {testbed_of(record) for record in records}
-        cells = {run.cell for run in (*self.planned, *records)}
+        cells = {*(run.cell for run in self.planned), *(record.cell for record in records)}
         testbeds = tuple(name for name in self.outline.testbeds if name in asked) or self.outline.testbeds
         return replace(
             self,
