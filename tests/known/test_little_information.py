@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from twinbed.statistics.counts import are_rare, count_test, most_unseen, unseen_share
+from twinbed.statistics.order import dependence, neighbours
 from twinbed.statistics.ratio import RatioTest, ratio_test
 from twinbed.statistics.resolution import bias, step
 
@@ -124,3 +125,37 @@ def test_what_the_set_up_fixes_is_no_rare_event() -> None:
 def test_no_event_on_either_side_is_no_verdict() -> None:
     test = ratio_test([0.0] * 20, [0.0] * 20, 0.1, 0.05, counts=True)
     assert test == RatioTest(None, None, None, 1.0, 1.0, "unseen")
+
+
+@pytest.mark.parametrize("n", [60, 1200])
+def test_cells_measured_one_after_the_other_do_not_make_runs_depend(n: int) -> None:
+    """Skewed residuals of cells that differ in spread, each cell in any order: Bartels's test calls most of them dependent,
+    since he takes all orders of all values for equally likely."""
+    noise = np.random.default_rng(5)
+    size, tries = 6, 200 if n < 100 else 40
+    groups = [number // size for number in range(n)]
+    ours = bartels = 0
+    for _ in range(tries):
+        cells = noise.lognormal(0, 1.2, (n // size, size)) * noise.choice([0.01, 1.0], (n // size, 1))
+        residuals = (cells - cells.mean(1, keepdims=True)).ravel().tolist()
+        own, his = dependence(residuals, groups), neighbours(residuals)
+        assert own is not None and his is not None
+        ours += own.p_value <= 0.05
+        bartels += his.p_value <= 0.05
+    assert ours <= (0.05 + 3 * math.sqrt(0.05 * 0.95 / tries)) * tries
+    assert bartels >= ours
+
+
+@pytest.mark.parametrize("correlation", [0.7, -0.7])
+def test_runs_that_do_depend_are_found(correlation: float) -> None:
+    """A first-order autoregressive series, in four cells that alternate."""
+    noise = np.random.default_rng(6)
+    found = 0
+    for _ in range(50):
+        values = [0.0]
+        for step_of in noise.normal(size=59):
+            values.append(correlation * values[-1] + step_of)
+        test = dependence(values, [number % 4 for number in range(60)])
+        assert test is not None and (test.correlation > 0) == (correlation > 0)
+        found += test.p_value <= 0.05
+    assert found >= 45

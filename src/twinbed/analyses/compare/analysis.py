@@ -164,7 +164,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         samples = gather(tables)
         carry, left = carried(tables), residue(tables)
         ordered = orderings(samples, tables.records, rules.alpha)
-        of_order = order_cautions(ordered, samples.testbeds, margin)
+        of_order = order_cautions(ordered, samples.testbeds, margin, rules.alpha)
         cell_cautions = {
             (cell, testbed): of_group(testbed, cell, group, carry, left)
             for cell, groups in samples.groups.items()

@@ -158,7 +158,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What order did to one metric on one testbed, apart from its cells. P-values are after Holm's correction."""
+    """What order did to one metric on one testbed, apart from its cells. P-values are of each test alone."""
 
     testbed: str
     runs: int
@@ -168,7 +168,7 @@ class Drift:
     trend: bool
     """Whether a trend is shown at alpha."""
     correlation: float | None
-    """The correlation of each residual with the next; None for fewer runs than a test needs."""
+    """That of the rank of each residual with the next's; None for fewer runs than a test needs."""
     p_serial: float | None
     serial: bool
 
@@ -187,7 +187,7 @@ class Ordering:
     drifts: tuple[Drift, ...]
     blocks: int
     p_blocks: float | None
-    """After Holm's correction; None where runs were not made in blocks."""
+    """None where runs were not made in blocks, one after the other."""
     blocks_differ: bool
     farthest_block: int | None
     """The block whose residuals are farthest from 0 in the mean."""

@@ -112,13 +112,13 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Any]]:
             "testbed": drift.testbed,
             "runs": drift.runs,
             "drift": drift.change,
-            "p_drift_holm": drift.p_trend,
+            "p_drift": drift.p_trend,
             "drifts": drift.trend,
             "serial_correlation": drift.correlation,
-            "p_serial_holm": drift.p_serial,
+            "p_serial": drift.p_serial,
             "serial": drift.serial,
             "blocks": each.blocks,
-            "p_blocks_holm": each.p_blocks,
+            "p_blocks": each.p_blocks,
             "blocks_differ": each.blocks_differ,
         }
         for each in orderings
