@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from twinbed.contracts.bed import Fact
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 
@@ -27,9 +27,9 @@ OFFLOADS = {
 }
 
 
-def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
+def describe(host: AgentHost, nic: str | None) -> dict[str, Fact]:
     """Kernel, CPUs, memory, TCP settings; of ``nic`` its driver and offloads."""
-    facts: dict[str, Any] = {fact: line(host, path) for fact, path in _FILES.items()}
+    facts: dict[str, Fact] = {fact: line(host, path) for fact, path in _FILES.items()}
     if facts["clock source"] == "tsc-early":
         facts["clock source"] = "tsc"  # the same clock, not yet confirmed by the kernel's own calibration
     cpus = content(host, "/proc/cpuinfo") or ""

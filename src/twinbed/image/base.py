@@ -20,6 +20,7 @@ from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
+from twinbed.model.json import Document
 
 TOOLS = {
     "mmdebstrap": "mmdebstrap",
@@ -63,7 +64,7 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
     say("taking the kernel and its modules")
     kernel_package, kernel_version = _take_kernel(spec, folder)
     packages = installed((rootfs / "var/lib/dpkg/status").read_text())
-    identity = {
+    identity: Document = {
         "specification": spec.key,
         "packages": packages,
         "kernel_package": kernel_package,

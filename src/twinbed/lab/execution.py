@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from twinbed import linkcheck
 from twinbed.contracts.background import BackgroundPlan
-from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import Plugins
@@ -49,10 +49,16 @@ class Outcome:
 
     phases: dict[str, float] = field(default_factory=dict)
     applied: list[Applied] = field(default_factory=list)
-    passport: Mapping[str, Any] = field(default_factory=dict)
+    passport: Mapping[str, Facts] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
     lab: str = ""
     start_skew_s: float | None = None
+
+
+class _AtExit(Protocol):
+    """Called with what an exit stack was left by."""
+
+    def __call__(self, kind: type[BaseException] | None, /, *_: object) -> None: ...
 
 
 class LinkChecks(Protocol):
@@ -210,10 +216,10 @@ def _together(commands: Sequence[Command]) -> float:
     return sum(command.limit_s for command in commands)
 
 
-def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> Callable[..., None]:
+def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> _AtExit:
     """On the way out of a failed run: collects what has befallen its hosts, and what those that still answer have written."""
 
-    def collect(kind: type[BaseException] | None, *_: object) -> None:
+    def collect(kind: type[BaseException] | None, /, *_: object) -> None:
         if kind is None or not issubclass(kind, HostError):
             return
         troubles.extend(bed.troubles())

@@ -6,9 +6,9 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.driver import Driver
 from twinbed.contracts.host_settings import HostSettings, share_cpus
 from twinbed.contracts.params import ROLES, DriverParams
@@ -46,7 +46,7 @@ class Made:
     of the link; ``at_end`` is asked once the workload is over."""
 
     host: AgentHost
-    read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
+    read_back: Callable[[Facts], tuple[list[Applied], Facts]]
     trouble: Callable[[], str | None] = lambda: None
     device: str = DEVICES[0]
     own_network: Callable[[Link, HostSettings], list[Applied]] | None = None
@@ -104,7 +104,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 
         every: dict[str, Made] = {}
 
-        def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
+        def bring_up(name: str) -> tuple[AgentHost, list[Applied], Facts]:
             maker, nics = maker_of[name], plan.nics[name]
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))

@@ -15,17 +15,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
 from twinbed.links.ports import Port
+from twinbed.model.json import Json, items, text
 from twinbed.model.topology import Topology
 
 DATAPATHS = {"openvswitch": "system", "openvswitch-netdev": "netdev"}
 """Kind of switch -> Open vSwitch's name of the datapath."""
+Cells: TypeAlias = Mapping[str, Json]
+"""A row of a table, by column."""
 PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
 SEND_BUFFER = "/proc/sys/net/core/wmem_default"
 _LIMIT_S = 10.0
@@ -86,7 +89,7 @@ def tunnel(port: Port, kind: str, options: Mapping[str, str]) -> list[str]:
 # ---- what Open vSwitch says
 
 
-def rows(listing: bytes) -> list[dict[str, Any]]:
+def rows(listing: bytes) -> list[Cells]:
     """Rows of `ovs-vsctl --format=json list`: an empty set is None, a set of several a tuple, a map a dict.
 
     Raises ValueError when it is not that."""
@@ -97,14 +100,15 @@ def rows(listing: bytes) -> list[dict[str, Any]]:
         raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {listing[:200]!r}") from None
 
 
-def _value(cell: Any) -> Any:
+def _value(cell: Json) -> Json:
     if not isinstance(cell, list):
         return cell
+    content: Json
     kind, content = cell
     if kind == "map":
-        return {_value(key): _value(value) for key, value in content}
+        return {str(_value(key)): _value(value) for key, value in map(items, items(content))}
     if kind == "set":
-        return tuple(map(_value, content)) if content else None
+        return tuple(map(_value, items(content))) or None
     return content
 
 
@@ -150,9 +154,9 @@ def neighbours(listing: str) -> dict[str, str]:
 class Listings:
     """All that is read back of one machine's Open vSwitch."""
 
-    bridges: Mapping[str, Mapping[str, Any]]
-    ports: Mapping[str, Mapping[str, Any]]
-    interfaces: Mapping[str, Mapping[str, Any]]
+    bridges: Mapping[str, Cells]
+    ports: Mapping[str, Cells]
+    interfaces: Mapping[str, Cells]
     carried: Mapping[str, Carried]
 
 
@@ -247,9 +251,11 @@ class OpenVSwitch:
         """Raises HostError when it cannot be understood."""
         try:
             listing = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
-            bridges, ports, interfaces = ({row["name"]: row for row in rows(line)} for line in listing.splitlines() if line)
+            bridges, ports, interfaces = (
+                {text(row["name"]): row for row in rows(line)} for line in listing.splitlines() if line
+            )
             shown = carried(self.appctl(["dpif/show"]))
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise HostError(f"{self.machine.name}: {error}") from error
         return Listings(bridges, ports, interfaces, shown)
 

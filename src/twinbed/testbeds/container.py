@@ -6,14 +6,13 @@ The root file system is the image, read-only, with a private writable layer in m
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
-from twinbed.contracts.bed import Applied
+from twinbed.contracts.bed import Applied, Facts
 from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.resources import HostNeed
@@ -135,7 +134,7 @@ class ContainerMaker:
             ground.fabric.attach_container(nic, pid)
         host = AgentHost(name, connection, _ARTIFACTS, shared=artifacts)
 
-        def read_back(facts: Mapping[str, Any]) -> tuple[list[Applied], dict[str, Any]]:
+        def read_back(facts: Facts) -> tuple[list[Applied], Facts]:
             allowed = cpus_allowed(host.read("/proc/self/status").decode())
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             return [pinned, *groups.applied(name, limits)], {"control groups": groups.kinds()}

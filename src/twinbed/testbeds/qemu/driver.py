@@ -98,8 +98,7 @@ class GuestMaker:
             vhost=self._vhost,
         )
         if cpus:
-            threads = [int(cpu["thread-id"]) for cpu in monitor.ask(guest.monitor, name)["query-cpus-fast"]]
-            pinning.pin(machine, threads, cpus)
+            pinning.pin(machine, monitor.ask(guest.monitor, name).threads, cpus)
         set_queues(guest.host, settings, nics)
         return Made(
             guest.host,
