@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.place import MACHINE
@@ -113,7 +113,7 @@ class Place:
             table = table.add_column(0, name, pa.array([text] * table.num_rows, pa.string()))
         return table
 
-    def probe_row(self) -> dict[str, Any]:
+    def probe_row(self) -> dict[str, object]:
         """How calls were seen here."""
         facts = self.facts
         about = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel", "times")}

@@ -22,7 +22,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field
 
@@ -38,6 +38,9 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Size
 from twinbed.readers import tcpdump
 from twinbed.readers.packets import link, path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"
@@ -128,17 +131,17 @@ def _read(files: Sequence[Path]) -> list[link.Capture]:
         return list(pool.map(link.read, files))
 
 
-Tables = dict[str, list[Any]]
+Tables: TypeAlias = dict[str, list["pa.Table"]]
 
 
-def _of_link(host: str, table: Any) -> Any:
+def _of_link(host: str, table: pa.Table) -> pa.Table:
     """The table with the link as its first column."""
     import pyarrow as pa
 
     return table.add_column(0, "link", pa.array([host] * table.num_rows, pa.string()))
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables(parts)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -38,6 +38,9 @@ from twinbed.contracts.resources import ProgramNeed
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
 from twinbed.readers.syscalls import Place, read_place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SIGINT = 2
 ARTIFACTS = {"count": "system-calls.count", "trace": "system-calls.trace"}
@@ -120,7 +123,7 @@ class Syscalls(Instrument[SyscallsParams]):
         )
 
 
-def _probes() -> Any:
+def _probes() -> pa.Schema:
     import pyarrow as pa
 
     texts = [(name, pa.string()) for name in ("host", "method", "refused", "scope", "architecture", "kernel", "times")]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def _above_least(delays: Numbers) -> Numbers:
     return least
 
 
-def _of(numbers: Numbers, what: Any) -> float | None:
+def _of(numbers: Numbers, what: Callable[[Numbers], SupportsFloat]) -> float | None:
     return float(what(numbers)) if len(numbers) else None
 
 
@@ -136,7 +136,7 @@ def probes_table(found: PairSummary) -> pa.Table:
     import pyarrow as pa
 
     pair = found.pair
-    columns: dict[str, Any] = {
+    columns: dict[str, pa.Array] = {
         **_names(pair, len(pair.sequence)),
         "sequence": pa.array(pair.sequence),
         "client_sent_ns": _stamps(pair.wall.client_sent),
@@ -178,7 +178,7 @@ def windows_table(found: PairSummary, window_s: float) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def clocks_row(found: PairSummary) -> dict[str, Any]:
+def clocks_row(found: PairSummary) -> dict[str, object]:
     clocks, line = found.clocks, found.clocks.line
     return {
         "client": found.pair.client,
@@ -194,7 +194,7 @@ def clocks_row(found: PairSummary) -> dict[str, Any]:
     }
 
 
-def clocks_schema() -> Any:
+def clocks_schema() -> pa.Schema:
     import pyarrow as pa
 
     numbers = ("max_error_s", "offset_s", "offset_bound_s", "drift_ppm", "drift_low_ppm", "drift_high_ppm")
@@ -208,7 +208,7 @@ def clocks_schema() -> Any:
     )
 
 
-def _names(pair: Pair, rows: int) -> dict[str, Any]:
+def _names(pair: Pair, rows: int) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     return {"client": pa.repeat(pa.scalar(pair.client), rows), "server": pa.repeat(pa.scalar(pair.server), rows)}
@@ -218,13 +218,13 @@ def _least(delays: Numbers) -> float:
     return float(np.nanmin(delays)) if (~np.isnan(delays)).any() else 0.0
 
 
-def _stamps(stamps: Integers) -> Any:
+def _stamps(stamps: Integers) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(stamps, mask=stamps == MISSING)
 
 
-def _seconds(numbers: Numbers) -> Any:
+def _seconds(numbers: Numbers) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(numbers, mask=np.isnan(numbers))
