@@ -126,9 +126,9 @@ def _values(params: StressParams, file: Path) -> Iterator[Value]:
     text = file.read_text(errors="replace")
     place = f"{file.parent.name}/{file.name}"
     dispatched = _DISPATCHED.search(text)
-    found = {stressor: number for number, stressor in _WORKERS.findall(dispatched[1])} if dispatched else {}
+    started = {stressor: number for number, stressor in _WORKERS.findall(dispatched[1])} if dispatched else {}
     asked = {stressor: str(number) for stressor, number in params.workers().items()}
-    if found != asked:
+    if started != asked:
         raise ValueError(f"{place}: asked for {asked}, but stress-ng says {dispatched[0] if dispatched else text[:200]!r}")
     for setting, stressor in STRESSORS.items():
         if not getattr(params, setting):

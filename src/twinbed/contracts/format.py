@@ -77,7 +77,7 @@ class Measurement:
     diagnostics: Sequence[Diagnostic] = ()
     facts: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """What it says of its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. What differs
-    between runs and is no factor is a doubt."""
+    between runs and is no factor is a caution."""
     started_s: float | None = None
     """Seconds since the epoch."""
     resolution: Mapping[str, float] = field(default_factory=dict)

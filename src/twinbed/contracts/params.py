@@ -36,6 +36,11 @@ class DriverParams(PluginParams):
         """The name of the driver that makes hosts with these settings; ``driver`` is the testbed's."""
         return driver
 
+    @property
+    def own_kernel(self) -> bool:
+        """Whether a host made with these settings has a kernel of its own, rather than its machine's."""
+        return True
+
     def host_need(self) -> HostNeed | None:
         """What one host takes of this machine; None where this machine does not carry it."""
         return None

@@ -121,7 +121,7 @@ class Running(Channel):
         return Exit(stdout=bytes(self.stdout), stderr=bytes(self.stderr), **self._exit)
 
 
-class _Reading(Channel):
+class _Fetch(Channel):
     def __init__(self, connection: Connection, path: str, sink: BinaryIO) -> None:
         super().__init__(connection, f"reading {path}")
         self._sink = sink
@@ -202,11 +202,11 @@ class AgentHost:
     def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
         """Copy a file of the host to this machine; returns its size in bytes."""
         with to.open("wb") as sink:
-            return _Reading(self.connection, path, sink).finish(limit_s)
+            return _Fetch(self.connection, path, sink).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
         parts = _Memory()
-        _Reading(self.connection, path, parts).finish(limit_s)  # type: ignore[arg-type]
+        _Fetch(self.connection, path, parts).finish(limit_s)  # type: ignore[arg-type]
         return bytes(parts.content)
 
     def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:

@@ -56,7 +56,6 @@ class Made:
 class Maker(Protocol):
     """Makes the hosts of one kind. A maker is for one run."""
 
-    own_kernel: bool
     cpus_each: int
     """CPUs that one host is pinned to."""
 
@@ -133,7 +132,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             targets=[
                 *fabric.targets(),
                 *(
-                    Target(name, _devices(every[name], nics), maker_of[name].own_kernel)
+                    Target(name, _devices(every[name], nics), maker_of[name].settings.own_kernel)
                     for name, nics in plan.nics.items()
                     if name not in plan.bystanders
                 ),

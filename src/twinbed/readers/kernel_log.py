@@ -1,4 +1,4 @@
-"""What a kernel's log says that makes a run doubtful."""
+"""What a kernel's log says against a run."""
 
 from __future__ import annotations
 

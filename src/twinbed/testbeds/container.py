@@ -51,6 +51,10 @@ class ContainerSettings(HostSettings):
         """What a run takes beside its workload."""
         return 0.7
 
+    @property
+    def own_kernel(self) -> bool:
+        return False
+
     def host_need(self) -> HostNeed:
         """Measured on each of 80 containers without programs: 0.7 MB of its two processes, 0.8 MB of the kernel's."""
         return HostNeed(2 * 2**20, 6, "a container", limit_bytes=self.memory)
@@ -101,7 +105,6 @@ def _congestion_control(name: str) -> Check:
 
 
 class ContainerMaker:
-    own_kernel = False
     cpus_each = 1
 
     def __init__(self, settings: ContainerSettings) -> None:

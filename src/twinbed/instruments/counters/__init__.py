@@ -79,13 +79,13 @@ class Counters(Instrument[CountersParams]):
         import pyarrow as pa
 
         places = [read_place(file) for file in files]
-        found = list(losses.ledgers(places, _ports(places)))
+        ledgers = list(losses.ledgers(places, _ports(places)))
         return Extracted(
-            [*(value for place in places for value in place.values()), *losses.values(found)],
+            [*(value for place in places for value in place.values()), *losses.values(ledgers)],
             {
                 "counters": pa.concat_tables([place.moved() for place in places]),
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
-                **({"losses": losses.table(found)} if found else {}),
+                **({"losses": losses.table(ledgers)} if ledgers else {}),
             },
             [caution for place in places for caution in (*place_cautions(place), *log_cautions(place))],
         )

@@ -113,7 +113,7 @@ class Latency(Instrument[LatencyParams]):
         files = sorted(artifacts.glob(pattern))
         if not files:
             raise FileNotFoundError(f"no {pattern} in {artifacts}")
-        found: list[summary.PairSummary] = []
+        summaries: list[summary.PairSummary] = []
         cautions: list[Caution] = []
         for file in files:
             try:
@@ -124,19 +124,19 @@ class Latency(Instrument[LatencyParams]):
             ends = (host_clock.read(artifacts / host / host_clock.ARTIFACT) for host in (pair.client, pair.server))
             related = clocks.relate(pair, *ends)
             cautions += clocks.cautions(pair, related)
-            found.append(summary.summarise(pair, related, params.window))
-        if not found:
+            summaries.append(summary.summarise(pair, related, params.window))
+        if not summaries:
             raise ValueError("; ".join(caution.detail for caution in cautions))
         # A run is what all its pairs say; of a pair that says nothing, so is it.
-        complete = len(found) == len(files)
-        values = list(summary.values(found, "")) if complete else summary.nothing()
-        values += [each for pair in found for each in summary.clock_values(pair)]
+        complete = len(summaries) == len(files)
+        values = list(summary.values(summaries, "")) if complete else summary.nothing()
+        values += [each for pair in summaries for each in summary.clock_values(pair)]
         if len(files) > 1:
-            values += [each for pair in found for each in summary.values([pair], pair.pair.client)]
+            values += [each for pair in summaries for each in summary.values([pair], pair.pair.client)]
         tables = {
-            "probes": pa.concat_tables([summary.probes_table(each) for each in found]),
-            "delay_windows": pa.concat_tables([summary.windows_table(each, params.window) for each in found]),
-            "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in found], summary.clocks_schema()),
+            "probes": pa.concat_tables([summary.probes_table(each) for each in summaries]),
+            "delay_windows": pa.concat_tables([summary.windows_table(each, params.window) for each in summaries]),
+            "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in summaries], summary.clocks_schema()),
         }
         return Extracted(values, tables, cautions)
 

@@ -51,5 +51,5 @@ def _quantile(ordered: Numbers, first: npt.NDArray[np.intp], count: npt.NDArray[
     below = np.floor(position).astype(np.int64)
     above = np.minimum(below + 1, count - 1)
     low, high = ordered[first + below], ordered[first + above]
-    found: Numbers = np.where(count >= LEAST, low + (position - below) * (high - low), np.nan)
-    return found
+    quantiles: Numbers = np.where(count >= LEAST, low + (position - below) * (high - low), np.nan)
+    return quantiles

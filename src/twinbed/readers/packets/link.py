@@ -49,8 +49,8 @@ def read(path: Path) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
     host = path.stem
     tables, summary = tables_of(path)
-    said = path.with_name(f"{host}.tcpdump.err")
-    counters = tcpdump.ended(said.read_bytes()) if said.exists() else None
+    stderr = path.with_name(f"{host}.tcpdump.err")
+    counters = tcpdump.ended(stderr.read_bytes()) if stderr.exists() else None
     cautions = [*_drops(host, summary["packets"], counters), *checksums(f"on {host}'s link", summary["checksums"])]
     cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {words(why)}") for why, count in summary["skipped"].items()]
     return Capture(path, tables, summary["packets"], cautions, counters)

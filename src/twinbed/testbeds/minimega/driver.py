@@ -109,7 +109,7 @@ class Minimega(Driver[MinimegaSettings]):
                 hosts=hosts,
                 addresses={guest.name: guest.address.partition("/")[0] for guest in guests},
                 targets=[
-                    Target(host.name, {device: host.name}, own_kernel=params.type == "kvm") for host, device, _, _ in answers
+                    Target(host.name, {device: host.name}, own_kernel=params.own_kernel) for host, device, _, _ in answers
                 ],
                 applied=applied + [item for _, _, items, _ in answers for item in items],
                 passport={

@@ -63,8 +63,6 @@ class Qemu(LabDriver[QemuSettings]):
 
 
 class GuestMaker:
-    own_kernel = True
-
     def __init__(self, settings: QemuSettings, site: Site) -> None:
         self._image = _image_with(settings.kernel, site.image)
         proof = prove(self._image, site.probe) if settings.accelerator == "auto" else None
