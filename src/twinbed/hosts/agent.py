@@ -24,7 +24,7 @@ from twinbed.model.json import Document, documents, integer, number, text
 PROBE = "twinbed-probe"
 _CHUNK_BYTES = 256 * 1024
 _ACCEPT_STEP_S = 0.05
-"""How often a starting host is looked at for having ended instead."""
+"""How often to check whether a starting host has ended instead."""
 
 
 class _Ended(TypedDict):

@@ -74,7 +74,7 @@ class Lease:
         self._undone += 1
 
     def _beat(self) -> None:
-        """Let the host hear of us, however long a program takes that neither side has anything to say about."""
+        """Send signs of life, so that a long program without output does not end the lease."""
         with contextlib.suppress(HostError):
             channel = _Beats(self.host.connection, "signs of life")
             while not self._over.wait(self._wanted.seconds / _BEATS):

@@ -33,7 +33,7 @@ class Completed:
 
 
 class ProcessFailed(TwinbedError):
-    """A program that could not be started, failed, or took too long; keeps what it said."""
+    """A program that could not be started, failed, or took too long; keeps its error output."""
 
     def __init__(self, argv: Sequence[str], why: str, stderr: bytes = b"", code: int | None = None) -> None:
         tail = stderr.decode(errors="replace").strip().splitlines()[-8:]

@@ -39,7 +39,7 @@ _HOOK = (
     "apt-get -o APT::Sandbox::User=root download "
     '"$(apt-cache show --no-all-versions "$TWINBED_KERNEL_PACKAGE" | sed -n "s/^Depends: \\(linux-image-[^ ,]*\\).*/\\1/p")"'
 )
-"""Run by mmdebstrap with the apt state it installs from: the package that the kernel's meta package stands for."""
+"""mmdebstrap runs it with its own apt state; it downloads the package that the kernel's meta package stands for."""
 
 _UNREACHABLE = ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
 _FROM_APT = ("Acquire::http*", "Acquire::Check-*", "Acquire::Force*", "Acquire::Max-*", "Acquire::Retries", "Acquire::By-Hash")

@@ -39,8 +39,8 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
-    settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None.
+    """A host that is up. ``read_back`` is called when its NICs are configured, with the facts known so far; it returns the
+    settings of its own kind, and more facts. ``trouble`` says what has happened to the host that spoils a run, or None.
 
     A host that is not the lab's alone has its own name for its NIC (``device``); ``own_network`` sets and reads back its part
     of the link; ``at_end`` is asked once the workload is over."""
@@ -168,7 +168,7 @@ def _role(host: str) -> str:
 
 
 def _without_emulation(link: Link) -> Link:
-    """What a router makes of a link as any host does: what ``emulated_at: hosts`` asks for is made by clients and servers."""
+    """What a router, as a host, sets on a link: with ``emulated_at: hosts``, clients and servers emulate."""
     return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": None})
 
 

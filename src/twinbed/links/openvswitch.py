@@ -2,8 +2,8 @@
 
 With the userspace datapath (``netdev``) ovs-vswitchd itself moves frames, through one packet socket, between its ports: it
 needs no module of the kernel.  Packets whose checksum or segmentation was left to the NIC cannot be finished there, so hosts
-send finished ones.  What leaves by a port still meets the port's queueing discipline, so that links are shaped as elsewhere;
-but all that waits there is held against the socket's send buffer, so that no queue can be asked for.
+send finished ones.  What leaves by a port still meets the port's queueing discipline, so that links are shaped as elsewhere.
+But the socket's send buffer limits all that waits there, so that no queue can be asked for.
 
 Source: ovs-vswitchd.conf.db(5), ovs-vsctl(8), ovs-appctl(8), ovs-vswitchd(8) of Open vSwitch 3.1.
 """
@@ -33,7 +33,7 @@ PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appc
 SEND_BUFFER = "/proc/sys/net/core/wmem_default"
 _LIMIT_S = 10.0
 _REASON = re.compile(r"\|(?:WARN|ERR|INFO(?=.*does not exist))\|(.*)")
-"""In the log of ovs-vswitchd. That the kernel's datapath is not there, it takes for information."""
+"""Reasons in the log of ovs-vswitchd. It logs the lack of the kernel's datapath as information."""
 
 
 class Unfit(HostError):
@@ -52,7 +52,7 @@ def host_settings(topology: Topology, settings: HostSettings) -> HostSettings:
             advice="leave tx, tso and offload out, or set them to off; or take switch: bridge or switch: openvswitch",
         )
     link = topology.link.at("switch")
-    if link.queue is not None and link.delay is None:  # netem lets go of what it delays, the socket then has room
+    if link.queue is not None and link.delay is None:  # netem releases what it delays, and the socket then has room
         raise Unfit(
             f"queue: {link.queue}: with the userspace datapath of Open vSwitch, what waits at all ports together is"
             f" limited by one socket's send buffer ({SEND_BUFFER})",
@@ -174,7 +174,7 @@ def applied_switch(name: str, datapath: str, listings: Listings) -> list[Applied
 
 
 def applied_joined(port: Port, datapath: str, listings: Listings, kind: str = "system") -> list[Applied]:
-    """``kind`` is Open vSwitch's type of the interface. Where no VLAN is asked for, that there is none is."""
+    """``kind`` is Open vSwitch's type of the interface. A port without a VLAN in the study is asked to have none."""
     interface, row, own = (
         listings.interfaces.get(port.device, {}),
         listings.ports.get(port.device, {}),
@@ -234,7 +234,7 @@ class OpenVSwitch:
         return program
 
     def vsctl(self, words: Sequence[str]) -> bytes:
-        """Ends when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
+        """Returns when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
         ask = ["ovs-vsctl", f"--db=unix:{self._folder}/db.sock", f"--timeout={_LIMIT_S:g}", *words]
         done = self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S)
         if b"Error detected" in done.stderr:  # with exit code 0
@@ -261,7 +261,7 @@ class OpenVSwitch:
 
     @property
     def version(self) -> str | None:
-        """As ovs-vswitchd said when it was ready."""
+        """As ovs-vswitchd printed it when it was ready."""
         match = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
         return match[1].decode() if match else None
 

@@ -1,9 +1,9 @@
-"""What a device does to the packets that leave by it: a rate by HTB or TBF, and beneath it delay, jitter and loss by netem, or
-a queue of a given length.
+"""What a device does to the packets that leave by it. HTB or TBF makes a rate; beneath it netem makes delay, jitter and loss,
+or there is a queue of a given length.
 
-Read back from `tc`: the kernel holds a rate in whole bytes a second, and tc cuts what it prints of it to four digits or more;
-a burst is held as the time it takes, which tc cuts to whole microseconds, for HTB on the way in and on the way out; netem holds
-times in ticks of 64 ns and shares as 32-bit fractions.
+What `tc` prints is read back. The kernel holds a rate in whole bytes a second, and tc cuts it to four digits or more when it
+prints it. A burst is held as the time it takes, which tc cuts to whole microseconds; for HTB it does so both when it sets and
+when it prints it. netem holds times in ticks of 64 ns and shares as 32-bit fractions.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from twinbed.contracts.bed import Applied
 from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"
-"""TBF's queue: what may wait for its turn. HTB's leaf keeps the device's own queue of 1,000 packets."""
+"""TBF's queue: how long packets may wait. HTB's leaf keeps the device's own queue of 1,000 packets."""
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTES = {"b": (1, 0), "Kb": (1024, 16), "Mb": (1024**2, 1024)}
-"""What tc prints after a size: its bytes, and within how many bytes of a multiple of it tc prints the multiple."""
+"""Unit that tc prints after a size -> its bytes, and how many bytes off a multiple a size may be that tc prints as the
+multiple."""
 _TIME_CUT_S = {"htb": 2e-6, "tbf": 1.1e-6}
-"""Time that may be missing from a burst: two cuts to a microsecond; for TBF one, and one to the kernel's tick of 64 ns."""
+"""Time that may be missing from a burst. HTB: two cuts to a microsecond. TBF: one, and one to the kernel's tick of 64 ns."""
 _SHARE_CUT = 1e-6
 """tc reads and prints shares by way of 32-bit fractions and floats."""
 
@@ -39,7 +40,7 @@ _Options = TypedDict("_Options", {"rate": int, "burst": int, "limit": int, "dela
 
 
 class Qdisc(TypedDict, total=False):
-    """What tc prints of a queueing discipline, as far as it is read: with counters where they were asked for."""
+    """What tc prints of a queueing discipline, as far as it is read here; with counters where they were asked for."""
 
     kind: str
     root: bool
@@ -142,7 +143,8 @@ def _applied_leaf(device: str, link: Link, leaf: Qdisc, source: str) -> list[App
 
 
 def _cut(seconds: float | None) -> float:
-    """What may be missing from a time, relative: a tick, and the rounding to a microsecond or six digits when it is printed."""
+    """The relative share that may be missing from a time: a tick, and the rounding to a microsecond or six digits in
+    print."""
     return 2e-6 / seconds + 1e-6 if seconds else 0.0
 
 

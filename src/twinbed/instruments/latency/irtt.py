@@ -13,10 +13,10 @@ from twinbed.readers.latency.irtt import artifact
 
 SIGINT = 2
 MOST_PROBES = 1_000_000
-"""Of a run: the client makes room for all when it starts. At 100 a second, 2.8 hours."""
+"""The most probes of a run, for which the client makes room when it starts: 2.8 hours at 100 a second."""
 OPEN_TIMEOUTS = "5s,5s,5s"
-"""Of the client's opening. The first is longer than the kernel tries to find an address (3 s): a second opening that is
-answered too comes to the client as an error while it probes, and ends it."""
+"""Timeouts of the client's attempts to open a session. The first is longer than the kernel's search for an address (3 s): if
+a second attempt is answered too, its answer reaches the client while it probes, as an error that ends it."""
 STOP_LIMIT_S = 120.0
 """Writing the results of 10 minutes takes an emulated CPU half a minute."""
 

@@ -10,8 +10,8 @@ captured, what happened to each packet on the way.
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
 ``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
 
-Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or
-splits after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but
+Limits: lengths come from IP headers, so they hold for every snap length. Segments that the NIC or the kernel joins or splits
+after the point of capture count as they are at that point.  ``wire_packets`` counts them as the wire has them, but
 acknowledgements that the receiver never sent, because it got segments joined, stay unsent.  The probes of the instrument
 ``latency`` and background traffic are left out, by their ports: they are no packets of the workload.
 """
@@ -46,7 +46,7 @@ WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"
     f" and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == {PROBE_PORT} or icmp[30:2] == {PROBE_PORT}))"
 )
-"""Nor what says that nobody took the last probe: an ICMP error quotes the datagram's ports."""
+"""It also leaves out the ICMP error that nobody took the last probe, which quotes the datagram's ports."""
 OF_THE_WORKLOAD = f"{WITHOUT_PROBES} and not portrange {BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}"
 
 PACKET_BYTES = 1000
@@ -124,7 +124,7 @@ class Packets(Instrument[PacketsParams]):
 
 
 def _read(files: Sequence[Path]) -> list[link.Capture]:
-    """Side by side where they are large: the compiled readers work outside Python's lock."""
+    """Large captures are read side by side, as the compiled readers work outside Python's lock."""
     if sum(file.stat().st_size for file in files) < _THREADS_FROM_BYTES:
         return [link.read(file) for file in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
