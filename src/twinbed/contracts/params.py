@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from twinbed.contracts.resources import HostNeed, ProgramNeed
 from twinbed.model.topology import Topology
 
 ROLES = ("client", "server", "router")
@@ -23,6 +22,19 @@ class PluginParams(BaseModel):
     """What all settings have in common: they never change, and an unknown name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class HostNeed:
+    """What one host takes of its machine, without the programs on it."""
+
+    memory_bytes: int
+    tasks: int
+    """Processes and threads on the machine."""
+    made_of: str
+    """For readers, such as ``a guest of 256MiB with 192MiB for QEMU``."""
+    limit_bytes: int | None = None
+    """The most that it may take, with its programs."""
 
 
 class DriverParams(PluginParams):
@@ -61,14 +73,6 @@ class WorkloadParams(PluginParams):
         """Bytes that each client writes per second of workload; ``link_rate`` in bit/s."""
         return 0.0
 
-    def server_need(self) -> ProgramNeed:
-        """What one server program takes."""
-        return ProgramNeed()
-
-    def client_need(self) -> ProgramNeed:
-        """What one client program takes."""
-        return ProgramNeed()
-
 
 class InstrumentParams(PluginParams):
     """Settings of an instrument."""
@@ -76,10 +80,6 @@ class InstrumentParams(PluginParams):
     def programs(self) -> Sequence[str]:
         """Programs that hosts must have, beyond what the image always has."""
         return ()
-
-    def program_need(self) -> ProgramNeed:
-        """What one of its programs takes."""
-        return ProgramNeed()
 
     def estimate_seconds(self) -> float:
         """What it adds to a run."""
@@ -110,10 +110,6 @@ class BackgroundParams(PluginParams):
     def machine_programs(self) -> Mapping[str, str]:
         """Programs that the machine must have -> the Debian packages that they come from."""
         return {}
-
-    def program_need(self) -> ProgramNeed:
-        """What one of its programs takes."""
-        return ProgramNeed()
 
     def estimate_seconds(self) -> float:
         """What it adds to a run."""

@@ -83,7 +83,7 @@ class LinkCheck:
         return {
             "cell": self.cell,
             "run": self.run,
-            "settings": {"testbed": self.settings["testbed"], "topology": self.settings["topology"]},
+            "settings": cast(Document, self.settings),
             "figures": [asdict(figure) for figure in self.figures],
             "cautions": [caution.to_json() for caution in self.cautions],
             "reason": self.reason,

@@ -84,4 +84,6 @@ def command(
         stop=SIGINT,
         drained=has_drained,
         env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},
+        # It maps its buffer whole as it starts.
+        memory_bytes=buffer_bytes + 2 * 2**20,
     )

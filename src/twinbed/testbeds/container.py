@@ -15,7 +15,7 @@ from pydantic import Field
 from twinbed.contracts.bed import Applied, Facts
 from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.resources import HostNeed
+from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen

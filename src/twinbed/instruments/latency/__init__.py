@@ -29,7 +29,6 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import Target
-from twinbed.contracts.resources import ProgramNeed
 from twinbed.instruments.latency import irtt, owamp
 from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
@@ -66,10 +65,6 @@ class LatencyParams(InstrumentParams):
 
     def estimate_seconds(self) -> float:
         return 0.3
-
-    def program_need(self) -> ProgramNeed:
-        """irtt has 6 or 7 threads."""
-        return ProgramNeed(tasks=8)
 
     def estimate_bytes(self, link_rate: int) -> float:
         return PROBE_BYTES / self.interval

@@ -17,6 +17,8 @@ MOST_PROBES = 1_000_000
 OPEN_TIMEOUTS = "5s,5s,5s"
 """Timeouts of the client's attempts to open a session. The first is longer than the kernel's search for an address (3 s): if
 a second attempt is answered too, its answer reaches the client while it probes, as an error that ends it."""
+TASKS = 8
+"""irtt has 6 or 7 threads."""
 STOP_LIMIT_S = 120.0
 """Writing the results of 10 minutes takes an emulated CPU half a minute."""
 
@@ -25,7 +27,7 @@ def server(target: Target) -> Command:
     """Listens on the host's experiment interfaces only. 0: no limit, as clients are the run's own."""
     listen = ",".join(f"%{interface}:{PROBE_PORT}" for interface in sorted(target.interfaces))
     argv = ("irtt", "server", "-b", listen, "-i", "0", "--timeout=0")
-    return Command(target.name, argv, "irtt-server.out", Ready(says=b"starting IPv4 listener"))
+    return Command(target.name, argv, "irtt-server.out", Ready(says=b"starting IPv4 listener"), tasks=TASKS)
 
 
 def client(host: str, server: str, address: str, *, interval_s: float, length: int) -> Command:
@@ -39,5 +41,5 @@ def client(host: str, server: str, address: str, *, interval_s: float, length: i
         *("-o", f"{{artifacts}}/{artifact(server)}"),
         f"{address}:{PROBE_PORT}",
     )
-    ready = Ready(says=b"[Connected]")
-    return Command(host, argv, f"{artifact(server)}.out", ready, stop=SIGINT, stop_limit_s=STOP_LIMIT_S, round=1)
+    output, ready = f"{artifact(server)}.out", Ready(says=b"[Connected]")
+    return Command(host, argv, output, ready, stop=SIGINT, stop_limit_s=STOP_LIMIT_S, round=1, tasks=TASKS)

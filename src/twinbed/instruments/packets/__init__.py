@@ -31,7 +31,6 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
-from twinbed.contracts.resources import ProgramNeed
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
@@ -74,10 +73,6 @@ class PacketsParams(InstrumentParams):
         """A capture of one link that is full both ways."""
         packets = 2 * link_rate / 8 / PACKET_BYTES
         return packets * (min(self.snaplen, PACKET_BYTES) + PACKET_HEADER_BYTES)
-
-    def program_need(self) -> ProgramNeed:
-        """tcpdump maps its buffer whole as it starts."""
-        return ProgramNeed(self.buffer + 2 * 2**20)
 
 
 class Packets(Instrument[PacketsParams]):

@@ -34,7 +34,6 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
-from twinbed.contracts.resources import ProgramNeed
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
 from twinbed.readers.syscalls import Place, read_place
@@ -72,11 +71,6 @@ class SyscallsParams(InstrumentParams):
     def estimate_seconds(self) -> float:
         return 0.4
 
-    def program_need(self) -> ProgramNeed:
-        """With the kernel's maps or buffers for it."""
-        kernel = self.states * STATE_BYTES if self.mode == "count" else self.buffer + 16 * 2**20
-        return ProgramNeed(kernel + 2**20)
-
     def estimate_bytes(self, link_rate: int) -> float:
         return BUSY_CALLS_PER_S * CALL_BYTES if self.mode == "trace" else 20_000 / (self.slice or 5.0)
 
@@ -102,7 +96,13 @@ class Syscalls(Instrument[SyscallsParams]):
             *of_mode,
             *(("--system-wide",) if target.name == MACHINE else ()),
         )
-        return [Command(target.name, argv, "system-calls.out", Ready(says=b"ready"), stop=SIGINT)]
+        # Of the kernel's maps or buffers for it.
+        kernel_bytes = params.states * STATE_BYTES if params.mode == "count" else params.buffer + 16 * 2**20
+        return [
+            Command(
+                *(target.name, argv, "system-calls.out", Ready(says=b"ready")), stop=SIGINT, memory_bytes=kernel_bytes + 2**20
+            )
+        ]
 
     def extract(self, params: SyscallsParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACTS[params.mode]}"))
