@@ -18,6 +18,8 @@ from twinbed.hosts.error import HostError
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 _LIMIT_S = 20.0
 _STEP_S = 0.02
+_ACCEPTS = 0x10000
+"""The flag of a listening socket in /proc/net/unix (__SO_ACCEPTCON)."""
 
 
 @contextlib.contextmanager
@@ -29,7 +31,7 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
         client = process.start([*SSH, *options, "-L", f"{local}:{remote}", destination], log=log)
         try:
             deadline = time.monotonic() + _LIMIT_S
-            while not local.exists():
+            while not _listened_on(local):
                 if client.poll() is not None or time.monotonic() > deadline:
                     stderr = log.read_text(errors="replace").strip() or "nothing"
                     raise HostError(f"{destination}: ssh forwards no socket: {stderr}")
@@ -38,6 +40,13 @@ def forwarded(destination: str, remote: str) -> Iterator[Path]:
         finally:
             client.terminate()
             client.wait()
+
+
+def _listened_on(path: Path) -> bool:
+    """Whether a socket takes connections. The file is there a moment earlier, and trying would use up a connection: the other
+    end may serve but one."""
+    rows = (line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:])
+    return any(row[-1] == str(path) and int(row[3], 16) & _ACCEPTS for row in rows)
 
 
 def put(destination: str, path: str, content: bytes, *, limit_s: float = 120.0) -> None:
