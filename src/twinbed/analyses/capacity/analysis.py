@@ -54,11 +54,11 @@ class CapacityAnalysis(Analysis[CapacityParams, Capacities]):
         for what, largest in ((frame.response, float(max(abs(frame.y), default=0.0))), ("the bound", params.bound)):
             if not computable(largest):
                 raise TwinbedError(f"{what} is of the size {largest:.0e}", advice="take another unit")
-        found, refused = each_by_itself(
+        estimated, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair),
             lambda group: (group, _group(group, params, frame.unit.removeprefix("1"))),
         )
-        of_n, groups = [group for group, _ in found], [group for _, group in found]
+        of_n, groups = [group for group, _ in estimated], [group for _, group in estimated]
         few = chain.from_iterable(_few(group, params.over) for group in of_n)
         left_out = {**frame.left_out, **refused}
         if alone := sum(len(group.n) - sum(map(len, _samples(group, params).values())) for group in of_n):
@@ -118,7 +118,7 @@ def _one(over: str) -> str:
 
 
 def _group(group: Numbered, params: CapacityParams, unit: str) -> LevelCapacity:
-    found, samples, one = _capacity(group, params), _samples(group, params), _one(params.over)
+    fit, samples, one = _capacity(group, params), _samples(group, params), _one(params.over)
     steps = [
         Tested(
             step.n,
@@ -129,11 +129,19 @@ def _group(group: Numbered, params: CapacityParams, unit: str) -> LevelCapacity:
             step.keeps,
             step.fails,
         )
-        for step in found.steps
+        for step in fit.steps
     ]
-    statement = sentence(found, one, f"{one}s", unit)
+    statement = sentence(fit, one, f"{one}s", unit)
     return LevelCapacity(
-        group.levels, statement, found.keeps, found.fails, found.low, found.high, found.knee, found.bound, steps
+        group.levels,
+        statement,
+        fit.keeps,
+        fit.fails,
+        fit.low,
+        fit.high,
+        fit.knee,
+        fit.bound,
+        steps,
     )
 
 

@@ -91,11 +91,13 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
 
 def _own_cautions(bare: Comparison, pair: _Pair, shapes: Sequence[str]) -> Iterable[Caution]:
     estimates = (bare.estimate, bare.reference_estimate)
-    for name, found, group, shape in zip(pair.names, estimates, pair.groups, shapes, strict=True):
-        if found.n < FEW:
-            yield Caution(Kind.FEW_REPLICATES, f"{found.n} values", name)
-        if found.n < len(group.complete):
-            yield Caution(Kind.UNREADABLE, f"{len(group.complete) - found.n} of {len(group.complete)} runs have no value", name)
+    for name, sample, group, shape in zip(pair.names, estimates, pair.groups, shapes, strict=True):
+        if sample.n < FEW:
+            yield Caution(Kind.FEW_REPLICATES, f"{sample.n} values", name)
+        if sample.n < len(group.complete):
+            yield Caution(
+                Kind.UNREADABLE, f"{len(group.complete) - sample.n} of {len(group.complete)} runs have no value", name
+            )
         if shape:
             yield Caution(Kind.SKEWED, shape, name)
 
@@ -177,9 +179,9 @@ class Compare(Analysis[CompareParams, Comparisons]):
             for cell, pair in _pairs(samples, key, tables.outline.reference):
                 kept = [*cell_cautions.get((cell, pair.names[0]), ()), *cell_cautions.get((cell, pair.names[1]), ())]
                 kept += dict.fromkeys(caution for name in pair.names for caution in of_order.get((key, name), ()))
-                found = _comparison(key, about, pair, rules, tuple(kept))
+                comparison = _comparison(key, about, pair, rules, tuple(kept))
                 measured_there = tables.outline.reference in samples.groups[cell]
-                comparisons.append(replace(found, headline=measured_there and pair.names[0] in headlines))
+                comparisons.append(replace(comparison, headline=measured_there and pair.names[0] in headlines))
         decided = tuple(_decide(comparisons, rules.alpha))
         of_study = [*_study_cautions(tables, samples, carry, left, decided)]
         of_study += dict.fromkeys(caution for each in of_order.values() for caution in each)
@@ -229,7 +231,7 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[Estimated]:
                 group = samples.groups[cell].get(testbed)
                 if group is None or key not in group.values:
                     continue
-                found = estimate(group.values[key], confidence, about.scale)
+                estimated = estimate(group.values[key], confidence, about.scale)
                 yield Estimated(
                     *key,
                     unit=about.unit,
@@ -238,8 +240,8 @@ def _estimates(samples: Samples, confidence: float) -> Iterable[Estimated]:
                     description=about.description,
                     cell=levels,
                     testbed=testbed,
-                    estimate=found,
-                    few=found.n < FEW,
+                    estimate=estimated,
+                    few=estimated.n < FEW,
                 )
 
 

@@ -25,54 +25,54 @@ OF_IMPORTS = ("files", "metrics")
 
 def carried(tables: Tables) -> Carried:
     """The cautions of the run records and of extraction."""
-    found: dict[str, list[tuple[Kind, str]]] = defaultdict(list)
+    of_run: dict[str, list[tuple[Kind, str]]] = defaultdict(list)
     table = tables.table("cautions")
     if table.num_rows:
         for run, kind, detail in zip(*(table[name].to_pylist() for name in ("run", "kind", "detail")), strict=True):
             if kind.upper() in Kind.__members__:
-                found[run].append((Kind[kind.upper()], detail))
-    return found
+                of_run[run].append((Kind[kind.upper()], detail))
+    return of_run
 
 
 def of_group(testbed: str, cell: str, group: CellRuns, carry: Carried, left: Residue) -> tuple[Caution, ...]:
     """What the runs of one testbed in one cell carry, each kind once with the number of runs that carry it, and its residue."""
     runs = [*group.complete, *group.failed]
-    found = list(_merged(testbed, runs, carry))
+    cautions = list(_merged(testbed, runs, carry))
     if group.failed:
-        found.append(Caution(Kind.FAILED_RUNS, f"{len(group.failed)} of {len(runs)} runs", testbed))
+        cautions.append(Caution(Kind.FAILED_RUNS, f"{len(group.failed)} of {len(runs)} runs", testbed))
     if group.planned > len(runs):
-        found.append(Caution(Kind.INCOMPLETE, f"{len(runs)} of {group.planned} runs made", testbed))
-    found.extend(
+        cautions.append(Caution(Kind.INCOMPLETE, f"{len(runs)} of {group.planned} runs made", testbed))
+    cautions.extend(
         Caution(Kind.RESIDUE, _values_text(what, values), testbed) for what, values in left.get((testbed, cell), {}).items()
     )
-    return tuple(found)
+    return tuple(cautions)
 
 
 def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) -> tuple[Caution, ...]:
     """The cautions of the whole study, each kind once for each testbed."""
-    found = list(tables.cautions)
+    cautions = list(tables.cautions)
     by_testbed: dict[str, list[Record]] = defaultdict(list)
     for record in tables.records:
         by_testbed[str(record.settings["testbed"]["name"])].append(record)
     for testbed in samples.testbeds:
         records = by_testbed[testbed]
-        found.extend(_merged(testbed, [record.id for record in records], carry))
+        cautions.extend(_merged(testbed, [record.id for record in records], carry))
         failed = [record for record in records if record.status is Status.FAILED]
         if failed:
             reasons = sorted({f"{record.failed_phase}: {record.reason}" for record in failed})
             more = f" and {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
-            found.append(Caution(Kind.FAILED_RUNS, f"{len(failed)} of {len(records)} runs: {reasons[0]}{more}", testbed))
+            cautions.append(Caution(Kind.FAILED_RUNS, f"{len(failed)} of {len(records)} runs: {reasons[0]}{more}", testbed))
     made = {record.id for record in tables.records}
     missing = sum(run.id not in made for run in tables.planned)
     if missing:
-        found.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(tables.planned)} runs have not been made"))
+        cautions.append(Caution(Kind.INCOMPLETE, f"{missing} of {len(tables.planned)} runs have not been made"))
     alone = [cell for cell, groups in samples.groups.items() if tables.outline.reference not in groups]
     if alone and len(samples.testbeds) > 1 and tables.outline.reference in samples.testbeds:
         named = (" ".join(f"{name} {level_text(level)}" for name, level in samples.cells[cell].items()) for cell in alone[:3])
         cells = "; ".join(named) + ("; ..." if len(alone) > 3 else "")
-        found.append(Caution(Kind.UNMATCHED, f"{len(alone)} of {len(samples.groups)} cells: {cells}"))
-    found.extend(_of_all_cells(left))
-    return tuple(found)
+        cautions.append(Caution(Kind.UNMATCHED, f"{len(alone)} of {len(samples.groups)} cells: {cells}"))
+    cautions.extend(_of_all_cells(left))
+    return tuple(cautions)
 
 
 def _merged(testbed: str, runs: Sequence[str], carry: Carried) -> Iterable[Caution]:
@@ -104,10 +104,10 @@ def residue(tables: Tables) -> Residue:
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in tables.records:
         cells[str(record.settings["testbed"]["name"]), cell_of(record.levels)[0]].append(record)
-    found: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
+    varying: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for cell, records in cells.items():
         if len({record.cell for record in records}) > 1:
-            found[cell] |= _varying([record.settings for record in records])
+            varying[cell] |= _varying([record.settings for record in records])
     cell_of_run = {record.id: cell for cell, records in cells.items() for record in records}
     table = tables.table("facts")
     if table.num_rows:
@@ -119,10 +119,10 @@ def residue(tables: Tables) -> Residue:
         for (cell, place, fact), values in facts.items():
             # What a passport says of durations, such as booting's, differs each time by nature.
             if len(values) > 1 and not fact.endswith("seconds"):
-                found[cell][f"{place}: {fact}"] = frozenset(values)
+                varying[cell][f"{place}: {fact}"] = frozenset(values)
     for key, differing in apart(tables, cells).items():
-        found[key] |= differing
-    return found
+        varying[key] |= differing
+    return varying
 
 
 def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> Residue:
@@ -131,14 +131,14 @@ def apart(tables: Tables, cells: Mapping[tuple[str, str], Sequence[Record]]) -> 
     reference = str(tables.outline.reference)
     circumstances = _circumstances(tables) if _measured_apart(tables) else {}
     of_cells = {key: _circumstances_of(records, circumstances) for key, records in cells.items()}
-    found: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
+    apart_in: dict[tuple[str, str], dict[str, frozenset[str]]] = defaultdict(dict)
     for (testbed, cell), own in of_cells.items():
         theirs = of_cells.get((reference, cell), {}) if testbed != reference else {}
         for what, ours in own.items():
             if what in theirs and ours != theirs[what]:
                 sides = ((reference, theirs[what]), (testbed, ours))
-                found[testbed, cell][what] = frozenset(f"{value} on {name}" for name, values in sides for value in values)
-    return found
+                apart_in[testbed, cell][what] = frozenset(f"{value} on {name}" for name, values in sides for value in values)
+    return apart_in
 
 
 def _circumstances_of(records: Sequence[Record], circumstances: Mapping[str, Mapping[str, str]]) -> Mapping[str, set[str]]:
@@ -162,15 +162,15 @@ def _of_measuring(record: Record, circumstances: Mapping[str, Mapping[str, str]]
 
 def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:
     """Run -> ``client: kernel`` -> its value."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    of_run: dict[str, dict[str, str]] = defaultdict(dict)
     table = tables.table("facts")
     for run, place, fact, value in (
         zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True) if table.num_rows else ()
     ):
         about = suspicion(place, fact)
         if about.circumstance and about.kind != "package" and value not in ("", "null"):
-            found[run][f"{place}: {fact}"] = value
-    return found
+            of_run[run][f"{place}: {fact}"] = value
+    return of_run
 
 
 def _varying(settings: Sequence[Mapping[str, Any]]) -> dict[str, frozenset[str]]:

@@ -79,24 +79,24 @@ def _ratio_of_single_runs(bare: Comparison) -> Comparison:
 
 
 def _ratio(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Rules, skewed: bool) -> Comparison:
-    found = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts)
+    test = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts)
     spreads = spread(one, two, rules.confidence)
-    if found is None:
+    if test is None:
         return replace(bare, spread=spreads)
-    equivalent = found.p_equivalent <= rules.alpha
+    equivalent = test.p_equivalent <= rules.alpha
     # More runs of the same show no more where it is rounding that hides the difference.
-    coarse = found.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
+    coarse = test.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
     needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha)
     middle = median(two)
     return replace(
         bare,
-        ratio=found.ratio,
-        ratio_interval=_interval(found.interval),
-        wide_interval=_interval(found.wide),
+        ratio=test.ratio,
+        ratio_interval=_interval(test.interval),
+        wide_interval=_interval(test.wide),
         verdict=_verdict(equivalent),
-        method=found.method,
-        p_equivalent=found.p_equivalent,
-        p_different=found.p_different,
+        method=test.method,
+        p_equivalent=test.p_equivalent,
+        p_different=test.p_different,
         replicates_needed=needed,
         bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha)) if skewed else None,
         median_ratio=median(one) / middle if middle else None,
@@ -106,52 +106,52 @@ def _ratio(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Ru
 
 
 def _difference(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Rules) -> Comparison:
-    found = difference_test(one, two, nature.margin, rules.alpha, step=nature.step)
+    test = difference_test(one, two, nature.margin, rules.alpha, step=nature.step)
     return replace(
         bare,
-        effect=Effect("difference", found.difference, _interval(found.interval), nature.margin),
-        wide_interval=_interval(found.wide),
-        verdict=_verdict(found.p_equivalent is not None and found.p_equivalent <= rules.alpha),
+        effect=Effect("difference", test.difference, _interval(test.interval), nature.margin),
+        wide_interval=_interval(test.wide),
+        verdict=_verdict(test.p_equivalent is not None and test.p_equivalent <= rules.alpha),
         method="welch",
-        p_equivalent=found.p_equivalent,
-        p_different=found.p_different,
+        p_equivalent=test.p_equivalent,
+        p_different=test.p_different,
         spread=spread(one, two, rules.confidence, relative=False),
     )
 
 
 def _ordinal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Comparison:
-    found = ordinal_test(one, two, rules.margin, rules.alpha)
+    test = ordinal_test(one, two, rules.margin, rules.alpha)
     return replace(
         bare,
-        effect=Effect("cliffs_delta", found.delta, _interval(found.interval), rules.margin, found.p_mann_whitney),
-        wide_interval=_interval(found.wide),
-        verdict=_verdict(found.p_equivalent <= rules.alpha),
+        effect=Effect("cliffs_delta", test.delta, _interval(test.interval), rules.margin, test.p_mann_whitney),
+        wide_interval=_interval(test.wide),
+        verdict=_verdict(test.p_equivalent <= rules.alpha),
         method="newcombe",
-        p_equivalent=found.p_equivalent,
-        p_different=found.p_different,
+        p_equivalent=test.p_equivalent,
+        p_different=test.p_different,
     )
 
 
 def _nominal(bare: Comparison, one: Values, two: Values, rules: Rules) -> Decision:
-    found = nominal_test(one, two, rules.margin)
+    test = nominal_test(one, two, rules.margin)
     decided = replace(
         bare,
-        effect=Effect("total_variation", found.total_variation, None, rules.margin, found.p_same),
-        verdict=_verdict(found.p_equivalent is not None and found.p_equivalent <= rules.alpha),
-        method=found.method,
-        p_equivalent=found.p_equivalent,
-        p_different=found.p_different,
+        effect=Effect("total_variation", test.total_variation, None, rules.margin, test.p_same),
+        verdict=_verdict(test.p_equivalent is not None and test.p_equivalent <= rules.alpha),
+        method=test.method,
+        p_equivalent=test.p_equivalent,
+        p_different=test.p_different,
     )
-    few = found.smallest_expected < SMALLEST_EXPECTED
-    return Decision(decided, f"{found.smallest_expected:.2g} expected of the rarest" if few else "")
+    few = test.smallest_expected < SMALLEST_EXPECTED
+    return Decision(decided, f"{test.smallest_expected:.2g} expected of the rarest" if few else "")
 
 
 def _verdict(equivalent: bool) -> Verdict:
     return Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE
 
 
-def _interval(found: Bounds | None) -> Interval | None:
-    return None if found is None else Interval(*found)
+def _interval(bounds: Bounds | None) -> Interval | None:
+    return None if bounds is None else Interval(*bounds)
 
 
 def doubtful_shape(values: Values, scale: str, margin: float) -> str:

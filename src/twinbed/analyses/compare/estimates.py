@@ -35,8 +35,8 @@ def estimate(values: Sequence[float], confidence: float, scale: str = Scale.RATI
 
 
 def _quantile(values: Sequence[float], share: float, confidence: float) -> Quantile:
-    found = quantile_interval(values, share, confidence)
-    return Quantile(share, quantile(values, share), Interval(*found) if found else None, fewest(share, confidence))
+    bounds = quantile_interval(values, share, confidence)
+    return Quantile(share, quantile(values, share), Interval(*bounds) if bounds else None, fewest(share, confidence))
 
 
 def within_rule(testbed: Estimate, reference: Estimate, margin: float) -> bool | None:

@@ -38,9 +38,9 @@ def grid(comparisons: Sequence[Comparison]) -> Grid:
         of = {each.testbed: each for each in group}
         one = next(iter(of.values()))
         scale = unit_scale(one.unit, [one.reference_estimate.mean, *(each.estimate.mean for each in of.values())])
-        found = tuple(of.get(name) for name in testbeds)
-        means = tuple("" if each is None else mean(each.estimate, scale) for each in found)
-        rows.append(Row(cell, mean(one.reference_estimate, scale), found, means, scale))
+        in_order = tuple(of.get(name) for name in testbeds)
+        means = tuple("" if each is None else mean(each.estimate, scale) for each in in_order)
+        rows.append(Row(cell, mean(one.reference_estimate, scale), in_order, means, scale))
     return Grid(comparisons[0].reference, testbeds, tuple(rows))
 
 

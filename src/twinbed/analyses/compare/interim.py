@@ -21,25 +21,25 @@ UNLOOKED = "unlooked"
 
 def at_look(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules) -> Decision:
     """``decision``, which ``judge`` makes, as of the last of the looks that the rules have the information of."""
-    found, looks = decision.comparison, rules.information
+    fixed, looks = decision.comparison, rules.information
     if not looks:
-        return replace(decision, comparison=_unlooked(found))
+        return replace(decision, comparison=_unlooked(fixed))
     level, half = (look_levels(alpha, looks)[-1] for alpha in (rules.alpha, rules.alpha / 2))
     narrow = judge(replace(rules, alpha=level)).comparison
     wide = judge(replace(rules, alpha=2 * half, confidence=1 - 2 * half)).comparison
-    p_equivalent = None if found.p_equivalent is None else overall_level(found.p_equivalent, looks)
-    p_different = None if found.p_different is None else min(1.0, 2 * overall_level(found.p_different / 2, looks))
+    p_equivalent = None if fixed.p_equivalent is None else overall_level(fixed.p_equivalent, looks)
+    p_different = None if fixed.p_different is None else min(1.0, 2 * overall_level(fixed.p_different / 2, looks))
     equivalent = p_equivalent is not None and p_equivalent <= rules.alpha
     inner, outer = 1 - 2 * rules.alpha, 1 - rules.alpha
     comparison = replace(
-        found,
+        fixed,
         verdict=Verdict.EQUIVALENT if equivalent else Verdict.INCONCLUSIVE,
         p_equivalent=p_equivalent,
         p_different=p_different,
         replicates_needed=None,
         ratio_interval=_at(narrow.ratio_interval, inner),
         bootstrap_interval=_at(narrow.bootstrap_interval, inner),
-        effect=_effect(narrow.effect, inner, found.effect, looks),
+        effect=_effect(narrow.effect, inner, fixed.effect, looks),
         wide_interval=_at(wide.wide_interval, outer),
         median_ratio_interval=_at(wide.median_ratio_interval, outer),
         spread=_spread(wide.spread, outer, looks),
@@ -51,10 +51,10 @@ def _at(interval: Interval | None, level: float) -> Interval | None:
     return None if interval is None else replace(interval, level=level)
 
 
-def _effect(narrow: Effect | None, level: float, found: Effect | None, looks: tuple[float, ...]) -> Effect | None:
-    if narrow is None or found is None:
+def _effect(narrow: Effect | None, level: float, fixed: Effect | None, looks: tuple[float, ...]) -> Effect | None:
+    if narrow is None or fixed is None:
         return None
-    p_same = None if found.p_same is None else overall_level(found.p_same, looks)
+    p_same = None if fixed.p_same is None else overall_level(fixed.p_same, looks)
     return replace(narrow, interval=_at(narrow.interval, level), p_same=p_same)
 
 
@@ -72,18 +72,18 @@ def _spread(wide: Spread | None, level: float, looks: tuple[float, ...]) -> Spre
     )
 
 
-def _unlooked(found: Comparison) -> Comparison:
+def _unlooked(comparison: Comparison) -> Comparison:
     return replace(
-        found,
+        comparison,
         verdict=Verdict.INCONCLUSIVE,
-        method=UNLOOKED if found.method else "",
-        p_equivalent=None if found.p_equivalent is None else 1.0,
-        p_different=None if found.p_different is None else 1.0,
+        method=UNLOOKED if comparison.method else "",
+        p_equivalent=None if comparison.p_equivalent is None else 1.0,
+        p_different=None if comparison.p_different is None else 1.0,
         replicates_needed=None,
         ratio_interval=None,
         bootstrap_interval=None,
         wide_interval=None,
         median_ratio_interval=None,
-        effect=None if found.effect is None else replace(found.effect, interval=None, p_same=None),
+        effect=None if comparison.effect is None else replace(comparison.effect, interval=None, p_same=None),
         spread=None,
     )

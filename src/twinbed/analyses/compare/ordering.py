@@ -37,13 +37,13 @@ def orderings(samples: Samples, records: Sequence[Record], alpha: float) -> tupl
     """One for each headline of ratio or interval scale that varies. ``alpha`` is that of each test."""
     ordered = sorted(records, key=lambda record: (record.started_s, record.position))
     places = {record.id: _Place(order, record.block) for order, record in enumerate(ordered, start=1)}
-    found = [
+    each_metric = [
         each
         for key in samples.keys()  # noqa: SIM118 -- not a mapping
         if samples.is_headline(key) and samples.metrics[key[0]].scale in (Scale.RATIO, Scale.INTERVAL)
         for each in _ordering(samples, key, places)
     ]
-    return tuple(_shown(each, alpha) for each in found)
+    return tuple(_shown(each, alpha) for each in each_metric)
 
 
 Cells = Mapping[tuple[str, str], Sequence[tuple[_Place, float]]]
@@ -88,14 +88,14 @@ def _relative(samples: Samples, key: Key) -> bool:
 
 
 def _cells(samples: Samples, key: Key, places: Mapping[str, _Place], relative: bool) -> Cells:
-    found: dict[tuple[str, str], list[tuple[_Place, float]]] = {}
+    placed: dict[tuple[str, str], list[tuple[_Place, float]]] = {}
     for cell, groups in samples.groups.items():
         for testbed, group in groups.items():
             values = group.values.get(key, [])
             if len(values) > 1:
                 rows = zip(group.runs[key], logarithms(values) if relative else values, strict=True)
-                found[testbed, cell] = [(places[run], value) for run, value in rows]
-    return found
+                placed[testbed, cell] = [(places[run], value) for run, value in rows]
+    return placed
 
 
 def _residuals(cells: Cells) -> Iterator[Residual]:
@@ -117,8 +117,8 @@ def _rows(cells: Cells, blocks: Sequence[int]) -> list[list[float | None]]:
 def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: bool) -> Iterator[Drift]:
     own = [each for each in residuals if each.testbed == testbed]
     series = [[(float(place.order), value) for place, value in rows] for (name, _), rows in cells.items() if name == testbed]
-    found = trend(series)
-    if found is None or not any(_varying(rows) for (name, _), rows in cells.items() if name == testbed):
+    drifting = trend(series)
+    if drifting is None or not any(_varying(rows) for (name, _), rows in cells.items() if name == testbed):
         return
     of_testbed = [rows for (name, _), rows in cells.items() if name == testbed]
     order = sorted((place.order, number) for number, rows in enumerate(of_testbed) for place, _ in rows)
@@ -126,8 +126,8 @@ def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: 
     yield Drift(
         testbed=testbed,
         runs=len(own),
-        change=_change(found.slope * (own[-1].order - own[0].order), relative),
-        p_trend=found.p_value,
+        change=_change(drifting.slope * (own[-1].order - own[0].order), relative),
+        p_trend=drifting.p_value,
         trend=False,
         correlation=neighbouring.correlation if neighbouring else None,
         p_serial=neighbouring.p_value if neighbouring else None,
@@ -151,15 +151,15 @@ Carried = Mapping[tuple[Key, str], Sequence[Caution]]
 """(metric and place, testbed) -> what its order gives to doubt."""
 
 
-def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: float, alpha: float) -> Carried:
+def order_cautions(ordered: Sequence[Ordering], testbeds: Sequence[str], margin: float, alpha: float) -> Carried:
     """Every caution, under each metric and testbed that it is about; those of blocks are about all testbeds.
 
     What is shown but far inside the margin moves no verdict, so it is in the tables only.
     """
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
-    tests = sum(len(each.drifts) for each in found)
+    tests = sum(len(each.drifts) for each in ordered)
     chance = f" ({tests} such tests: about {alpha * tests:.2g} show that by chance)" if tests > 1 else ""
-    for each in found:
+    for each in ordered:
         key = (each.metric, each.host, each.direction)
         for drift in each.drifts:
             if drift.trend and _matters(drift.change, each, margin):

@@ -85,13 +85,13 @@ def _panel(title: str, rows: int, layers: list[Spec], width: int = WIDTH) -> Spe
 def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
     first = rows[0]
     estimates = [(f"{first.reference} (ref)", first.reference_estimate), *((each.testbed, each.estimate) for each in rows)]
-    scale = unit_scale(first.unit, [value for _name, found in estimates for value in found.values])
+    scale = unit_scale(first.unit, [value for _name, estimate in estimates for value in estimate.values])
     names = [name for name, _found in estimates]
     y = testbed_axis(names)
     x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
     x = {
         "type": "quantitative",
-        "scale": {"domain": _domain([found for _name, found in estimates], scale), "nice": False},
+        "scale": {"domain": _domain([estimate for _name, estimate in estimates], scale), "nice": False},
         "axis": x_axis,
     }
     points = [
@@ -100,10 +100,10 @@ def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
             "value": value / scale.factor,
             "said": f"{name}: {plus_minus(value / scale.factor, None)} {scale.unit}",
         }
-        for name, found in estimates
-        for value in found.values
+        for name, estimate in estimates
+        for value in estimate.values
     ]
-    means = [_mean_row(name, found, scale) for name, found in estimates if found.mean is not None]
+    means = [_mean_row(name, estimate, scale) for name, estimate in estimates if estimate.mean is not None]
     layers: list[Spec] = [
         {
             "data": {"values": means},
@@ -126,8 +126,10 @@ def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
 
 def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
     """What all values and intervals take, with room at both ends; a constant gets 5 % of itself."""
-    values = [value for found in estimates for value in found.values]
-    values += [bound for found in estimates if found.interval for bound in (found.interval.low, found.interval.high)]
+    values = [value for each in estimates for value in each.values]
+    values += [
+        bound for estimate in estimates if estimate.interval for bound in (estimate.interval.low, estimate.interval.high)
+    ]
     low, high = min(values, default=0.0) / scale.factor, max(values, default=1.0) / scale.factor
     room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
     return [low - room, high + room]

@@ -129,8 +129,8 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Any]]:
 def as_csv(comparisons: Sequence[Comparison]) -> str:
     """RFC 4180 text with a header; an empty field is a missing value. Only the header where there is nothing to compare."""
     text = io.StringIO()
-    found = rows(comparisons)
-    writer = csv.DictWriter(text, found[0].keys() if found else ("layer", "metric", "verdict"), lineterminator="\n")
+    flat = rows(comparisons)
+    writer = csv.DictWriter(text, flat[0].keys() if flat else ("layer", "metric", "verdict"), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found)
+    writer.writerows(flat)
     return text.getvalue()

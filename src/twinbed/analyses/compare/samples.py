@@ -63,14 +63,14 @@ class Samples:
 
     def keys(self) -> Sequence[Key]:
         """Every metric, host and direction that has a value somewhere, by layer, headlines first."""
-        found = {key for groups in self.groups.values() for group in groups.values() for key in group.values}
+        keys = {key for groups in self.groups.values() for group in groups.values() for key in group.values}
         order = {name: position for position, name in enumerate(self.metrics)}
 
         def rank(key: Key) -> tuple[int, bool, int, str, str]:
             metric = self.metrics[key[0]]
             return metric.rank, not self.is_headline(key), order[key[0]], key[1], key[2]
 
-        return sorted(found, key=rank)
+        return sorted(keys, key=rank)
 
     def is_headline(self, key: Key) -> bool:
         """A headline metric has its value of the whole run as headline, or where there is none, those of each place."""
@@ -80,11 +80,11 @@ class Samples:
 
     def measures(self, testbed: str, key: Key) -> bool:
         """Whether a testbed has this metric at this place at all, if it has anything: a container has no kernel to ask."""
-        groups = [found[testbed] for found in self.groups.values() if testbed in found]
+        groups = [of_cell[testbed] for of_cell in self.groups.values() if testbed in of_cell]
         return any(key in group.known for group in groups) or not any(group.known for group in groups)
 
     def _any(self, holds: Callable[[CellRuns], bool]) -> bool:
-        return any(holds(group) for found in self.groups.values() for group in found.values())
+        return any(holds(group) for of_cell in self.groups.values() for group in of_cell.values())
 
 
 def cell_of(levels: Mapping[str, Level]) -> tuple[str, dict[str, Level]]:
@@ -112,8 +112,8 @@ def gather(tables: Tables) -> Samples:
         if testbed is not None:
             group(planned.levels, str(testbed)).planned += 1
     for record in sorted(tables.records, key=lambda record: (_order(tables, record.levels), record.replicate)):
-        found = of_run[record.id] = group(record.levels, testbeds[record.id])
-        (found.complete if record.status is Status.COMPLETE else found.failed).append(record.id)
+        group_of_run = of_run[record.id] = group(record.levels, testbeds[record.id])
+        (group_of_run.complete if record.status is Status.COMPLETE else group_of_run.failed).append(record.id)
     metrics: dict[str, Declared] = {}
     table = tables.table("metrics")
     if table.num_rows:
@@ -132,7 +132,7 @@ def gather(tables: Tables) -> Samples:
                 of_run[row[run]].runs.setdefault(key, []).append(row[run])
     _resolve(metrics, groups)
     names = tables.outline.testbeds
-    return Samples(cells, groups, metrics, tuple(name for name in names if any(name in found for found in groups.values())))
+    return Samples(cells, groups, metrics, tuple(name for name in names if any(name in of_cell for of_cell in groups.values())))
 
 
 def _resolve(metrics: dict[str, Declared], groups: Mapping[str, Mapping[str, CellRuns]]) -> None:
@@ -144,10 +144,10 @@ def _resolve(metrics: dict[str, Declared], groups: Mapping[str, Mapping[str, Cel
             values.setdefault(metric, []).extend(of_key)
     for metric, of_metric in values.items():
         about = metrics[metric]
-        found = step(of_metric)
-        whole = about.unit in COUNTED and found >= 1
+        resolution = step(of_metric)
+        whole = about.unit in COUNTED and resolution >= 1
         exact = whole or "/" in about.unit.removesuffix("/s")
-        metrics[metric] = replace(about, step=0.0 if exact else found, whole=whole)
+        metrics[metric] = replace(about, step=0.0 if exact else resolution, whole=whole)
 
 
 def _order(tables: Tables, levels: Mapping[str, Level]) -> tuple[int, ...]:

@@ -159,7 +159,7 @@ def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
     yield metric_table(comparisons)
     left_out = cells_left_out(comparisons)
     yield Markup('<div class="plots">')
-    means = any(found.mean is not None for each in comparisons for found in (each.estimate, each.reference_estimate))
+    means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
     every_replicate = "Every replicate; the tick is the mean, the bar its interval." if means else "Every replicate."
     drawings = [(distribution(comparisons), every_replicate, "values")]
     if any(each.ratio is not None for each in comparisons):
@@ -176,11 +176,11 @@ def headline_metric(comparisons: Sequence[Comparison]) -> Iterator[Markup]:
 
 def metric_table(comparisons: Sequence[Comparison]) -> Markup:
     """As the field prints it: a row a cell, a column a testbed."""
-    found = grid(comparisons)
-    names = (f"{found.reference} (reference)", *found.testbeds)
+    table = grid(comparisons)
+    names = (f"{table.reference} (reference)", *table.testbeds)
     head = Markup().join(html('<th scope="col" class="number">{}</th>', name) for name in names)
     rows = []
-    for row in found.rows:
+    for row in table.rows:
         one = next(each for each in row.comparisons if each is not None)
         cells = [
             html(
@@ -193,9 +193,9 @@ def metric_table(comparisons: Sequence[Comparison]) -> Markup:
         rows.append(html('<tr><th scope="row">{}</th>{}</tr>', row.cell, Markup().join(cells)))
     level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
     interval = share(round(level, 4))
-    caption = f"Mean ± {interval} interval, standard deviation (sd), and the ratio to {found.reference} with its interval."
+    caption = f"Mean ± {interval} interval, standard deviation (sd), and the ratio to {table.reference} with its interval."
     effect = next((each.effect.name for each in comparisons if each.effect), "")
-    caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=found.reference)
+    caption = EFFECT_CAPTIONS.get(effect, caption).format(interval=interval, reference=table.reference)
     return html(
         '<div class="scroll"><table class="stack"><caption>{}</caption>'
         '<thead><tr><th scope="col">Cell</th>{}</tr></thead><tbody>{}</tbody></table></div>',

@@ -40,13 +40,13 @@ def _deviation_ratio(one: Values, two: Values) -> float | None:
 
 
 def _variation_ratio(one: Values, two: Values) -> float | None:
-    found, means = _deviation_ratio(one, two), (fmean(one), fmean(two))
-    return found * means[1] / means[0] if found is not None and min(*one, *two) >= 0 and all(means) else None
+    deviations, means = _deviation_ratio(one, two), (fmean(one), fmean(two))
+    return deviations * means[1] / means[0] if deviations is not None and min(*one, *two) >= 0 and all(means) else None
 
 
 def _interval(one: Values, two: Values, confidence: float) -> Interval | None:
-    found = deviation_ratio_interval(one, two, confidence)
-    return None if found is None else Interval(*found)
+    bounds = deviation_ratio_interval(one, two, confidence)
+    return None if bounds is None else Interval(*bounds)
 
 
 def _reason(one: Values, two: Values) -> str:
@@ -60,14 +60,14 @@ def _reason(one: Values, two: Values) -> str:
 def decided(comparisons: Sequence[Comparison], alpha: float) -> list[Comparison]:
     """The tests of one family, each kind with Holm's correction of its own."""
     spreads = [each.spread for each in comparisons]
-    of_ratio = _adjusted([found.p_value if found else None for found in spreads])
-    of_levene = _adjusted([found.p_brown_forsythe if found else None for found in spreads])
+    of_ratio = _adjusted([spread.p_value if spread else None for spread in spreads])
+    of_levene = _adjusted([spread.p_brown_forsythe if spread else None for spread in spreads])
     family = max(1, sum(p_value is not None for p_value in of_ratio))
     corrected = [
-        found and replace(found, p_value=one, p_brown_forsythe=two, family=family, differs=one is not None and one <= alpha)
-        for found, one, two in zip(spreads, of_ratio, of_levene, strict=True)
+        spread and replace(spread, p_value=one, p_brown_forsythe=two, family=family, differs=one is not None and one <= alpha)
+        for spread, one, two in zip(spreads, of_ratio, of_levene, strict=True)
     ]
-    return [replace(each, spread=found) for each, found in zip(comparisons, corrected, strict=True)]
+    return [replace(each, spread=spread) for each, spread in zip(comparisons, corrected, strict=True)]
 
 
 def _adjusted(p_values: Sequence[float | None]) -> list[float | None]:

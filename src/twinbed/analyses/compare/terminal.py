@@ -126,18 +126,18 @@ def _spread_lines(console: Console, width: int, rows: Sequence[Comparison], reas
     """One cell; ``reasons_shown`` holds the reasons that were given already."""
     names = textwrap.wrap(cell_title(rows[0].cell), width, subsequent_indent=" ")
     for each in rows:
-        found = each.spread
-        if found is None:
+        spread = each.spread
+        if spread is None:
             continue
-        bounds = f" [{times(found.interval.low)}, {times(found.interval.high)}]" if found.interval else ""
-        of = f"{times(found.ratio)}{bounds}" if found.ratio else "–"
-        shown = ("less" if found.ratio is not None and found.ratio < 1 else "more") if found.differs else ""
+        bounds = f" [{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else ""
+        of = f"{times(spread.ratio)}{bounds}" if spread.ratio else "–"
+        shown = ("less" if spread.ratio is not None and spread.ratio < 1 else "more") if spread.differs else ""
         own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
-        line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(found.p_value), shown)
-        _print(console, line, "bold" if found.differs else "")
-        if found.reason and found.reason not in reasons_shown:
-            reasons_shown.add(found.reason)
-            _print(console, f"{_take(names):<{width}}   {found.reason}", "dim")
+        line = _spread_row(width, _take(names), each.testbed, own, reference, of, p_text(spread.p_value), shown)
+        _print(console, line, "bold" if spread.differs else "")
+        if spread.reason and spread.reason not in reasons_shown:
+            reasons_shown.add(spread.reason)
+            _print(console, f"{_take(names):<{width}}   {spread.reason}", "dim")
     for name in names:
         _print(console, name)
 
