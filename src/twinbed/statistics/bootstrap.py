@@ -12,10 +12,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinbed.statistics.assumptions import normality
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import varies
+
+Floats = NDArray[np.float64]
 
 LEAST = 10
 RESAMPLES = 1999
@@ -56,9 +59,9 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
     positive = one[0] > 0 and two[0] > 0
     x, y = (np.log(sample) if positive else np.asarray(sample, dtype=float) for sample in (one, two))
 
-    def statistic(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+    def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
         one, two = np.mean(x, axis), np.mean(y, axis)
-        estimate: np.ndarray = np.subtract(one, two) if positive else np.divide(one, two)
+        estimate: Floats = np.subtract(one, two) if positive else np.divide(one, two)
         return estimate
 
     with np.errstate(divide="ignore", invalid="ignore"):

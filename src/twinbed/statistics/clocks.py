@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
+Numbers = NDArray[np.float64]
 
 _LEVEL_S = 1e-12
 SETTLED = 5
@@ -151,7 +151,7 @@ def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
     return shifts
 
 
-def _first_for_good(beyond: np.ndarray[Any, np.dtype[np.bool_]]) -> int:
+def _first_for_good(beyond: NDArray[np.bool_]) -> int:
     """The index that splits best: few beyond before it, few not beyond after it."""
     wrong = np.concatenate([[0], np.cumsum(beyond)]) + np.concatenate([np.cumsum(~beyond[::-1])[::-1], [0]])
     return int(np.argmin(wrong))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
-Model = Callable[[NDArray[Any], NDArray[np.float64]], NDArray[Any]]
+Values = Doubles | NDArray[np.complex128]
+Model = Callable[[Values, Doubles], Values]
 """(parameters, x) -> values; x may have several columns."""
 _STEP = 1e-30
 _POLISHING = 50

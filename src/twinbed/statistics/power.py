@@ -22,7 +22,10 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, stdtrit
+
+Floats = NDArray[np.float64]
 
 FEWEST = 3
 """Replicates a testbed that are proposed at least: with two, Welch's approximation oversteps its level."""
@@ -80,7 +83,7 @@ def _chi_square(df: float, probability: float) -> float:
     return float(2 * gammaincinv(df / 2, probability))
 
 
-def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[float, Floats, Floats, Floats]:
     """Standard deviation of the difference found; and for a grid of pairs of sample variances that may be found: the
     standard error, Welch's degrees of freedom, and the weight."""
     true = [deviation**2 / n for deviation, n in zip(deviations, counts, strict=True)]
@@ -93,19 +96,19 @@ def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[
 
 
 @lru_cache(maxsize=1024)
-def _variances(df: int) -> tuple[np.ndarray, np.ndarray]:
+def _variances(df: int) -> tuple[Floats, Floats]:
     """Sample variances of unit normal values at the nodes of a quadrature over their distribution, and the weights."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return 2 * gammaincinv(df / 2, (nodes + 1) / 2) / df, weights / 2
 
 
-def _critical(tail: float, df: np.ndarray) -> np.ndarray:
+def _critical(tail: float, df: Floats) -> Floats:
     """Student's t that ``tail`` lies above; read from a table, which quantiles of thousands of pairs are too slow without."""
     inverse, table = _critical_table(tail)
     return np.asarray(np.interp(1 / df, inverse, table))
 
 
 @lru_cache(maxsize=64)
-def _critical_table(tail: float) -> tuple[np.ndarray, np.ndarray]:
+def _critical_table(tail: float) -> tuple[Floats, Floats]:
     inverse = np.linspace(1e-9, 1.0, 4001) ** 2
     return inverse, stdtrit(1 / inverse, 1 - tail)

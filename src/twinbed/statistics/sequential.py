@@ -27,7 +27,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+
+Floats = NDArray[np.float64]
 
 _REACH = 8.0
 """Standard deviations below the mean where integration begins; the mass below is under 10^-15."""
@@ -84,7 +87,7 @@ def _levels(alpha: float, times: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(levels)
 
 
-def _crossed_by(allowed: float, points: np.ndarray, mass: np.ndarray, deviation: float) -> float:
+def _crossed_by(allowed: float, points: Floats, mass: Floats, deviation: float) -> float:
     """The bound that the next increment takes the given mass across with probability ``allowed``; by bisection."""
     low, high = float(points[0]), float(points[-1]) + 40 * deviation
     for _ in range(80):
@@ -96,7 +99,7 @@ def _crossed_by(allowed: float, points: np.ndarray, mass: np.ndarray, deviation:
     return (low + high) / 2
 
 
-def _grid(low: float, high: float, time: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+def _grid(low: float, high: float, time: float, step: float) -> tuple[Floats, Floats]:
     """Gauss-Legendre points and weights, dense enough for kernels as narrow as the shorter of the steps beside it."""
     count = min(1000, 40 + math.ceil(25 * math.sqrt(time / step)))
     nodes, weights = _legendre(count)
@@ -105,7 +108,7 @@ def _grid(low: float, high: float, time: float, step: float) -> tuple[np.ndarray
 
 
 @lru_cache(maxsize=64)
-def _legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
+def _legendre(count: int) -> tuple[Floats, Floats]:
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes, weights
 
@@ -125,7 +128,7 @@ def overall_level(p_value: float, information: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=256)
-def _inverse(looks: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _inverse(looks: tuple[float, ...]) -> tuple[Floats, Floats]:
     """Normal deviates of the last look's level, and of the overall levels that give them."""
     overall = np.linspace(float(ndtri(_TIGHTEST)), float(ndtri(_LOOSEST)), 150)
     return np.array([ndtri(look_levels(float(ndtr(each)), looks)[-1]) for each in overall]), overall

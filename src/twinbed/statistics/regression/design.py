@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.evaluation import Array, Categorical, Column, Numeric, as_categorical, evaluate
+from twinbed.statistics.regression.evaluation import Array, Categorical, Column, Kind, Numeric, as_categorical, evaluate
 from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, calls, names
 from twinbed.statistics.regression.formula import Formula
 
@@ -45,7 +44,7 @@ class CodedTerm:
     factors: tuple[tuple[Factor, bool], ...]
     against_cell: bool
     """Whether its columns are compared with that of all base levels, which is left out: for a:b with only the constant."""
-    columns: slice
+    columns: slice[int, int, None]
     labels: tuple[str, ...]
 
     @property
@@ -91,7 +90,7 @@ class Design:
 
     def at(self, values: Mapping[str, float | str]) -> Array:
         """The row (p) of the matrix where the data's columns have these values; all that the terms need are given."""
-        blocks = [np.ones((1, 1))] if self.constant else []
+        blocks: list[Array] = [np.ones((1, 1))] if self.constant else []
         data: dict[str, Column] = {
             name: Numeric(np.array([value], dtype=float))
             if not isinstance(value, str)
@@ -234,7 +233,7 @@ def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> Non
             )
 
 
-def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]) -> Array:
+def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind) -> Array:
     inner = formula.response
     if isinstance(inner, Call) and inner.function == BOX_COX:
         inner = inner.argument
@@ -256,7 +255,7 @@ def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.int
 
 
 def _term_columns(
-    factors: Sequence[tuple[Factor, bool]], data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
+    factors: Sequence[tuple[Factor, bool]], data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind
 ) -> Array:
     product: Array | None = None
     for factor, against_base in factors:
@@ -270,7 +269,7 @@ def _term_columns(
 
 
 def _factor_columns(
-    factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
+    factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind
 ) -> Array:
     if not factor.levels:
         values = evaluate(factor.expression, data, rows, factor.centres, kind)

@@ -8,7 +8,6 @@ G/(G-1) (n-1)/(n-p) (Cameron and Miller 2015) and Student's t of G - 1 degrees o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +67,7 @@ def clustered(fit: Fit, clusters: NDArray[np.intp]) -> Doubles:
     return factor * _sandwich(fit, scores.T @ scores)
 
 
-def group_sums(values: NDArray[Any], groups: NDArray[np.intp]) -> Doubles:
+def group_sums(values: Doubles, groups: NDArray[np.intp]) -> Doubles:
     """Sums (g x p) of the rows (n x p) of each group, whose codes run from 0 to g - 1."""
     count = int(groups.max()) + 1
     return np.stack([np.bincount(groups, column, count) for column in values.T], axis=1)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +19,9 @@ from scipy.special import fdtrc
 
 from twinbed.statistics.regression.design import Design, bind
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.evaluation import Column
+from twinbed.statistics.regression.evaluation import Array, Column
 from twinbed.statistics.regression.formula import Formula
 
-Array = NDArray[Any]
 Doubles = NDArray[np.float64]
 ILL_CONDITIONED = 1e3
 """Condition number of the scaled columns above which more than doubles are needed."""
