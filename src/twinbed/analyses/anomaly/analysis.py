@@ -8,13 +8,13 @@ the rate over the runs from N = 1 to the largest such N: its Table 3.2). Limits 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.anomaly.result import Anomalies
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Json
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import of_tables
 from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, measured, numbered
@@ -52,7 +52,7 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         left_out = {**frame.left_out, **refused}
         if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in found):
             left_out[ALONE] = alone
-        counters: list[dict[str, Any]] = []
+        counters: list[dict[str, Json]] = []
         for group, tested in found:
             if largest := max((one.n for one in tested if one.faster), default=0):
                 counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
@@ -80,7 +80,7 @@ def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest:
     return moving(rates, counters, alpha)
 
 
-def _mark(group: Numbered, one: Faster) -> dict[str, Any]:
+def _mark(group: Numbered, one: Faster) -> dict[str, Json]:
     return {
         **group.levels,
         "n": one.n,
@@ -93,7 +93,7 @@ def _mark(group: Numbered, one: Faster) -> dict[str, Any]:
     }
 
 
-def _counter(group: Numbered, one: Moving) -> dict[str, Any]:
+def _counter(group: Numbered, one: Moving) -> dict[str, Json]:
     return {
         **group.levels,
         "counter": one.counter,

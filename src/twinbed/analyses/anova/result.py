@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
 from twinbed.observations.residual import Residual
@@ -187,7 +187,7 @@ class Unexplained:
     """Without a full stop."""
 
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 def tables(anova: Anova) -> dict[str, list[Row]]:

@@ -11,7 +11,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed._core import Transitions
 from twinbed.contracts.place import MACHINE
@@ -21,6 +20,8 @@ from twinbed.model.tables import Tables
 
 GRAM = ("before_3", "before_2", "before_1", "call", "count")
 
+Gram = tuple[str | None, str | None, str | None, str, int]
+"""What ``Transitions`` are made of: the columns GRAM of one row."""
 Program = tuple[str, str | None]
 """Host and program; None where the trace does not say."""
 
@@ -43,7 +44,7 @@ def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
     if not table.num_rows:
         return
     records = {record.id: record for record in tables.records if record.status is Status.COMPLETE}
-    grams: dict[tuple[str, Program], list[tuple[Any, ...]]] = defaultdict(list)
+    grams: dict[tuple[str, Program], list[Gram]] = defaultdict(list)
     for run, host, program, *gram in zip(*(table[name].to_pylist() for name in ("run", "host", "program", *GRAM)), strict=True):
         if run in records and host != MACHINE:
             grams[run, (host, program)].append(tuple(gram))

@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinbed._core import Transitions
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.bool_]
+"""Ways x replicates: whether each replicate is of the first group."""
+Positions = NDArray[np.intp]
 
 MOST_WAYS = 20_000
 """More ways than this to deal the labels are sampled."""
@@ -65,13 +71,13 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
     return Sameness(found, p_value, dealt, exact, least)
 
 
-def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[np.ndarray]:
+def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
     """Labels of the first group, a batch of ways at a time."""
     if exact:
         ways = combinations(range(n), k)
         while batch := list(islice(ways, BATCH)):
             labels = np.zeros((len(batch), n), dtype=bool)
-            labels[np.repeat(np.arange(len(batch)), k), np.fromiter(chain.from_iterable(batch), dtype=int)] = True
+            labels[np.repeat(np.arange(len(batch)), k), np.fromiter(chain.from_iterable(batch), dtype=np.intp)] = True
             yield labels
         return
     chance = np.random.default_rng(seed)
@@ -80,7 +86,7 @@ def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[np.ndarray]:
         yield chance.permuted(np.tile(np.arange(n) < k, (size, 1)), axis=1)
 
 
-def _counts(replicates: Sequence[Transitions], order: int) -> tuple[np.ndarray, np.ndarray]:
+def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Positions]:
     """Counts of each transition in each replicate, ordered by state, and where each state's transitions begin."""
     found: list[dict[tuple[str, str], int]] = []
     for replicate in replicates:
@@ -90,10 +96,10 @@ def _counts(replicates: Sequence[Transitions], order: int) -> tuple[np.ndarray, 
     keys_of_all = sorted(set().union(*found))
     counts = np.array([[one.get(key, 0) for key in keys_of_all] for one in found], dtype=float)
     begins = [at for at, key in enumerate(keys_of_all) if at == 0 or keys_of_all[at - 1][0] != key[0]]
-    return counts, np.array(begins, dtype=int)
+    return counts, np.array(begins, dtype=np.intp)
 
 
-def _distances(labels: np.ndarray, counts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _distances(labels: Labels, counts: Floats, rows: Positions) -> Floats:
     """The distance of each way, NaN where a group has no transitions."""
     groups = [labels.astype(float) @ counts, (~labels).astype(float) @ counts]
     totals = [np.add.reduceat(group, rows, axis=1) for group in groups]
@@ -105,5 +111,5 @@ def _distances(labels: np.ndarray, counts: np.ndarray, rows: np.ndarray) -> np.n
         bits = np.add.reduceat(terms, rows, axis=1).clip(0, 1)
         bits = np.where((totals[0] > 0) & (totals[1] > 0), bits, 1.0)
         weight = sum(total / total.sum(axis=1, keepdims=True) for total in totals) / 2
-        distances: np.ndarray = np.sqrt((weight * bits).sum(axis=1))
+        distances: Floats = np.sqrt((weight * bits).sum(axis=1))
     return distances

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def tables(contention: Contention) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {"curves": [], "inflections": [], "detectors": [], "alarms": [], "scores": [], "roc": []}
     for group in contention.groups:
         detector = group.detector
-        parts = {
+        parts: dict[str, list[Row]] = {
             "curves": [row for curve in group.curves for row in _curve(curve)],
             "inflections": [
                 {"metric": turn.metric, "n": turn.n, "slope": "rises" if turn.rises else "falls"} for turn in group.turns

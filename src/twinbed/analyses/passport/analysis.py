@@ -13,12 +13,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.passport.result import Differences, Passports
+from twinbed.analyses.passport.result import Difference, Differences, Passports
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.tables import Tables
 from twinbed.observations.suspicion import Suspicion, suspicion
@@ -67,7 +66,7 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
         return Passports(tuple(between(one, other, params) for other in others))
 
     def tables(self, result: Passports) -> Mapping[str, Sequence[Row]]:
-        rows = [{"between": pair.left, "and": pair.right, **row} for pair in result.pairs for row in pair.differences]
+        rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
         return {"differences": rows, "summary": [pair.summary for pair in result.pairs]}
 
 
@@ -78,7 +77,7 @@ def between(one: Side, other: Side, params: PassportParams | None = None) -> Dif
     rows = list(_rows(left, right))
     if not params.everything:
         rows = [row for row in rows if row[0].kind not in LESSER]
-    rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1]["varies"], row[1]["place"], row[1]["fact"]))
+    rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1].varies, row[1].place, row[1].fact))
     return Differences(
         one.name,
         other.name,
@@ -89,11 +88,11 @@ def between(one: Side, other: Side, params: PassportParams | None = None) -> Dif
     )
 
 
-def _unknown(row: Mapping[str, Any]) -> bool:
-    return not row["left"] or not row["right"]
+def _unknown(row: Difference) -> bool:
+    return not row.left or not row.right
 
 
-def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, dict[str, Any]]]:
+def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
     """Places that are alike share a row."""
     places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
     for place, fact in sorted({*left, *right}):
@@ -101,16 +100,18 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, dict[str, Any]
         if one != other:
             places.setdefault((fact, one, other, suspicion(place, fact)), []).append(place)
     for (fact, one, other, about), alike in places.items():
-        row = {
-            "kind": about.kind,
-            "place": ", ".join(alike),
-            "fact": fact,
-            "left": sorted(one),
-            "right": sorted(other),
-            "varies": len(one) > 1 or len(other) > 1,
-            "why": about.why,
-        }
-        yield about, row
+        yield (
+            about,
+            Difference(
+                kind=about.kind,
+                place=", ".join(alike),
+                fact=fact,
+                left=sorted(one),
+                right=sorted(other),
+                varies=len(one) > 1 or len(other) > 1,
+                why=about.why,
+            ),
+        )
 
 
 def facts_of(side: Side) -> Facts:
@@ -151,7 +152,7 @@ def _columns(tables: Tables, name: str, columns: tuple[str, ...], runs: set[str]
     yield from dict.fromkeys(tuple(rest) for run, *rest in rows if run in runs)
 
 
-def _leaves(data: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(data: object, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield from _leaves(value, f"{name}.{key}" if name else str(key))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 
 
@@ -155,7 +155,7 @@ class Regression:
     """What the runs carried."""
 
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 def tables(regression: Regression) -> dict[str, list[Row]]:
