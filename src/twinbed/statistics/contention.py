@@ -105,8 +105,8 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
     first, second = np.isin(of_run, training), np.isin(of_run, testing)
     if (least := min(runs.n)) not in n[first]:
         raise ValueError(f"no training run at N = {least}, which the others are held against")
-    trained, judged = kinds(runs, drop, first), kinds(runs, drop)
-    for name, part, classes in (("training", first, trained), ("test", second, judged)):
+    trained, tested = kinds(runs, drop, first), kinds(runs, drop)
+    for name, part, classes in (("training", first, trained), ("test", second, tested)):
         if not classes.contended[part].any():
             raise ValueError(
                 f"no {name} run is contended: none of an N whose mean rate has lost {drop * 100:g} % has lost it too"
@@ -126,19 +126,19 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
         false_alarms,
     )
     scores, alarms = detector.scores(runs.machine), detector.alarms(runs.machine)
-    positives, negatives = scores[second & judged.contended].tolist(), scores[second & judged.free].tolist()
+    positives, negatives = scores[second & tested.contended].tolist(), scores[second & tested.free].tolist()
     return Detection(
         detector,
         training,
         testing,
         tuple(scores.tolist()),
-        judged,
+        tested,
         area(positives, negatives),
         curve(positives, negatives),
-        float(alarms[second & judged.free].mean()),
-        float(alarms[second & judged.contended].mean()),
-        int((second & judged.unclear).sum()),
-        lead([_at(each, lost, alarms[second & (n == each)]) for each, lost in judged.lost.items()], drop, fallen),
+        float(alarms[second & tested.free].mean()),
+        float(alarms[second & tested.contended].mean()),
+        int((second & tested.unclear).sum()),
+        lead([_at(each, lost, alarms[second & (n == each)]) for each, lost in tested.lost.items()], drop, fallen),
     )
 
 

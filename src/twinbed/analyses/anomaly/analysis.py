@@ -46,17 +46,17 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         frame = of_tables(source, params.response, params.host, params.direction)
         others = measured(source)
         others.pop(frame.response, None)
-        found, refused = each_by_itself(
+        groups, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair), lambda group: (group, _faster(group, params))
         )
         left_out = {**frame.left_out, **refused}
-        if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in found):
+        if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in groups):
             left_out[ALONE] = alone
         counters: list[dict[str, Json]] = []
-        for group, tested in found:
+        for group, tested in groups:
             if largest := max((one.n for one in tested if one.faster), default=0):
                 counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
-        marks = tuple(_mark(group, one) for group, tested in found for one in tested)
+        marks = tuple(_mark(group, one) for group, tested in groups for one in tested)
         return Anomalies(marks, tuple(counters), frame.cautions, left_out)
 
     def tables(self, result: Anomalies) -> Mapping[str, Sequence[Row]]:

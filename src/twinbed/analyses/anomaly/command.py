@@ -57,8 +57,8 @@ def command(
         host=host,
         direction=direction,
     )
-    found = anomaly.run(inputs.tables(source), params)
-    write(anomaly.tables(found), found.cautions, found.left_out, source, style, table, _text(found), output)
+    result = anomaly.run(inputs.tables(source), params)
+    write(anomaly.tables(result), result.cautions, result.left_out, source, style, table, _text(result), output)
     return codes.DONE
 
 

@@ -25,8 +25,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, headlines, of_tables
 from twinbed.observations.residual import Residual
-from twinbed.statistics import anova as statistics
-from twinbed.statistics import factorial
+from twinbed.statistics import anova, factorial
 from twinbed.statistics.anova import Floats
 from twinbed.statistics.assumptions import normal_quantiles
 
@@ -152,7 +151,7 @@ def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term,
 
 def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[Term, ...]:
     """The terms of at least this share of the variation, and those that they contain."""
-    squares = statistics.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
+    squares = anova.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
     large = [term for term, each in zip(terms, squares, strict=True) if each / of.of.total >= least]
     kept = tuple(term for term in terms if any(set(term) <= set(each) for each in large))
     if not kept:
@@ -164,9 +163,9 @@ def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[
 
 def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: AnovaParams, notes: list[str]) -> Anova:
     confidence = params.confidence
-    found = statistics.fit(of.of, [of.positions(term) for term in terms])
-    errors = table.errors_of(of, found)
-    fitted = found.fitted[of.of.of_row]
+    fit = anova.fit(of.of, [of.positions(term) for term in terms])
+    errors = table.errors_of(of, fit)
+    fitted = fit.fitted[of.of.of_row]
     residuals = of.of.centred - fitted if errors.sum_of_squares else np.zeros(of.of.n)
     checks = assumptions.checks(of, residuals, errors.sum_of_squares)
     unequal, other = (assumptions.fails(checks, which) for which in (assumptions.VARIANCES, assumptions.NORMAL))
@@ -174,9 +173,9 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         unequal = params.variances == "unequal"
     answers: list[Alternative | str] = []
     if errors.mean_square:
-        answers = list(assumptions.answers(of, found, terms, params.type, unequal, other))
+        answers = list(assumptions.answers(of, fit, terms, params.type, unequal, other))
     lines = tuple(table.lines(of, terms, params.type, errors, confidence))
-    weighed = estimates(of, found, terms, errors, unequal, confidence)
+    weighed = estimates(of, fit, terms, errors, unequal, confidence)
     found_differences = tuple(differences.differences(weighed))
     return Anova(
         source=of.frame.source,

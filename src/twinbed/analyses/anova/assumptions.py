@@ -65,15 +65,15 @@ def checks(of: Data, residuals: Floats, error: float) -> tuple[AssumptionCheck, 
     )
 
 
-def _check(assumption: str, test: str, found: Tested | None, reason: str) -> AssumptionCheck:
-    if found is None:
+def _check(assumption: str, test: str, tested: Tested | None, reason: str) -> AssumptionCheck:
+    if tested is None:
         return AssumptionCheck(assumption, test, None, None, None, reason)
-    return AssumptionCheck(assumption, found.name, found.statistic, found.p, found.p >= LEVEL)
+    return AssumptionCheck(assumption, tested.name, tested.statistic, tested.p, tested.p >= LEVEL)
 
 
-def fails(found: Sequence[AssumptionCheck], assumption: str) -> bool:
+def fails(checks: Sequence[AssumptionCheck], assumption: str) -> bool:
     """By the first test of it that could be made: Bartlett's also rejects for errors that are not normal."""
-    known = [each for each in found if each.assumption == assumption and each.holds is not None]
+    known = [each for each in checks if each.assumption == assumption and each.holds is not None]
     return bool(known) and known[0].holds is False
 
 

@@ -29,7 +29,7 @@ class Estimates:
     """``robust`` is the HC3 covariance of the coefficients; None for one factor, or where variances are taken as equal."""
 
     of: Data
-    found: Fit
+    fit: Fit
     terms: tuple[Term, ...]
     errors: Line
     unequal: bool
@@ -48,8 +48,8 @@ class Estimates:
         levels = [cells.levels[at] for at in self.of.positions(term)]
         codes = np.array(list(np.ndindex(*levels)), dtype=np.intp)
         columns = anova.columns(tuple(range(len(term))), codes, levels)
-        start = self.found.starts[self.terms.index(term)]
-        weights = np.zeros((len(codes), len(self.found.coefficients)))
+        start = self.fit.starts[self.terms.index(term)]
+        weights = np.zeros((len(codes), len(self.fit.coefficients)))
         weights[:, start : start + columns.shape[1]] = columns
         return codes, weights
 
@@ -62,7 +62,7 @@ class Estimates:
         return weights
 
     def value(self, weights: Floats) -> float:
-        return float(weights @ (self.of.of.means if self.one_factor else self.found.coefficients))
+        return float(weights @ (self.of.of.means if self.one_factor else self.fit.coefficients))
 
     def error(self, weights: Floats) -> tuple[float | None, float]:
         """Standard error and degrees of freedom; None where there are no errors to estimate it from."""
@@ -70,7 +70,7 @@ class Estimates:
             return None, 0.0
         cells = self.of.of
         if not self.one_factor:
-            covariance = self.found.unscaled * self.errors.mean_square if self.robust is None else self.robust
+            covariance = self.fit.unscaled * self.errors.mean_square if self.robust is None else self.robust
             variance, freedom = float(weights @ covariance @ weights), float(self.errors.freedom)
         elif not self.unequal:
             variance = float(np.sum(weights**2 / cells.counts)) * self.errors.mean_square

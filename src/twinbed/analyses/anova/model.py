@@ -189,13 +189,13 @@ def check(of: Data, terms: Sequence[Term]) -> None:
             )
     try:
         anova.fit(of.of, [of.positions(term) for term in terms])
-    except Aliased as found:
-        one = term_text(of.term(found.term))
-        others = " and ".join(term_text(of.term(other)) for other in found.others) or "the mean"
+    except Aliased as alias:
+        one = term_text(of.term(alias.term))
+        others = " and ".join(term_text(of.term(other)) for other in alias.others) or "the mean"
         raise TwinbedError(
             f"{one} cannot be told from {others}: where one changes, so does the other (they are collinear)",
             advice=f"leave {one} out, or vary it apart from {others}",
-        ) from found
+        ) from alias
 
 
 def _named(of: Data, term: Term, empty: Sequence[tuple[int, ...]]) -> str:

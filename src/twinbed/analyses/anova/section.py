@@ -36,7 +36,7 @@ def _part(each: Anova | Unexplained) -> Part:
     return Part(each.response, label, heading(title(each)), lede(each), variance_table(each))
 
 
-def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
+def explanations(anovas: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
     """The section of the page."""
     yield html('<section id="{}"><h2>{}</h2>', KEY, TITLE)
     yield Markup(
@@ -45,7 +45,7 @@ def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
     )
     drawn = False
     notes_shown: set[str] = set()
-    for each in found:
+    for each in anovas:
         if isinstance(each, Unexplained):
             yield html("<h3>{}</h3><p>{}</p>", heading(metric_name(each.response)), no_analysis(each))
             continue

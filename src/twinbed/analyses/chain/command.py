@@ -74,18 +74,18 @@ def command(
 
         params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
-    found = _read(traces, skip)
+    first = _read(traces, skip)
     other = _read(against, skip) if against else None
-    names = _programs(found, other, program)
+    names = _programs(first, other, program)
     if style in OF_ONE_PROGRAM:
         if len(names) > 1:
             program_names = ", ".join(str(name) for name in names)
             raise TwinbedError(f"{style} is of one program, and there are {program_names}", advice="choose one with --program")
-        _write(_picture(found, other, names[0], order, threshold, style), output)
+        _write(_picture(first, other, names[0], order, threshold, style), output)
     else:
-        shown = [_shown(found, other, name, order, threshold, smoothing) for name in names]
+        shown = [_shown(first, other, name, order, threshold, smoothing) for name in names]
         _write(_json(shown) if style == "json" else "\n".join(each.text for each in shown), output)
-    return max(_report_reading(found), _report_reading(other) if other else codes.DONE)
+    return max(_report_reading(first), _report_reading(other) if other else codes.DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
     summaries: list[TraceSummary] = []
     for path in paths:
         with refusals():
-            found, summary = _core.system_calls(str(path), skip=skip)
+            by_program, summary = _core.system_calls(str(path), skip=skip)
         summaries.append(summary)
-        for name, counts, calls in found:
+        for name, counts, calls in by_program:
             programs.setdefault(name, []).append(counts)
             times = seconds.setdefault(name, {})
             for call, spent in zip(calls["call"].to_pylist(), calls["seconds"].to_pylist(), strict=True):

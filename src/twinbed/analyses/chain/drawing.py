@@ -264,7 +264,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
             )
         ]
     first, second = (escape(name) for name in names)
-    found = [
+    parts = [
         html(
             '<circle cx="22" cy="{}" r="7" fill="{}" fill-opacity="0.55"/>'
             '<text x="36" y="{}" {}>{}</text>'
@@ -290,7 +290,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
     if alone:
         for at, (name, (colour, dashes)) in enumerate(zip((first, second), ONLY, strict=True)):
             x = 14 + 300 * at
-            found.append(
+            parts.append(
                 html(
                     '<line x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2.4"'
                     ' stroke-dasharray="{}"/><text x="{}" y="{}" {}>only {} does this</text>',
@@ -306,7 +306,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
                     name,
                 )
             )
-    return found
+    return parts
 
 
 def _edge_label(edge: Edge, names: Sequence[str]) -> str:

@@ -66,12 +66,12 @@ def _times(counts: Transitions, order: int, seconds: Seconds | None) -> dict[str
     for state, count in reached.items():
         call = state.split(" ")[-1]
         of_call[call] = of_call.get(call, 0) + count
-    found: dict[str, float] = {}
+    times: dict[str, float] = {}
     for state, count in reached.items():
         call = state.split(" ")[-1]
         if call in seconds and of_call[call]:
-            found[state] = seconds[call] / whole * count / of_call[call]
-    return found
+            times[state] = seconds[call] / whole * count / of_call[call]
+    return times
 
 
 __all__ = ["Edge", "Graph", "Node", "graph"]

@@ -49,14 +49,14 @@ def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
         if run in records and host != MACHINE:
             grams[run, (host, program)].append(tuple(gram))
     cells: dict[str, Mapping[str, Level]] = {}
-    found: dict[tuple[str, Program], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
+    by_cell: dict[tuple[str, Program], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
     for (run, where), rows in grams.items():
         record = records[run]
         levels, cell = _cell(record)
         cells[cell] = levels
-        found[cell, where].setdefault(_testbed(record), []).append((record.replicate, Transitions(rows)))
+        by_cell[cell, where].setdefault(_testbed(record), []).append((record.replicate, Transitions(rows)))
     seconds = _seconds(tables, records)
-    for (cell, (host, program)), groups in sorted(found.items(), key=lambda item: tuple(map(str, item[0]))):
+    for (cell, (host, program)), groups in sorted(by_cell.items(), key=lambda item: tuple(map(str, item[0]))):
         names = [name for name in tables.outline.testbeds if name in groups]
         replicates = {name: [counts for _, counts in sorted(groups[name], key=lambda one: one[0])] for name in names}
         times = {name: seconds[cell, (host, program), name] for name in names if (cell, (host, program), name) in seconds}
@@ -73,7 +73,7 @@ def _testbed(record: Record) -> str:
 
 
 def _seconds(tables: Tables, records: Mapping[str, Record]) -> dict[tuple[str, Program, str], dict[str, float]]:
-    found: dict[tuple[str, Program, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    totals: dict[tuple[str, Program, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     table = tables.table("system_calls")
     if not table.num_rows:
         return {}
@@ -81,5 +81,5 @@ def _seconds(tables: Tables, records: Mapping[str, Record]) -> dict[tuple[str, P
     for run, host, program, call, seconds in zip(*columns, strict=True):
         if run in records and seconds is not None:
             record = records[run]
-            found[_cell(record)[1], (host, program), _testbed(record)][call] += seconds
-    return {key: dict(calls) for key, calls in found.items()}
+            totals[_cell(record)[1], (host, program), _testbed(record)][call] += seconds
+    return {key: dict(calls) for key, calls in totals.items()}

@@ -161,6 +161,6 @@ def _use(counts: Transitions, order: int, names: list[str]) -> Floats:
     reached = states["starts"].to_numpy().astype(float)
     np.add.at(reached, edges["to"].to_numpy(), edges["count"].to_numpy())
     of: dict[str, float] = dict(zip(states["state"].to_pylist(), reached, strict=True))
-    found = np.array([of[name] for name in names])
-    result: Floats = found / found.sum()
+    ordered = np.array([of[name] for name in names])
+    result: Floats = ordered / ordered.sum()
     return result

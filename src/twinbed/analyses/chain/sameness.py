@@ -58,17 +58,17 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
     # Groups of one size can be exchanged, which changes no distance.
     least = (2 if 2 * k == n else 1) / ways if exact else 1 / (1 + SAMPLED_WAYS)
     counts, rows = _counts(replicates, order)
-    found = float(_distances(np.arange(n)[None, :] < k, counts, rows)[0]) if counts.size else math.nan
-    if math.isnan(found):
+    distance = float(_distances(np.arange(n)[None, :] < k, counts, rows)[0]) if counts.size else math.nan
+    if math.isnan(distance):
         return Sameness(None, None, 0, exact, least)
     hits, dealt = 0, 0
     for labels in _dealt(n, k, exact, seed):
         distances = _distances(labels, counts, rows)
         # A way that leaves a group without transitions has no distance; it counts against a difference.
-        hits += int((~(distances < found - TIE)).sum())
+        hits += int((~(distances < distance - TIE)).sum())
         dealt += len(labels)
     p_value = hits / dealt if exact else (1 + hits) / (1 + dealt)
-    return Sameness(found, p_value, dealt, exact, least)
+    return Sameness(distance, p_value, dealt, exact, least)
 
 
 def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
@@ -88,13 +88,13 @@ def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
 
 def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Positions]:
     """Counts of each transition in each replicate, ordered by state, and where each state's transitions begin."""
-    found: list[dict[tuple[str, str], int]] = []
+    by_replicate: list[dict[tuple[str, str], int]] = []
     for replicate in replicates:
         edges = replicate.edges(order)
         keys = zip(edges["state"].to_pylist(), edges["call"].to_pylist(), strict=True)
-        found.append(dict(zip(keys, edges["count"].to_pylist(), strict=True)))
-    keys_of_all = sorted(set().union(*found))
-    counts = np.array([[one.get(key, 0) for key in keys_of_all] for one in found], dtype=float)
+        by_replicate.append(dict(zip(keys, edges["count"].to_pylist(), strict=True)))
+    keys_of_all = sorted(set().union(*by_replicate))
+    counts = np.array([[one.get(key, 0) for key in keys_of_all] for one in by_replicate], dtype=float)
     begins = [at for at, key in enumerate(keys_of_all) if at == 0 or keys_of_all[at - 1][0] != key[0]]
     return counts, np.array(begins, dtype=np.intp)
 

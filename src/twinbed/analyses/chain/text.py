@@ -69,11 +69,11 @@ def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int
     )
 
 
-def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Iterator[str]:
+def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Iterator[str]:
     """``walks``: what walked through what -> that walk, and the walk of the chain's own sequence through it."""
-    about = found.summary
+    about = compared.summary
     yield f"{program or NAMELESS}: the first traces against the second (--against)\n\n"
-    spectra = found.spectra
+    spectra = compared.spectra
     facts: list[tuple[str, str | None]] = [
         ("transitions in both", f"{about['shared_edges']:,}"),
         ("only in the first", f"{about['only_first']:,} ({percent(about['only_first_share'])} of its calls)"),
@@ -81,11 +81,11 @@ def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[W
         ("in one only, of all", percent(about["different_edges"])),
         ("greatest difference of a probability", short(about["greatest_difference"])),
         ("Jensen-Shannon distance of the rows", short(about["distance"])),
-        ("total variation, stationary", short(found.stationary_distance)),
-        ("total variation, of use", short(found.use_distance)),
+        ("total variation, stationary", short(compared.stationary_distance)),
+        ("total variation, of use", short(compared.use_distance)),
         ("spectral gaps", f"{short(spectra[0].gap) or '-'} and {short(spectra[1].gap) or '-'}" if spectra else None),
     ]
-    same = found.sameness
+    same = compared.sameness
     if same.p_value is not None and same.least_p < 1:
         facts.append(("p of one chain", f"{same.p_value:.4g} (permutation of the files; at least {same.least_p:.2g})"))
     yield "".join(f"  {name:<38}{'-' if value is None else value}\n" for name, value in facts)
@@ -104,7 +104,7 @@ def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[W
             for name, (walk, own) in walks.items()
         ]
     )
-    rows: list[EdgeRow] = sorted(found.edges.to_pylist(), key=_apart)
+    rows: list[EdgeRow] = sorted(compared.edges.to_pylist(), key=_apart)
     differing = [row for row in rows if _difference(row) > 0]
     yield f"\n{len(differing):,} transitions differ" + (":\n" if differing else "\n")
     yield as_text(

@@ -88,7 +88,7 @@ def walk_all(
     base: Walked | None = None
     base_lengths: set[int] = set()
     base_values: list[float] = []
-    found: list[Walked] = []
+    walked: list[Walked] = []
     for testbed in (reference, *(name for name in groups if name != reference)):
         walks = [_walk(chain, sequence, rules, calls) for chain in chains for sequence in groups[testbed]]
         each = [
@@ -102,8 +102,8 @@ def walk_all(
         equal = len(lengths | base_lengths) == 1
         one = _walked(testbed, walks, equal, base, values, base_values, confidence)
         base = base or one
-        found.append(one)
-    return found
+        walked.append(one)
+    return walked
 
 
 def exponent(log10: float | None) -> str:

@@ -86,14 +86,14 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
         params = params or ContentionParams()
         frame = of_tables(source, params.response, params.host, params.direction)
         machine = measured(source, MACHINE)
-        found, refused = each_by_itself(
+        pairs, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair),
             lambda group: _group(group, frame.response, machine, params),
         )
         left_out = {**frame.left_out, **refused}
-        if absent := sum(absent for _, absent in found):
+        if absent := sum(absent for _, absent in pairs):
             left_out[NO_MACHINE] = absent
-        groups, cautions = [group for group, _ in found], tuple(frame.cautions)
+        groups, cautions = [group for group, _ in pairs], tuple(frame.cautions)
         return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
 
     def tables(self, result: Contention) -> Mapping[str, Sequence[Row]]:
@@ -109,7 +109,7 @@ def _group(
     shown = {rate: np.asarray(group.values), **known} if params.bends else {}
     drawn = [_curve(group, name, values, params) for name, values in shown.items()]
     turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
-    detector, reason = _told(group, known, params)
+    detector, reason = _detector(group, known, params)
     return LevelContention(group.levels, [curve for curve, _ in drawn], turns, detector, reason), len(whole.runs) - len(
         group.runs
     )
@@ -132,7 +132,7 @@ def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
     """The machine's metrics of a group's runs."""
-    found: dict[str, Floats] = {}
+    known: dict[str, Floats] = {}
     for name, by_run in machine.items():
         metric = name.removesuffix(f"@{MACHINE}")
         if params.metrics and metric not in params.metrics:
@@ -140,13 +140,13 @@ def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: 
         if all(run in by_run for run in group.runs):
             values = np.array([by_run[run] for run in group.runs])
             if np.ptp(values) > 1e-12 * np.abs(values).max():
-                found[metric] = values
-    if missing := [name for name in params.metrics if name not in found]:
+                known[metric] = values
+    if missing := [name for name in params.metrics if name not in known]:
         raise TwinbedError(
             f"{', '.join(missing)}: no such metric of the machine that every run has and that varies",
-            advice=f"there are: {', '.join(sorted(found)) or 'none; the study needs an instrument that reads the machine'}",
+            advice=f"there are: {', '.join(sorted(known)) or 'none; the study needs an instrument that reads the machine'}",
         )
-    return found
+    return known
 
 
 def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams) -> tuple[Curve, list[Turn]]:
@@ -184,28 +184,30 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
     return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
 
 
-def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[DetectorResult | None, str]:
+def _detector(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[DetectorResult | None, str]:
     if not known:
         return None, "nothing was measured on the machine that varies"
     runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
     try:
-        found = detect(runs, params.drop, params.fallen)
+        detection = detect(runs, params.drop, params.fallen)
     except ValueError as error:
         return None, str(error)
-    points = (Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in found.curve)
+    points = (
+        Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in detection.curve
+    )
     detector = DetectorResult(
-        found.area.value,
-        _interval(found.area.interval),
-        found.detector.threshold,
-        found.false_alarms,
-        found.detected,
-        found.unclear,
-        found.lead.alarmed,
-        found.lead.fallen,
-        _alarms(found.lead.before),
-        [Step(step.n, step.lost, _alarms(step.alarms)) for step in found.lead.steps],
+        detection.area.value,
+        _interval(detection.area.interval),
+        detection.detector.threshold,
+        detection.false_alarms,
+        detection.detected,
+        detection.unclear,
+        detection.lead.alarmed,
+        detection.lead.fallen,
+        _alarms(detection.lead.before),
+        [Step(step.n, step.lost, _alarms(step.alarms)) for step in detection.lead.steps],
         list(points),
-        _scored(group, found),
+        _scored(group, detection),
     )
     return detector, ""
 

@@ -109,11 +109,11 @@ def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, dash: Spec) -> 
 def _labels(turns: Sequence[Turn], tested: Sequence[int]) -> list[float]:
     """How high the number of each turn is written, so that numbers that are near do not overlap."""
     across = math.log(tested[-1] / tested[0])
-    found: list[float] = []
+    chosen: list[float] = []
     for at, turn in enumerate(turns):
-        near = [found[one] for one in range(at) if math.log(turn.n / turns[one].n) < NEAR * across]
-        found.append(next((level for level in LEVELS if level not in near), LEVELS[at % len(LEVELS)]))
-    return found
+        near = [chosen[one] for one in range(at) if math.log(turn.n / turns[one].n) < NEAR * across]
+        chosen.append(next((level for level in LEVELS if level not in near), LEVELS[at % len(LEVELS)]))
+    return chosen
 
 
 def _between(values: Sequence[float]) -> list[float]:

@@ -73,9 +73,9 @@ def command(
         host=host,
         direction=direction,
     )
-    found = contention.run(inputs.tables(source), params)
-    rows = tables(found)
-    write(rows, found.cautions, found.left_out, source, style, table, _text(found, rows), output, lambda: _page(found))
+    result = contention.run(inputs.tables(source), params)
+    rows = tables(result)
+    write(rows, result.cautions, result.left_out, source, style, table, _text(result, rows), output, lambda: _page(result))
     return codes.DONE
 
 

@@ -116,27 +116,27 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
 
 def facts_of(side: Side) -> Facts:
     """Everything that is known of a side's runs."""
-    found: dict[tuple[str, str], set[str]] = {}
+    facts: dict[tuple[str, str], set[str]] = {}
     records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
     runs = {record.id for record in records}
     for place, fact, value in _columns(side.tables, "facts", ("place", "fact", "value"), runs):
-        found.setdefault((_role(place), fact), set()).add(value)
+        facts.setdefault((_role(place), fact), set()).add(value)
     for (place, name), values in _applied(side.tables, runs).items():
-        if found.get((place, name.replace(".", " "))) != values:
-            found[place, f"{name} (set)"] = values
+        if facts.get((place, name.replace(".", " "))) != values:
+            facts[place, f"{name} (set)"] = values
     for record in records:
         for name, value in _leaves({name: part for name, part in record.settings.items() if name != "levels"}):
             if name != "testbed.name" and not name.startswith(("workload.files", "workload.metrics")):
-                found.setdefault((SETTINGS, name), set()).add(value)
-    known = {key: frozenset(values) - set(_UNKNOWN) for key, values in found.items()}
+                facts.setdefault((SETTINGS, name), set()).add(value)
+    known = {key: frozenset(values) - set(_UNKNOWN) for key, values in facts.items()}
     return {key: values for key, values in known.items() if values}
 
 
 def _applied(tables: Tables, runs: set[str]) -> Mapping[tuple[str, str], set[str]]:
-    found: dict[tuple[str, str], set[str]] = {}
+    applied: dict[tuple[str, str], set[str]] = {}
     for subject, setting, value in _columns(tables, "applied", ("subject", "setting", "found"), runs):
-        found.setdefault((_role(subject), setting), set()).add(value)
-    return found
+        applied.setdefault((_role(subject), setting), set()).add(value)
+    return applied
 
 
 def _role(place: str) -> str:

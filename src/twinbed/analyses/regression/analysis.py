@@ -111,15 +111,15 @@ def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
 
 def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models: Sequence[Model]) -> None:
     """What is asked for is in some model."""
-    found = [effect for model in models for effect in model.columns[0].effects]
+    effects = [effect for model in models for effect in model.columns[0].effects]
     for variable, _, _ in params.effects:
-        if variable not in {effect.variable for effect in found}:
+        if variable not in {effect.variable for effect in effects}:
             there = {name for formula in formulas for name in columns_of(formula)} - {response_of(formulas)}
             raise RegressionError(
                 f"--effect: {variable} is not on the right side of any model", f"there are {', '.join(sorted(there)) or 'none'}"
             )
     for name in params.at:
-        if not any(name in effect.at for effect in found):
+        if not any(name in effect.at for effect in effects):
             raise RegressionError(
                 f"--at {name}: no effect that is asked for depends on it",
                 "give an --effect whose variable interacts with it, or leave it out",

@@ -102,8 +102,8 @@ def command(
     )
     response, columns = regression.columns(asked)
     frame = read_frame(inputs, source, response, columns, host=host, direction=direction)
-    found = regression.run(frame, asked)
-    _write(_shown(found, style, stars), output)
+    result = regression.run(frame, asked)
+    _write(_shown(result, style, stars), output)
     return codes.DONE
 
 

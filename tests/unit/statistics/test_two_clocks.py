@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from twinbed.statistics.clocks import contradictions, level_shifts, lower_hull, straight
+from twinbed.statistics.two_clocks import contradictions, level_shifts, lower_hull, straight
 
 SPAN_S = 60.0
 
