@@ -130,7 +130,8 @@ def _influential(of: Fitted, influence: Influence) -> AssumptionCheck:
     row = int(np.argmax(distances))
     largest = float(distances[row])
     holds = largest <= float(fdtri(p, n - p, 0.5)) and not influence.alone.any()
-    statement = f"largest {largest:.3g} in row {row + 1}; {int(influence.influential.sum())} of {n} rows stand out by leverage or DFFITS"
+    outstanding = int(influence.influential.sum())
+    statement = f"largest {largest:.3g} in row {row + 1}; {outstanding} of {n} rows stand out by leverage or DFFITS"
     advice = "" if holds else "the fit hangs on that row: say what it becomes without it"
     if influence.alone.any():
         statement += f"; rows that alone tell a coefficient: {int(influence.alone.sum())}"
