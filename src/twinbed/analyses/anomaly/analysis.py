@@ -1,8 +1,9 @@
 """The analysis ``anomaly``: at which N is a pair faster than alone, and which counters move with it.
 
-In: runs with N, their rate, and every other metric. Out, for each combination of the other levels: ``faster`` (each N against
-N = 1: the marks of the LDRD report's Table 3.1), and where any is, ``counters`` (rank correlations of every other metric with
-the rate over the runs from N = 1 to the largest such N: its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
+In: runs with N, their rate, and every other metric.  Out, for each combination of the other levels: ``faster`` compares each N
+with N = 1 (the marks of the LDRD report's Table 3.1).  Where any N is faster, ``counters`` has the rank correlations of every
+other metric with the rate, over the runs from N = 1 to the largest such N (its Table 3.2).  Limits and sources:
+twinbed.statistics.anomaly.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class AnomalyParams(BaseModel):
 
 
 class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
-    """Several faster than one."""
+    """At which N a pair is faster than alone."""
 
     name = "anomaly"
     params = AnomalyParams

@@ -14,7 +14,7 @@ from twinbed.contracts.analysis import Inputs
 from twinbed.observations.options import Given, Request, options, table_text
 
 MOST = 20
-"""Counters shown in text."""
+"""The text shows so many counters."""
 
 
 @click.command(

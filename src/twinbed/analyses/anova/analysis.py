@@ -1,8 +1,8 @@
 """The analysis ``anova``: how much of a response's variation each factor and interaction accounts for.
 
-In: one row an observation with its levels.  Out: an ``Anova``.  Limits: factors
-are categorical and fixed, errors independent; blocks are a factor like any other.  Sources: Jain (1991), chapters 17 to 23; see
-the files beside this and twinbed.statistics.
+In: one row an observation with its levels.  Out: an ``Anova``.  Limits: factors are categorical and fixed, errors are
+independent; blocks are a factor like any other.  Sources: Jain (1991), chapters 17 to 23; see the other files of this folder
+and twinbed.statistics.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AnovaParams(BaseModel):
 
 
 MOST_EXPLAINED = 3
-"""Metrics of which a report shows what explains them."""
+"""A report shows what explains so many metrics."""
 
 
 def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
@@ -76,7 +76,7 @@ class AnovaAnalysis(Analysis[AnovaParams, Anova]):
     summary = "how much of a response's variation each factor and interaction accounts for"
 
     def columns(self, params: AnovaParams) -> tuple[str, ...] | None:
-        """The columns that a model needs; None where it takes what there is."""
+        """The columns that a model needs; None where it takes all that there are."""
         if params.formula is not None:
             return parse(params.formula).factors
         return params.factors or None

@@ -1,8 +1,8 @@
 """Intervals of differences between levels: of neighbours, where levels have an order, and of all pairs.
 
-Each has its own interval (Student's t, for a pair that was chosen beforehand) and a simultaneous one.  Neighbours: Šidák's,
-over the neighbours of a factor.  All pairs: Tukey-Kramer's, which with the standard errors and degrees of freedom of unequal
-variances of one factor is Games-Howell's.
+Each difference has its own interval (Student's t, for a pair that was chosen beforehand) and a simultaneous one.  Neighbours
+have Šidák's, over the neighbours of a factor.  All pairs have Tukey-Kramer's; with the standard errors and degrees of freedom
+of unequal variances of one factor this is Games-Howell's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from twinbed.statistics.anova import Floats
 from twinbed.statistics.pairwise import PairTest, by_itself, sidak, tukey_kramer
 
 MOST_LEVELS = 12
-"""A factor with more has its neighbours compared only: all pairs would be 78 and more."""
+"""Of a factor with more levels only neighbours are compared: all pairs would be 78 and more."""
 
 
 def differences(estimates: Estimates) -> Iterator[Difference]:

@@ -1,8 +1,8 @@
 """Means, effects and differences of levels as weighted sums with standard errors.
 
-One factor: sums of the levels' means, whose variance is the pooled s²/n_j or, where variances differ, each level's own with
-Satterthwaite's degrees of freedom (of a difference that is Welch's).  Several factors: sums of coefficients, whose covariance
-is s² (X'X)^-1 or, where variances differ, HC3.
+One factor: sums of the levels' means.  Their variance is the pooled s²/n_j or, where variances differ, each level's own with
+Satterthwaite's degrees of freedom (for a difference these are Welch's).  Several factors: sums of coefficients.  Their
+covariance is s² (X'X)^-1 or, where variances differ, HC3.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Estimates:
         return len(self.of.factors) == 1
 
     def effect_weights(self, term: Term) -> tuple[Integers, Floats]:
-        """The combinations of a term's levels as codes, and for each what to weigh to have its effect."""
+        """The combinations of a term's levels as codes, and the weights that give the effect of each."""
         cells = self.of.of
         if self.one_factor:
             return cells.codes, np.eye(len(cells.counts)) - cells.counts / cells.n
@@ -54,7 +54,7 @@ class Estimates:
         return codes, weights
 
     def mean_weights(self, factor: str) -> Floats:
-        """For each level of a factor what to weigh to have its mean, less the mean of all."""
+        """The weights that give the mean of each level of a factor, less the mean of all."""
         if self.one_factor:
             return np.eye(len(self.of.of.counts))
         _, weights = self.effect_weights((factor,))

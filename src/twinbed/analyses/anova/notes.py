@@ -13,7 +13,7 @@ from twinbed.analyses.anova.result import AssumptionCheck, Difference, Line, Ter
 from twinbed.statistics.distribution import normal_quantile, t_quantile
 
 UNBALANCED = 5e-4
-"""Shares that miss 1 by more are remarked on."""
+"""Shares whose sum misses 1 by more get a note."""
 SIGNIFICANT = 0.05
 WIDE = 10
 """Values that span more than this factor are worth a look at their logarithms, where variances differ."""

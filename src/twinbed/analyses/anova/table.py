@@ -1,8 +1,8 @@
 """The table of an analysis of variance, effects, means, and what a truncated model costs.
 
-One factor is Jain's (1991) chapter 20: an effect is the mean at a level less the mean of all values, and has the variance
-s²(1/n_j - 1/N).  Several factors are coded to sum to zero: an effect is what a combination of levels adds to what the terms
-below it say, over cells that count alike.
+One factor follows Jain (1991), chapter 20: an effect is the mean at a level less the mean of all values, and has the variance
+s²(1/n_j - 1/N).  Several factors are coded to sum to zero: an effect is what a combination of levels adds to the prediction of
+the terms below it, over cells that count alike.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def errors_of(of: Data, fit: Fit) -> Line:
 
 
 def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: float) -> Iterator[Line]:
-    """One a term. F and p are None where there are no errors to hold it against."""
+    """One line a term. F and p are None where there are no errors."""
     positions = [of.positions(term) for term in terms]
     for term, at, squares in zip(terms, positions, anova.sums_of_squares(of.of, positions, kind), strict=True):
         free = anova.freedom(at, of.of.levels)
@@ -65,7 +65,7 @@ def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
 
 
 def means(estimates: Estimates) -> Iterator[Mean]:
-    """The mean of every level of every factor, over the cells of the others, each alike."""
+    """The mean of every level of every factor, over the cells of the others, which count alike."""
     cells = estimates.of.of
     for at, name in enumerate(estimates.of.factors):
         if (name,) not in estimates.terms:
@@ -79,8 +79,8 @@ def means(estimates: Estimates) -> Iterator[Mean]:
 
 
 def cell_means(estimates: Estimates) -> Iterator[Mean]:
-    """The mean of every cell that has values. Intervals are from the cell's own spread where variances differ, else from all
-    errors; none for one factor, whose means they are."""
+    """The mean of every cell that has values. Intervals come from the cell's own spread where variances differ, else from all
+    errors. With one factor there are none: they would be those of ``means``."""
     cells, errors = estimates.of.of, estimates.errors
     if estimates.one_factor:
         return
@@ -94,7 +94,7 @@ def cell_means(estimates: Estimates) -> Iterator[Mean]:
 
 
 def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
-    """The sign table of a 2^k r design; nothing for another."""
+    """The sign table of a 2^k r design; nothing for any other."""
     if not factorial.is_factorial(of.of):
         return
     for each in factorial.sign_effects(of.of, confidence):

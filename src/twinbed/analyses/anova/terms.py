@@ -1,6 +1,7 @@
 """The terms of a model from a formula in Wilkinson & Rogers's (1973) notation, as R and statsmodels read it.
 
-``a + b`` both; ``a:b`` their interaction; ``a * b`` is ``a + b + a:b``; ``(a + b + c)^2`` all up to pairs; ``- a:b`` without.
+``a + b`` is both; ``a:b`` is their interaction; ``a * b`` is ``a + b + a:b``; ``(a + b + c)^2`` is all up to pairs; ``- a:b``
+leaves a term out.
 A response may stand before ``~``, as ``y`` or ``log(y)``.  Names that are no plain words are written in backquotes.
 """
 
@@ -25,7 +26,7 @@ class Formula:
     response: str | None
     logarithm: bool
     terms: tuple[Term, ...]
-    """By order, then as written."""
+    """Sorted by order, then as written."""
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -33,7 +34,7 @@ class Formula:
 
 
 def parse(text: str) -> Formula:
-    """Raises TwinbedError where it is no formula."""
+    """Reads a formula. Raises TwinbedError where the text is none."""
     left, tilde, right = text.rpartition("~")
     response, logarithm = _response(left.strip(), text) if tilde else (None, False)
     reader = _Reader(text, right)

@@ -1,7 +1,8 @@
-"""The analysis ``chain``: what programs asked of the kernel, as Markov chains, held against the reference testbed's.
+"""The analysis ``chain``: what programs asked of the kernel, as Markov chains, compared with the reference testbed's.
 
 In: runs with levels and status, and the table ``transitions`` (run, host, program, before_3, before_2, before_1, call, count;
-``_core.Transitions.grams`` with what it is of).  Out, for each cell, host, program and testbed but the reference:
+the rows of ``_core.Transitions.grams`` with their run, host and program).  Out, for each cell, host, program and
+testbed but the reference:
 
 * ``chains``: edges in only one chain, differences of weights, Jensen-Shannon distance, total variation of the stationary
   distributions and of the use, spectral gaps, and the test of "same chain" with Holm's correction over all of them;
@@ -9,7 +10,7 @@ In: runs with levels and status, and the table ``transitions`` (run, host, progr
 * ``graphs``: both chains in one ``Graph``, for pictures.
 
 Replicates are pooled for the chains, with a break between one and the next.  Limits: replicates are taken as exchangeable; a
-program that one testbed alone runs is compared with nothing.  Sources: see ``sameness``, ``long_run`` and ``walks``.
+program that runs on one testbed alone is not compared.  Sources: see ``sameness``, ``long_run`` and ``walks``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class ChainParams(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two groups of replicates, pooled into a chain each."""
+    """The comparison of two groups of replicates, each pooled into one chain."""
 
     summary: ChainComparison
     edges: pa.Table
@@ -76,7 +77,7 @@ class Compared:
 def compare_chains(
     one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, threshold: float = 0.0, seed: int = 0
 ) -> Compared:
-    """One testbed's replicates against another's. The test is of the whole chains, whatever the threshold."""
+    """Compares one testbed's replicates with another's. The test takes the whole chains, whatever the threshold."""
     first, second = Transitions.pool(one), Transitions.pool(two)
     summary, edges = first.compare(second, order, threshold)
     there = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
@@ -85,7 +86,7 @@ def compare_chains(
 
 
 def alone(tables: Tables) -> Iterator[Alone]:
-    """Every chain by itself, all replicates of a cell, host, program and testbed pooled; of one call a state."""
+    """Every chain by itself, of order 1; all replicates of a cell, host, program and testbed are pooled."""
     for group in gathered(tables):
         for testbed, replicates in group.replicates.items():
             pooled = Transitions.pool(replicates)
@@ -94,7 +95,7 @@ def alone(tables: Tables) -> Iterator[Alone]:
 
 
 class Chain(Analysis[ChainParams, Chains]):
-    """The analysis."""
+    """System calls as Markov chains against the reference testbed."""
 
     name = "chain"
     params = ChainParams

@@ -119,7 +119,7 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
 
 
 def _programs(traces: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
-    """Those to show: of two sides those that both have."""
+    """The programs to show: with two sides, those that both have."""
     names = [name for name in traces.programs if other is None or name in other.programs]
     if wanted is not None:
         names = [name for name in names if name == wanted]
@@ -160,7 +160,7 @@ def _picture(traces: Traces, other: Traces | None, name: str | None, order: int,
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A program in text and as data."""
+    """What is shown of a program, in text and as data."""
 
     text: str
     data: Mapping[str, object]
@@ -253,7 +253,7 @@ def exit_code(rows: Sequence[ChainRow], confidence: float) -> int:
 
 
 def _report_reading(traces: Traces) -> int:
-    """Says on standard error what was read; the exit code."""
+    """Says on standard error what was read, and returns the exit code."""
     for path, summary in zip(traces.paths, traces.summaries, strict=True):
         click.echo(f"{path}: {summary['calls']:,} calls, {summary['kind'].replace('_', ' ')}", err=True)
         for reasons in (summary["skipped"], summary["notes"]):

@@ -1,4 +1,4 @@
-"""A chain as what a picture shows: nodes with their weight, edges with their probability, and whose they are alone.
+"""A chain as a graph for pictures: nodes with their weight, edges with their probability, and which chain alone has them.
 
 In: the counts of one testbed, or of two to be shown as one; the time in each call where it was measured.  Out: ``Graph``.
 A node's time is that of its last call, shared among the states that end with it as often as each is reached.
@@ -23,7 +23,7 @@ def graph(
     threshold: float = 0.0,
     seconds: tuple[Seconds | None, Seconds | None] = (None, None),
 ) -> Graph:
-    """Both chains in one graph; alone, a chain is the first, and no edge has a second probability."""
+    """Both chains in one graph. A chain alone is the first, and no edge has a second probability."""
     second = two if two is not None else Transitions([])
     _, table = one.compare(second, order, threshold)
     edges = tuple(

@@ -1,8 +1,8 @@
-"""The replicates of results that are held against each other: of one cell, host and program, by testbed.
+"""The replicates of results that are compared with each other: those of one cell, host and program, by testbed.
 
 In: runs with levels and status; the tables ``transitions`` and, for the time in calls, ``system_calls`` (run, host, program,
 call, seconds).  Runs that failed are left out, and so are the programs of the machine that carries the lab
-(``system_wide``): which strangers ran there is no property of a testbed, and each would take its share of the correction.
+(``system_wide``): strangers that ran there are no property of a testbed, and each would take its share of the correction.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Program = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedChains:
-    """Testbeds are in the order of the study, their replicates in their own."""
+    """The replicates of one cell, host and program. Testbeds are in the order of the study, replicates in theirs."""
 
     cell: Mapping[str, Level]
     host: str
@@ -39,7 +39,7 @@ class ReplicatedChains:
 
 
 def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
-    """Every cell, host and program that there are transitions of."""
+    """Every cell, host and program that has transitions."""
     table = tables.table("transitions")
     if not table.num_rows:
         return

@@ -1,16 +1,16 @@
 """Where a chain spends its time in the long run, and how fast it forgets where it began.
 
 A trace ends; a chain does not.  A state that nothing follows (a thread's last call) goes back to where sequences begin, as
-often as they begin there: the program is run again and again.  With that each row sums to one.
+often as they begin there: the program is run again and again.  Each row then sums to one.
 
 * The stationary distribution is the long-run share of time in each state, begun where sequences begin (the Cesàro limit).  It
   exists for periodic chains too: within a closed class it is the one solution of the balance equations, found without
-  subtraction (Grassmann, Taksar & Heyman 1985, Oper. Res. 33:1107).  Several closed classes (edges dropped by a threshold can
-  leave such) get the probabilities with which the chain ends in them.  The use, which needs no chain, is the share of each
-  state among all that were reached; without a threshold, and where all sequences end in states that nothing follows
-  (exit_group), the two are the same, since what enters a state leaves it.
-* The spectral gap is 1 - |lambda2|, of the eigenvalues the second largest in modulus: 0 for periodic chains and for several
-  closed classes.
+  subtraction (Grassmann, Taksar & Heyman 1985, Oper. Res. 33:1107).  Several closed classes, which can be left when a
+  threshold drops edges, get the probabilities with which the chain ends in them.  The use, which needs no chain, is the
+  share of each state among all that were reached; without a threshold, and where all sequences end in states that nothing
+  follows (exit_group), the two are the same, since what enters a state leaves it.
+* The spectral gap is 1 - |lambda2|, where lambda2 is the eigenvalue with the second largest modulus.  It is 0 for periodic
+  chains and for several closed classes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from twinbed._core import Transitions
 Floats = NDArray[np.float64]
 
 DENSE_STATES = 300
-"""Above, only the largest eigenvalues are sought: all of 1000 states' take 15 s."""
+"""Of more states only the largest eigenvalues are sought: all of 1000 states take 15 s."""
 MOST_STATES = 2000
-"""Above, the long run is not worked out: it takes time by the cube."""
+"""The long run of more states is not computed: its time grows with the cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Spectrum:
     states: tuple[str, ...]
     stationary: tuple[float, ...]
     use: tuple[float, ...]
-    """The share of each state among those that calls were counted in, ends included."""
+    """The share of each state among all that were reached, ends included."""
     closed_classes: int
     period: int | None
     gap: float | None
@@ -95,7 +95,7 @@ def gap(p: Floats) -> float | None:
         from scipy.sparse import csr_array
         from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
-        # Always the same vector, and not one of ones, which is the first eigenvector itself.
+        # The vector is always the same, but not the vector of ones, which is the first eigenvector itself.
         start = np.random.default_rng(0).random(len(p))
         try:
             moduli = np.abs(eigs(csr_array(p), k=6, v0=start, return_eigenvectors=False))
@@ -126,7 +126,7 @@ def total_variation(one: Spectrum, two: Spectrum, *, of_use: bool = False) -> fl
 
 
 def _absorption(p: Floats, begin: Floats, classes: list[NDArray[np.intp]]) -> list[float]:
-    """The probability of ending in each closed class, begun as ``begin`` says."""
+    """The probability of ending in each closed class, begun by the distribution ``begin``."""
     if len(classes) == 1:
         return [1.0]
     closed = np.concatenate(classes)

@@ -1,4 +1,4 @@
-"""What ``chain`` returns: chains held against the reference's, walks, and chains as pictures show them."""
+"""What ``chain`` returns: chains compared with the reference's, walks, and chains as graphs for pictures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Edge:
     next_state: str
     probabilities: tuple[float | None, float | None]
     shares: tuple[float | None, float | None]
-    """Of all transitions."""
+    """The share of all transitions."""
 
     @property
     def only(self) -> int | None:
@@ -116,7 +116,7 @@ class Chains:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """One chain, held against none: the first of its graph."""
+    """One chain, compared with none: the first of its graph."""
 
     testbed: str
     cell: Mapping[str, Level]

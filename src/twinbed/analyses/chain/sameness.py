@@ -1,13 +1,13 @@
 """Do two groups of replicates come from one chain?  A permutation test.
 
 The statistic is the Jensen-Shannon distance between the chains of the two pooled groups (``Transitions.compare``).  If
-all replicates come from one chain, which of them bear which label does not matter: the p-value is the share of all ways to
-deal the labels whose distance is at least the one found, itself included.  It is exact however replicates vary and however
-long they are, so that A/A data are called different in at most alpha of the studies.  Replicates are what is exchanged,
-never calls: calls within a run depend on each other.
+all replicates come from one chain, it does not matter which of them bear which label.  The p-value is the share of all ways to
+deal the labels whose distance is at least the observed one, itself included.  It is exact however replicates vary and however
+long they are, so that A/A data are called different in at most alpha of the studies.  The test exchanges replicates, never
+calls: calls within a run depend on each other.
 
-With few replicates all ways are counted; with many, a random sample of them from a seed, where (1 + hits) / (1 + sample) keeps
-the level (Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).  Three against three give a p-value of 0.1 at best.
+With few replicates all ways are counted.  With many, a random sample of them is drawn from a seed; (1 + hits) / (1 + sample)
+keeps the level (Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).  Three against three give a p-value of 0.1 at best.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Labels = NDArray[np.bool_]
 Positions = NDArray[np.intp]
 
 MOST_WAYS = 20_000
-"""More ways than this to deal the labels are sampled."""
+"""Where there are more ways to deal the labels, they are sampled."""
 SAMPLED_WAYS = 9_999
 BATCH = 256
 TIE = 1e-12
-"""Distances this near are equal: the same division with its sides exchanged rounds differently."""
+"""Distances as near as this are equal: the same division rounds differently with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Sameness:
     distance: float | None
     p_value: float | None
     ways: int
-    """How many ways to deal the labels the p-value is from."""
+    """The number of ways to deal the labels that the p-value counts."""
     exact: bool
-    """All ways there are."""
+    """Whether these are all ways."""
     least_p: float
-    """The smallest p-value that so many replicates can give: above alpha, no difference can be shown."""
+    """The smallest p-value that so many replicates can give: if it is above alpha, no difference can be shown."""
 
 
 def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, seed: int = 0) -> Sameness:

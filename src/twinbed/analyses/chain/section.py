@@ -1,6 +1,6 @@
 """System calls as Markov chains in the report: how far each testbed's programs are from the reference's, and pictures of it.
 
-From the analysis ``chain``.
+The analysis ``chain`` gives it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from twinbed.render.quantities import NONE, number, share
 from twinbed.render.words import cell_title
 
 MOST_PICTURES = 8
-"""Comparisons with pictures: those that are furthest apart."""
+"""So many comparisons have pictures: those that are furthest apart."""
 CELL = 22
 FAINTEST = 0.005
 """Differences of probabilities below this are not coloured."""
 
 
 def chains(result: Chains) -> Iterator[Markup]:
-    """The part of the page, from the analysis ``chain``; nothing where there was nothing to compare."""
+    """The section of the page; nothing where there was nothing to compare."""
     rows = result.chains
     if not rows:
         return

@@ -17,7 +17,7 @@ NAMELESS = "a program without a name"
 
 
 class EdgeRow(TypedDict):
-    """What is shown of a row of ``_core.Transitions.compare``'s table."""
+    """The columns that are shown of ``_core.Transitions.compare``'s table."""
 
     state: str
     call: str
@@ -70,7 +70,7 @@ def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int
 
 
 def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Iterator[str]:
-    """``walks``: what walked through what -> that walk, and the walk of the chain's own sequence through it."""
+    """Two chains compared. ``walks``: such as first through second -> that walk, and the walk of the chain's own sequence."""
     about = compared.summary
     yield f"{program or NAMELESS}: the first traces against the second (--against)\n\n"
     spectra = compared.spectra
@@ -134,7 +134,7 @@ def _difference(row: EdgeRow) -> float:
 
 
 def _apart(row: EdgeRow) -> tuple[float, str, str]:
-    """By how much it matters: the difference times the use of the state is what distances add up."""
+    """Sorts by how much an edge matters: distances add up the difference times the use of the state."""
     use = max(row["share_first"] or 0.0, row["share_second"] or 0.0)
     return (-_difference(row) * use, row["state"], row["call"])
 

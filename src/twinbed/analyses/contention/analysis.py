@@ -3,13 +3,14 @@ tell a contended run.
 
 In: runs with N, their rate, and the metrics of the host ``machine``.  Out, for each combination of the other levels:
 
-* ``curves``: each metric by LOESS over N, its second difference, scaled (the LDRD report's Figure 3.2; idle metrics mirrored);
-* ``inflections``: where each turns, from falling to rising slope or back, in the order of N;
-* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval, the shares at its threshold, and
-  the lead: from which N it alarms, from which the rate has fallen, and the share of runs between that alarm; ``reason`` where
-  there is no detector;
-* ``alarms``: the share of test runs that alarm at each N, with its interval, beside what the rate has lost there;
-* ``scores``: each run's, with its kind; ``roc``: the curve.
+* ``curves``: each metric smoothed by LOESS over N, and its second difference, scaled (the LDRD report's Figure 3.2; idle
+  metrics are mirrored);
+* ``inflections``: where each metric turns, from falling to rising slope or back, in the order of N;
+* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval; the shares at its threshold; and
+  the lead: the N from which it alarms, the N from which the rate has fallen, and the share of the runs between them that alarm.
+  Where there is no detector, ``reason`` says why;
+* ``alarms``: the share of test runs that alarm at each N, with its interval, and what the rate has lost there;
+* ``scores``: the score of each run, with its kind; ``roc``: the ROC curve.
 
 Limits and sources: twinbed.statistics.curvature and .contention.
 """
@@ -53,7 +54,7 @@ MIRRORED = "idle"
 """What a metric's name holds if it falls where others rise."""
 NO_MACHINE = "runs without metrics of the machine"
 LEAST = 4
-"""Tested N of a curve that bends."""
+"""A curve that bends has at least so many tested N."""
 Floats = NDArray[np.float64]
 
 
@@ -76,7 +77,7 @@ class ContentionParams(BaseModel):
 
 
 class ContentionAnalysis(Analysis[ContentionParams, Contention]):
-    """Where it bends, and whether the machine shows it."""
+    """Where rates bend over N, and whether the machine's metrics show it."""
 
     name = "contention"
     params = ContentionParams
@@ -103,7 +104,7 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
 def _group(
     whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
 ) -> tuple[LevelContention, int]:
-    """And how many runs the machine was not measured in."""
+    """The analysis of one combination of levels, and in how many runs the machine was not measured."""
     group = _with_machine(whole, machine)
     known = _known(group, machine, params)
     shown = {rate: np.asarray(group.values), **known} if params.bends else {}
@@ -116,8 +117,8 @@ def _group(
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
-    """Without the runs that the machine has no value of at all, so that one of them does not cost all others; the whole group
-    where it has none of any."""
+    """The group without the runs in which the machine has no value at all, so that one of them does not cost all others; the
+    whole group where no run has a value."""
     kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
     if not kept:
         return group

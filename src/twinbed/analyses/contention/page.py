@@ -18,7 +18,7 @@ from twinbed.render.tabular import Tabular, figure, percent
 from twinbed.render.words import caution_sentences, heading, left_out, metric_name
 
 MOST_CURVES = 4
-"""Metrics in a picture: the rate, and those that bend most."""
+"""A picture has so many metrics: the rate, and those that bend most."""
 WHOLE = "Where it bends, and what the machine shows"
 MOST_GROUPS = 6
 """Combinations of levels that are drawn."""

@@ -1,9 +1,9 @@
 """The analysis ``passport``: what differs between two testbeds, or two results, most suspicious first.
 
-In: the passports, the settings that were read back, and the settings of the runs, of one side and of the other.  Out, as the
-table ``differences``: every fact that is not the same, with all its values on either side, how suspicious it is
+In: the passports, the settings that were read back, and the settings of the runs, for each of two sides.  Out: the table
+``differences`` has every fact that is not the same, with all its values on either side.  It says how suspicious the fact is
 (``observations.suspicion``), and whether it also varies within a side, which makes it a lesser suspect.  Facts that only one
-side has recorded come after all others of their kind: what is not known may be the same.
+side has recorded come after all others of their kind, since an unknown value may be the same.
 
 Hosts with a number are pooled with those of the same role: ``client3`` is a client.
 """
@@ -23,20 +23,20 @@ from twinbed.model.tables import Tables
 from twinbed.observations.suspicion import Suspicion, suspicion
 
 Facts = Mapping[tuple[str, str], frozenset[str]]
-"""(place, fact) -> its values; null is none of them."""
+"""(place, fact) -> its values, without null."""
 
 _NOTHING: frozenset[str] = frozenset()
 _UNKNOWN = ("", "null", "None")
 _NUMBER = re.compile(r"\d+$")
 SETTINGS = "settings"
-"""The place of what a study says rather than a host."""
+"""The place of facts of a study, rather than of a host."""
 LESSER = ("package", "name")
-"""Kinds that are shown only where everything is."""
+"""Kinds that are shown only with ``everything``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the comparison. ``testbed`` is None for all of a results folder's."""
+    """One side of the comparison. ``testbed`` None takes all of a results folder."""
 
     tables: Tables
     testbed: str | None
@@ -44,7 +44,7 @@ class Side:
 
 
 class PassportParams(BaseModel):
-    """Which facts."""
+    """Which facts to compare."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,7 +52,7 @@ class PassportParams(BaseModel):
 
 
 class PassportAnalysis(Analysis[PassportParams, Passports]):
-    """What differs."""
+    """What differs between testbeds."""
 
     name = "passport"
     params = PassportParams
@@ -71,7 +71,7 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
 
 
 def between(one: Side, other: Side, params: PassportParams | None = None) -> Differences:
-    """Two sides, which may be of different results."""
+    """The differences between two sides, which may be of different results."""
     params = params or PassportParams()
     left, right = facts_of(one), facts_of(other)
     rows = list(_rows(left, right))
@@ -93,7 +93,7 @@ def _unknown(row: Difference) -> bool:
 
 
 def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
-    """Places that are alike share a row."""
+    """The facts that differ; places where a fact differs alike share a row."""
     places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
     for place, fact in sorted({*left, *right}):
         one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
@@ -115,7 +115,7 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
 
 
 def facts_of(side: Side) -> Facts:
-    """Everything that is known of a side's runs."""
+    """All known facts of a side's runs."""
     facts: dict[tuple[str, str], set[str]] = {}
     records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
     runs = {record.id for record in records}

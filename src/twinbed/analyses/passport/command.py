@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from twinbed.model.tables import Tables
 
 _LONGEST, _MOST = 44, 3
-"""Characters of a value and values that a line shows; JSON and CSV have all."""
+"""A line shows at most so many characters of a value, and so many values; JSON and CSV have all."""
 
 
 @click.command(name="passport")

@@ -19,7 +19,7 @@ class Difference:
     left: Sequence[str]
     right: Sequence[str]
     varies: bool
-    """Also within a side."""
+    """Whether it also varies within a side."""
     why: str
 
 
@@ -48,7 +48,7 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Passports:
-    """Each testbed against the reference."""
+    """The differences between each testbed and the reference."""
 
     pairs: tuple[Differences, ...]
     cautions: tuple[Caution, ...] = ()

@@ -1,4 +1,4 @@
-"""What a linear model assumes, tested, each with what to use instead where it fails."""
+"""Tests of what a linear model assumes, each with what to use instead where it fails."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NORMAL = "normal residuals"
 CONDITION = 100
 """Scaled condition number above which dependence is strong (Belsley, Kuh and Welsch 1980): interactions always have some."""
 MANY = 30
-"""Rows a coefficient from which means are taken for normal."""
+"""With so many rows a coefficient, means are taken as normal."""
 
 
 def checks(
     of: Fitted, column: Column, influence: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
 ) -> Iterator[AssumptionCheck]:
-    """All of them; ``block`` are groups that the model does not know of. Of a fit without residuals there is little to test."""
+    """All checks of a fit; ``block`` are groups that the model does not know of. Without residuals little can be tested."""
     if of.fit.exact:
         yield from _collinear(of, inflation)
         return
@@ -167,7 +167,7 @@ def _power(of: Fitted) -> Iterator[AssumptionCheck]:
             (-np.inf if of.box_cox.low is None else of.box_cox.low),
             (np.inf if of.box_cox.high is None else of.box_cox.high),
         )
-        # Of very many rows the interval is so short that no simple power is in it: the nearest will do.
+        # With very many rows the interval is so short that it holds no simple power: the nearest will do.
         holds = bool(low <= of.power <= high) or of.power == of.box_cox.simple
         beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
         statement = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"

@@ -1,4 +1,4 @@
-"""A frame's columns as those of a design matrix: numbers, or levels that may also stand for sizes."""
+"""A frame's columns for a design matrix: numbers, or levels that may also stand for sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def response_of(formulas: Sequence[Formula]) -> str:
 
 
 def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
-    """What a formula is bound to; the frame's response is under the formula's name for it."""
+    """The columns that a formula is bound to; the response is under the formula's name for it."""
     columns: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
     return columns | {name: _column(frame.column(name)) for name in columns_of(formula) if name != response}
 

@@ -1,4 +1,4 @@
-"""One formula fitted: least squares with the errors that its residuals allow; beside it robust and mixed fits where asked."""
+"""Fits of one formula: least squares with the errors that its residuals allow, and robust and mixed fits where asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from twinbed.statistics.regression.robust import Weighting, robust
 LEVEL = 0.05
 """The level of the tests of assumptions."""
 LOGARITHMS = {"log": 1.0, "log2": float(np.log(2)), "log10": float(np.log(10))}
-"""What makes a difference of this logarithm one of natural logarithms."""
+"""The factor that turns a difference of this logarithm into one of natural logarithms."""
 FEW_CLUSTERS = 20
 MOST_EXPONENT = 200.0
 """The exponent of e beyond which a ratio is no number to print."""
@@ -36,7 +36,7 @@ MOST_EXPONENT = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An effect that is asked for: of ``variable``, from ``base`` (None: its base level) to ``to``."""
+    """A change whose effect is asked for: of ``variable``, from ``base`` (None: its base level) to ``to``."""
 
     variable: str
     to: Value
@@ -54,7 +54,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A formula's design and least squares fit. ``natural`` makes differences natural logarithms; None where they are none.
+    """A formula's design and least squares fit. ``natural`` turns differences into those of natural logarithms; None where
+    the response is no logarithm.
 
     ``positive`` is the response before its transformation, where that is known and above 0.
     """
@@ -97,7 +98,7 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
     positive = original if bool(np.all(original > 0)) else None
     matrix = design.matrix.astype(np.float64, copy=False)
     preferred = None
-    if positive is not None and not estimated.exact:  # which has no likelihood
+    if positive is not None and not estimated.exact:  # an exact fit has no likelihood
         at = box_cox(positive, estimated.q, confidence)
         preferred = BoxCox(at.best, at.low, at.high, at.simple, at.meaning, at.simple_inside)
     tests = (None, None) if estimated.exact else (breusch_pagan(estimated), white(estimated, matrix))
@@ -105,7 +106,7 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
 
 
 def _power(call: Call, response: Doubles, fit: Fit, confidence: float) -> float:
-    """The one given, else the simple one in the interval, else the best."""
+    """The power that is given, else the simple one in the interval, else the best."""
     if call.at is not None:
         return call.at
     at = box_cox(response, fit.q, confidence)

@@ -1,4 +1,4 @@
-"""The rows of the data as the model sees them, for figures and for the eye: the remarkable ones, and others at even steps."""
+"""Rows of the data as the model sees them, for figures: the remarkable ones, and others at even steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinbed.analyses.regression.result import Point
 from twinbed.statistics.regression.influence import Influence
 
 MOST = 2000
-"""More points than these no figure shows apart."""
+"""A figure cannot show more points apart."""
 REMARKABLE = 100
 
 
