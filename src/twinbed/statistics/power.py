@@ -28,7 +28,7 @@ from scipy.special import gammaincinv, ndtr, stdtrit
 Floats = NDArray[np.float64]
 
 FEWEST = 3
-"""Replicates a testbed that are proposed at least: with two, Welch's approximation oversteps its level."""
+"""The least number of replicates a testbed to propose: with two, Welch's approximation oversteps its level."""
 _NODES = 48
 
 
@@ -84,8 +84,8 @@ def _chi_square(df: float, probability: float) -> float:
 
 
 def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[float, Floats, Floats, Floats]:
-    """Standard deviation of the difference found; and for a grid of pairs of sample variances that may be found: the
-    standard error, Welch's degrees of freedom, and the weight."""
+    """The standard deviation of the observed difference; and for a grid of pairs of possible sample variances the standard
+    error, Welch's degrees of freedom, and the weight."""
     true = [deviation**2 / n for deviation, n in zip(deviations, counts, strict=True)]
     (one, w1), (two, w2) = (_variances(n - 1) for n in counts)
     a, b = np.meshgrid(true[0] * one, true[1] * two, indexing="ij")
@@ -103,7 +103,7 @@ def _variances(df: int) -> tuple[Floats, Floats]:
 
 
 def _critical(tail: float, df: Floats) -> Floats:
-    """Student's t that ``tail`` lies above; read from a table, which quantiles of thousands of pairs are too slow without."""
+    """Student's t with ``tail`` above it, read from a table: quantiles of thousands of pairs would be too slow."""
     inverse, table = _critical_table(tail)
     return np.asarray(np.interp(1 / df, inverse, table))
 

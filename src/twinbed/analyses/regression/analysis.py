@@ -2,7 +2,8 @@
 
 In: one row an observation (observations/frame.py).  Out: a ``Regression`` (result.py).  For each formula it has the
 coefficients with errors that hold for its residuals, robust and mixed fits where asked, effects as percentages, and checks of
-assumptions.  Limits: effects are linear on the model's scale; one random intercept.  Sources: see twinbed.statistics.regression.
+assumptions.  Limits: effects are linear on the model's scale; one random intercept.  Sources: see
+twinbed.statistics.regression.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ Column = Numeric | Categorical
 
 
 def as_categorical(column: Column) -> Categorical:
-    """Of a column of numbers each number is a level."""
+    """The column as levels: each number of a numeric column is a level."""
     if isinstance(column, Categorical):
         return column
     values, codes = np.unique(column.values, return_inverse=True)
@@ -86,7 +86,7 @@ def evaluate(
 
 
 def _power(left: Array, right: Array) -> Array:
-    # A whole power by multiplication: exact for what doubles hold exactly, and quicker.
+    # Multiplication is exact for a whole power of what doubles hold exactly, and quicker.
     if right.ndim == 0 and right == int(right) and 1 <= right <= 16:
         return reduce(np.multiply, [left] * int(right))
     return np.asarray(np.power(left, right))
