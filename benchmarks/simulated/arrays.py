@@ -190,10 +190,10 @@ def ratio_p_values(x: np.ndarray, y: np.ndarray, margin: float) -> Limits:
         low, high = ((one - theta * two) / np.sqrt(a + theta**2 * b) for theta in (1 / (1 + margin), 1 + margin))
         by_means = _p_values(low, high, df)
     zeros = (x.min(1) == 0) | (y.min(1) == 0)
-    # Where nothing varies the program compares the numbers themselves; here that is two samples of zeros.
+    # Of two samples without any event the program says nothing.
     nothing = (x.max(1) == 0) & (y.max(1) == 0)
     inside, outside = (np.where(zeros, mean, log) for mean, log in zip(by_means, by_logarithms, strict=True))
-    return np.where(nothing, 0.0, inside), np.where(nothing, 1.0, outside)
+    return np.where(nothing, 1.0, inside), np.where(nothing, 1.0, outside)
 
 
 def _p_values(above_low: np.ndarray, above_high: np.ndarray, df: np.ndarray) -> Limits:

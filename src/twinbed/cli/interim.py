@@ -144,6 +144,8 @@ class Deciding:
         )
         compare = registry.analysis("compare")
         result = compare.run(AsOf(replace(store, outline=outline), interim.blocks), compare.params())
-        headlines = [each for each in result.comparisons if each.headline and each.p_equivalent is not None]
+        headlines = [
+            each for each in result.comparisons if each.headline and each.p_equivalent is not None and each.method != "unseen"
+        ]
         decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in headlines)
         return decided, len(headlines) - decided

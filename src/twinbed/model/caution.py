@@ -139,8 +139,8 @@ class Kind(Enum):
     )
     DRIFT = (
         "a metric drifted over the study",
-        "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again; "
-        "randomised blocks keep verdicts fair meanwhile, but wide",
+        "look at residuals against run order in the report, find what changed (temperature, disk, caches) and run again: a "
+        "mean over a drift is that of no steady state",
     )
     BLOCK_EFFECT = (
         "runs of one block are alike and unlike those of others",

@@ -8,7 +8,7 @@ from itertools import groupby
 from twinbed.analyses.compare.grid import Grid, grid
 from twinbed.analyses.compare.measured import measured_tables
 from twinbed.analyses.compare.result import Comparison, Comparisons
-from twinbed.analyses.compare.words import SYMBOLS, held, summaries, varies
+from twinbed.analyses.compare.words import SYMBOLS, emulated, held, summaries, varies
 from twinbed.analyses.contention.sentences import sentences
 from twinbed.contracts.analysis import Section
 from twinbed.model.tables import Tables
@@ -31,6 +31,8 @@ def markdown(
     lines = [f"# {_plain(tables.outline.name)}", ""]
     if tables.other_settings:
         lines += [f"{other_settings(tables.other_settings)}.", ""]
+    if banner := emulated(result):
+        lines += [f"**{_plain(banner)}**", ""]
     for summary in summaries(result):
         lines += [f"- **{_plain(summary.testbed)}: {summary.verdict}.** {_plain(summary.sentence)}"]
         lines += [f"  - {_plain(text)}" for text in summary.advice]

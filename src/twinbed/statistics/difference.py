@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import variance, varies, welch_df
 from twinbed.statistics.region import p_values
+from twinbed.statistics.resolution import bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +32,30 @@ class DifferenceTest:
     p_different: float | None
 
 
-def difference_test(values: Sequence[float], reference: Sequence[float], margin: float | None, alpha: float) -> DifferenceTest:
-    """Compares two samples of at least two values each."""
+def difference_test(
+    values: Sequence[float], reference: Sequence[float], margin: float | None, alpha: float, *, step: float = 0.0
+) -> DifferenceTest:
+    """Compares two samples of at least two values each. ``step`` is what values are rounded to, in their unit: what that can
+    hide is part of the interval, and held against each test (``statistics.resolution``)."""
     difference = fmean(values) - fmean(reference)
+    hidden = bias(values, step) + bias(reference, step)
     if not varies(values) and not varies(reference):
-        inside = None if margin is None else abs(difference) <= margin
         return DifferenceTest(
             difference,
-            Bounds(difference, difference, 1 - 2 * alpha),
-            Bounds(difference, difference, 1 - alpha),
-            None if inside is None else float(not inside),
-            None if inside is None else float(inside),
+            Bounds(difference - hidden, difference + hidden, 1 - 2 * alpha),
+            Bounds(difference - hidden, difference + hidden, 1 - alpha),
+            None if margin is None else float(abs(difference) + hidden > margin),
+            None if margin is None else float(abs(difference) - hidden <= margin),
         )
     a, b = variance(values) / len(values), variance(reference) / len(reference)
     error, df = math.sqrt(a + b), welch_df(a, len(values), b, len(reference))
 
     def interval(tail: float) -> Bounds:
-        half = float(stdtrit(df, 1 - tail)) * error
+        half = float(stdtrit(df, 1 - tail)) * error + hidden
         return Bounds(difference - half, difference + half, 1 - 2 * tail)
 
     p_equivalent = p_different = None
     if margin is not None:
-        p_equivalent, p_different = p_values((difference + margin) / error, (difference - margin) / error, df)
+        p_equivalent, _ = p_values((difference - hidden + margin) / error, (difference + hidden - margin) / error, df)
+        _, p_different = p_values((difference + hidden + margin) / error, (difference - hidden - margin) / error, df)
     return DifferenceTest(difference, interval(alpha), interval(alpha / 2), p_equivalent, p_different)

@@ -7,7 +7,9 @@ not. Up to PERMUTED values the p-value is that of PERMUTATIONS orders drawn with
 beyond, that of the F of the two-way analysis. A row with a missing value, or that does not vary, is left out. Neighbours: the
 rank version of von Neumann's ratio (Bartels 1982, J. Am. Stat. Assoc. 77:40) of values in run order, normal approximation, for
 at least LEAST values; a value below 2 means that neighbours are alike. The test assumes that the expectation of each value has
-been subtracted.
+been subtracted, and that values are in random order otherwise.  Residuals of cells that were measured one after the other are
+not: their cells differ in spread and shape.  ``dependence`` therefore holds the correlation of neighbours' ranks against those
+of orders within the cells, the places of each cell kept.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from twinbed.statistics.moments import variance, varies
 LEAST = 10
 PERMUTED = 500
 PERMUTATIONS = 4999
+ORDERS = 49
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,37 @@ class Neighbours:
     ratio: float
     p_value: float
     """Two-sided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """``correlation`` is that of the rank of each value with the next's; ``p_value`` two-sided, of orders within groups."""
+
+    correlation: float
+    p_value: float
+
+
+def dependence(values: Sequence[float], groups: Sequence[int]) -> Dependence | None:
+    """Of values in the order of runs, of which those of one group could as well have come in any order; None for fewer than
+    LEAST, or where nothing varies. Up to PERMUTED values the p-value counts PERMUTATIONS drawn orders, the observed one too;
+    beyond, it is normal with the mean and the variance of ORDERS of them."""
+    n = len(values)
+    if n < LEAST or max(values) == min(values):
+        return None
+    ranks = np.array(mid_ranks(values)) - (n + 1) / 2
+    of = np.asarray(groups)
+    found, noise = float(ranks[:-1] @ ranks[1:]), np.random.default_rng(0)
+    # Sorting random keys within each group permutes it; its places are where the stable sort finds it.
+    keys = of + noise.random((PERMUTATIONS if n <= PERMUTED else ORDERS, n))
+    drawn = np.empty_like(keys)
+    drawn[:, np.argsort(of, kind="stable")] = ranks[np.argsort(keys, axis=1)]
+    products = (drawn[:, :-1] * drawn[:, 1:]).sum(1)
+    centre, correlation = float(products.mean()), found / float(ranks @ ranks)
+    if n <= PERMUTED:
+        farther = int((np.abs(products - centre) >= abs(found - centre) * (1 - 1e-9)).sum())
+        return Dependence(correlation, (1 + farther) / (1 + PERMUTATIONS))
+    spread = float(products.std(ddof=1))
+    return Dependence(correlation, min(1.0, 2 * float(ndtr(-abs(found - centre) / spread))) if spread else 1.0)
 
 
 def block_effect(rows: Sequence[Sequence[float | None]]) -> Blocks | None:

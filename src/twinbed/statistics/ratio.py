@@ -13,20 +13,27 @@ Positive values are compared on the scale of logarithms by Welch's t (1947, Biom
 geometric means, an interval that is never unbounded.  Where a value is 0 there is no logarithm. The ratio of arithmetic means
 is then compared with the region by the tests of mean(x) - theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for
 equivalence Hauschke et al. 1999, Stat. Med. 18:93) with Satterthwaite's degrees of freedom, since variances differ.
+
+Two things keep few or coarse values from being taken for proof.  Values that are rounded to steps may be off by what rounding
+hides (``statistics.resolution``), which widens each interval at both ends and is held against each test.  Rare events are no
+surer than Poisson's law lets them be (``statistics.counts``): of its test and that of the means the weaker counts.  Where no
+event was seen on either side there is nothing to compare: no verdict.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from scipy.special import stdtrit
 
 from twinbed.statistics.bounds import Bounds
+from twinbed.statistics.counts import CountTest, are_rare, count_test
 from twinbed.statistics.moments import variance, varies, welch_df
 from twinbed.statistics.region import p_values
+from twinbed.statistics.resolution import bias
 
 MOST_REPLICATES = 1000
 """More than this is not worth proposing: the ratio lies too near the edge of the region."""
@@ -46,49 +53,92 @@ class RatioTest:
     p_different: float
     """Two-sided p-value of the ratio being outside the region; different where it is at most alpha."""
     method: str
-    """``log``, ``fieller`` or ``exact``."""
+    """``log``, ``fieller``, ``exact``, ``counts``, or ``unseen`` where both samples are 0 throughout."""
 
 
-def ratio_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> RatioTest | None:
-    """Compares two samples of at least two values each; None where a value is negative, since then no ratio means anything."""
+def ratio_test(
+    values: Sequence[float], reference: Sequence[float], margin: float, alpha: float, *, step: float = 0.0, counts: bool = False
+) -> RatioTest | None:
+    """Compares two samples of at least two values each; None where a value is negative, since then no ratio means anything.
+    ``step`` is what values are rounded to, in their unit; ``counts`` whether they are counts of events."""
     if min(*values, *reference) < 0:
         return None
+    if not any(values) and not any(reference):
+        return RatioTest(None, None, None, p_equivalent=1.0, p_different=1.0, method="unseen")
+    hidden = bias(values, step), bias(reference, step)
     if not varies(values) and not varies(reference):
-        return _exact(values[0], reference[0], margin, alpha)
-    if min(*values, *reference) > 0:
-        return _log(values, reference, margin, alpha)
-    return _fieller(values, reference, margin, alpha)
+        test = _exact(values[0], reference[0], hidden, margin, alpha)
+    elif min(*values, *reference) > 0:
+        test = _log(values, reference, hidden, margin, alpha)
+    else:
+        test = _fieller(values, reference, hidden, margin, alpha)
+    return _weaker(test, count_test(values, reference, margin, alpha)) if counts and are_rare(values, reference) else test
 
 
-def _exact(value: float, reference: float, margin: float, alpha: float) -> RatioTest:
-    """Neither sample varies: the ratio is what it is."""
-    inside = value <= (1 + margin) * reference and value * (1 + margin) >= reference
-    ratio = value / reference if reference else None
+def _weaker(test: RatioTest, count: CountTest) -> RatioTest:
+    """What both tests say."""
+
+    def union(one: Bounds | None, other: Bounds) -> Bounds | None:
+        if one is None or math.isinf(other.high):
+            return None
+        return Bounds(min(one.low, other.low), max(one.high, other.high), one.level)
+
+    return replace(
+        test,
+        interval=union(test.interval, count.interval),
+        wide=union(test.wide, count.wide),
+        p_equivalent=max(test.p_equivalent, count.p_equivalent),
+        p_different=max(test.p_different, count.p_different),
+        method="counts",
+    )
+
+
+def _exact(value: float, reference: float, hidden: tuple[float, float], margin: float, alpha: float) -> RatioTest:
+    """Neither sample varies: the ratio is what it is, but for what rounding hides."""
+    least, most = max(0.0, value - hidden[0]), value + hidden[0]
+    least_reference, most_reference = max(0.0, reference - hidden[1]), reference + hidden[1]
+    inside = most <= (1 + margin) * least_reference and least * (1 + margin) >= most_reference
+    outside = least > (1 + margin) * most_reference or most * (1 + margin) < least_reference
+    low = least / most_reference if most_reference else math.inf
+    high = most / least_reference if least_reference else math.inf
+    if value == reference and not any(hidden):
+        low = high = 1.0
+    bounded = math.isfinite(high)
     return RatioTest(
-        ratio=1.0 if value == reference else ratio,
-        interval=None if ratio is None else Bounds(ratio, ratio, 1 - 2 * alpha),
-        wide=None if ratio is None else Bounds(ratio, ratio, 1 - alpha),
+        ratio=1.0 if value == reference else value / reference if reference else None,
+        interval=Bounds(low, high, 1 - 2 * alpha) if bounded else None,
+        wide=Bounds(low, high, 1 - alpha) if bounded else None,
         p_equivalent=0.0 if inside else 1.0,
-        p_different=1.0 if inside else 0.0,
+        p_different=0.0 if outside else 1.0,
         method="exact",
     )
 
 
-def _log(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> RatioTest:
+def _log(
+    values: Sequence[float], reference: Sequence[float], hidden: tuple[float, float], margin: float, alpha: float
+) -> RatioTest:
     x, y = [math.log(value) for value in values], [math.log(value) for value in reference]
     a, b = variance(x) / len(x), variance(y) / len(y)
     difference, error, df = fmean(x) - fmean(y), math.sqrt(a + b), welch_df(a, len(x), b, len(y))
     edge = math.log1p(margin)
+    off = hidden[0] / math.exp(fmean(x)), hidden[1] / math.exp(fmean(y))
+    if max(off) >= 1:  # a mean may be 0
+        return _fieller(values, reference, hidden, margin, alpha)
+    low = difference + math.log1p(-off[0]) - math.log1p(off[1])
+    high = difference + math.log1p(off[0]) - math.log1p(-off[1])
 
     def interval(tail: float) -> Bounds:
         half = float(stdtrit(df, 1 - tail)) * error
-        return Bounds(math.exp(difference - half), math.exp(difference + half), 1 - 2 * tail)
+        return Bounds(math.exp(low - half), math.exp(high + half), 1 - 2 * tail)
 
-    p_equivalent, p_different = p_values((difference + edge) / error, (difference - edge) / error, df)
+    p_equivalent, _ = p_values((low + edge) / error, (high - edge) / error, df)
+    _, p_different = p_values((high + edge) / error, (low - edge) / error, df)
     return RatioTest(math.exp(difference), interval(alpha), interval(alpha / 2), p_equivalent, p_different, "log")
 
 
-def _fieller(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> RatioTest:
+def _fieller(
+    values: Sequence[float], reference: Sequence[float], hidden: tuple[float, float], margin: float, alpha: float
+) -> RatioTest:
     x, y = fmean(values), fmean(reference)
     a, b = variance(values) / len(values), variance(reference) / len(reference)
     # One number of degrees of freedom, at the ratio found, so that tests and interval say the same.
@@ -99,15 +149,23 @@ def _fieller(values: Sequence[float], reference: Sequence[float], margin: float,
         else float(min(len(values), len(reference)) - 1)
     )
 
-    def statistic(theta: float) -> float:
+    def statistic(theta: float, way: int) -> float:
+        """With the means moved as far as rounding can have moved them; ``way`` is -1 for the least ratio, 1 for the largest."""
         error = math.sqrt(a + theta**2 * b)
-        return (x - theta * y) / error
+        return (x - theta * y + way * (hidden[0] + theta * hidden[1])) / error
 
-    p_equivalent, p_different = p_values(statistic(1 / (1 + margin)), statistic(1 + margin), df)
+    p_equivalent, _ = p_values(statistic(1 / (1 + margin), -1), statistic(1 + margin, 1), df)
+    _, p_different = p_values(statistic(1 / (1 + margin), 1), statistic(1 + margin, -1), df)
+
+    def interval(tail: float) -> Bounds | None:
+        least = fieller_interval(max(0.0, x - hidden[0]), y + hidden[1], a, b, df, tail)
+        most = fieller_interval(x + hidden[0], max(0.0, y - hidden[1]), a, b, df, tail)
+        return None if least is None or most is None else Bounds(least.low, most.high, least.level)
+
     return RatioTest(
         ratio=x / y if y else None,
-        interval=fieller_interval(x, y, a, b, df, alpha),
-        wide=fieller_interval(x, y, a, b, df, alpha / 2),
+        interval=interval(alpha),
+        wide=interval(alpha / 2),
         p_equivalent=p_equivalent,
         p_different=p_different,
         method="fieller",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.compare.cautions import Carried, Residue, carried, of_group, of_study, residue
-from twinbed.analyses.compare.decision import Rules, doubtful_shape, judge
+from twinbed.analyses.compare.decision import Nature, Rules, doubtful_shape, judge
 from twinbed.analyses.compare.estimates import estimate, intervals_overlap, within_rule
 from twinbed.analyses.compare.interim import at_look
 from twinbed.analyses.compare.ordering import order_cautions, orderings
@@ -71,6 +71,7 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         reference=pair.names[1],
         estimate=one,
         reference_estimate=two,
+        step=about.step,
         ratio=None,
         ratio_interval=None,
         margin=rules.margin,
@@ -79,9 +80,10 @@ def _comparison(key: Key, about: Declared, pair: _Pair, rules: Rules, cautions: 
         intervals_overlap=intervals_overlap(one, two),
     )
     shapes = tuple(doubtful_shape(each.values, about.scale, rules.margin) for each in (one, two))
-    decision = judge(bare, about.margin, rules, any(shapes))
+    nature = Nature(about.margin, about.step, about.whole and about.unit == "1")
+    decision = judge(bare, nature, rules, any(shapes))
     if rules.information is not None:
-        decision = at_look(decision, lambda other: judge(bare, about.margin, other, any(shapes)), rules)
+        decision = at_look(decision, lambda other: judge(bare, nature, other, any(shapes)), rules)
     own = _own_cautions(bare, pair, shapes)
     few = (Caution(Kind.FEW_COUNTS, decision.few_counts, metric),) if decision.few_counts else ()
     return replace(decision.comparison, cautions=(*cautions, *own, *few))
@@ -162,7 +164,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         samples = gather(tables)
         carry, left = carried(tables), residue(tables)
         ordered = orderings(samples, tables.records, rules.alpha)
-        of_order = order_cautions(ordered, samples.testbeds, margin)
+        of_order = order_cautions(ordered, samples.testbeds, margin, rules.alpha)
         cell_cautions = {
             (cell, testbed): of_group(testbed, cell, group, carry, left)
             for cell, groups in samples.groups.items()

@@ -23,6 +23,7 @@ from twinbed.statistics.nominal import SMALLEST_EXPECTED, nominal_test
 from twinbed.statistics.ordinal import ordinal_test
 from twinbed.statistics.quantile import median_ratio_interval
 from twinbed.statistics.ratio import ratio_test, replicates_needed
+from twinbed.statistics.resolution import bias
 
 Values = Sequence[float]
 
@@ -37,6 +38,18 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class Nature:
+    """What a metric's values are."""
+
+    margin: float | None = None
+    """Its own, in its unit."""
+    step: float = 0.0
+    """What they are rounded to, in its unit."""
+    counts: bool = False
+    """Whether they count events."""
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """A comparison, and what is doubtful about the test that it rests on."""
 
@@ -44,15 +57,15 @@ class Decision:
     few_counts: str = ""
 
 
-def judge(bare: Comparison, margin: float | None, rules: Rules, skewed: bool) -> Decision:
-    """The comparison with all that its two samples say. ``margin`` is the metric's own; ``skewed`` asks for the bootstrap."""
+def judge(bare: Comparison, nature: Nature, rules: Rules, skewed: bool) -> Decision:
+    """The comparison with all that its two samples say. ``skewed`` asks for the bootstrap."""
     one, two = bare.estimate.values, bare.reference_estimate.values
     if min(len(one), len(two)) < 2:
         return Decision(_ratio_of_single_runs(bare))
     if bare.scale == Scale.RATIO:
-        return Decision(_ratio(bare, one, two, rules, skewed))
+        return Decision(_ratio(bare, one, two, nature, rules, skewed))
     if bare.scale == Scale.INTERVAL:
-        return Decision(_difference(bare, one, two, margin, rules))
+        return Decision(_difference(bare, one, two, nature, rules))
     if bare.scale == Scale.ORDINAL:
         return Decision(_ordinal(bare, one, two, rules))
     return _nominal(bare, one, two, rules)
@@ -65,13 +78,15 @@ def _ratio_of_single_runs(bare: Comparison) -> Comparison:
     return replace(bare, ratio=one / two) if sound and one is not None and two else bare
 
 
-def _ratio(bare: Comparison, one: Values, two: Values, rules: Rules, skewed: bool) -> Comparison:
-    found = ratio_test(one, two, rules.margin, rules.alpha)
+def _ratio(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Rules, skewed: bool) -> Comparison:
+    found = ratio_test(one, two, rules.margin, rules.alpha, step=nature.step, counts=nature.counts)
     spreads = spread(one, two, rules.confidence)
     if found is None:
         return replace(bare, spread=spreads)
     equivalent = found.p_equivalent <= rules.alpha
-    needed = None if equivalent else replicates_needed(one, two, rules.margin, rules.alpha)
+    # More runs of the same show no more where it is rounding that hides the difference.
+    coarse = found.method in ("exact", "unseen", "counts") or bias(one, nature.step) + bias(two, nature.step) > 0.01 * max(one)
+    needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha)
     middle = median(two)
     return replace(
         bare,
@@ -90,11 +105,11 @@ def _ratio(bare: Comparison, one: Values, two: Values, rules: Rules, skewed: boo
     )
 
 
-def _difference(bare: Comparison, one: Values, two: Values, margin: float | None, rules: Rules) -> Comparison:
-    found = difference_test(one, two, margin, rules.alpha)
+def _difference(bare: Comparison, one: Values, two: Values, nature: Nature, rules: Rules) -> Comparison:
+    found = difference_test(one, two, nature.margin, rules.alpha, step=nature.step)
     return replace(
         bare,
-        effect=Effect("difference", found.difference, _interval(found.interval), margin),
+        effect=Effect("difference", found.difference, _interval(found.interval), nature.margin),
         wide_interval=_interval(found.wide),
         verdict=_verdict(found.p_equivalent is not None and found.p_equivalent <= rules.alpha),
         method="welch",

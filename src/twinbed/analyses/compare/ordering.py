@@ -1,7 +1,8 @@
 """Headline metrics in the order in which runs were made: drift, effects of blocks, and runs that depend on the run before.
 
 Of each value the mean of its cell on its testbed is taken off: of logarithms where all values are positive, so that residuals
-are shares.  Order is that of starting times.  Each kind of test is a family of its own for Holm's correction.
+are shares.  Order is that of starting times.  These tests warn, so that a miss costs more than a false alarm: their p-values
+are not corrected, what they show must have a size that matters, and each caution says how many would come by chance.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean
 
 from twinbed.analyses.compare.result import Drift, Ordering, Residual
@@ -18,9 +20,11 @@ from twinbed.metrics.metric import Scale
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.record import Record
 from twinbed.statistics.moments import logarithms, variance, varies
-from twinbed.statistics.multiplicity import holm
-from twinbed.statistics.order import block_effect, neighbours
+from twinbed.statistics.order import block_effect, dependence
 from twinbed.statistics.trend import trend
+
+STRAYS = 0.1
+"""Share of runs that may stand outside their block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class _Place:
 
 
 def orderings(samples: Samples, records: Sequence[Record], alpha: float) -> tuple[Ordering, ...]:
-    """One for each headline of ratio or interval scale that varies."""
+    """One for each headline of ratio or interval scale that varies. ``alpha`` is that of each test."""
     ordered = sorted(records, key=lambda record: (record.started_s, record.position))
     places = {record.id: _Place(order, record.block) for order, record in enumerate(ordered, start=1)}
     found = [
@@ -39,7 +43,7 @@ def orderings(samples: Samples, records: Sequence[Record], alpha: float) -> tupl
         if samples.is_headline(key) and samples.metrics[key[0]].scale in (Scale.RATIO, Scale.INTERVAL)
         for each in _ordering(samples, key, places)
     ]
-    return tuple(_corrected(found, alpha))
+    return tuple(_shown(each, alpha) for each in found)
 
 
 Cells = Mapping[tuple[str, str], Sequence[tuple[_Place, float]]]
@@ -54,7 +58,7 @@ def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Itera
         return
     drifts = tuple(each for testbed in samples.testbeds for each in _drift(testbed, cells, residuals, relative))
     blocks = sorted({each.block for each in residuals})
-    test = block_effect(_rows(cells, blocks))
+    test = block_effect(_rows(cells, blocks)) if _contiguous(residuals) else None
     means = {block: fmean(each.value for each in residuals if each.block == block) for block in blocks}
     farthest = max(blocks, key=lambda block: abs(means[block])) if test else None
     if drifts:
@@ -65,6 +69,13 @@ def _ordering(samples: Samples, key: Key, places: Mapping[str, _Place]) -> Itera
             farthest_block=farthest,
             farthest_by=_change(means[farthest], relative) if farthest is not None else None,
         )
+
+
+def _contiguous(residuals: Sequence[Residual]) -> bool:
+    """Whether blocks followed each other, so that they are a time. Numbers of replicates that an import took for blocks are
+    not; a few runs that were made again later do no harm."""
+    changes = sum(one.block != two.block for one, two in pairwise(residuals))
+    return changes <= len({each.block for each in residuals}) - 1 + STRAYS * len(residuals)
 
 
 def _varying(rows: Sequence[tuple[_Place, float]]) -> bool:
@@ -109,7 +120,9 @@ def _drift(testbed: str, cells: Cells, residuals: Sequence[Residual], relative: 
     found = trend(series)
     if found is None or not any(_varying(rows) for (name, _), rows in cells.items() if name == testbed):
         return
-    neighbouring = neighbours([each.value for each in own])
+    of_testbed = [rows for (name, _), rows in cells.items() if name == testbed]
+    order = sorted((place.order, number) for number, rows in enumerate(of_testbed) for place, _ in rows)
+    neighbouring = dependence([each.value for each in own], [number for _, number in order])
     yield Drift(
         testbed=testbed,
         runs=len(own),
@@ -126,32 +139,26 @@ def _change(value: float, relative: bool) -> float:
     return math.expm1(value) if relative else value
 
 
-def _corrected(found: Sequence[Ordering], alpha: float) -> Iterator[Ordering]:
-    trends = iter(holm([drift.p_trend for each in found for drift in each.drifts]))
-    serials = iter(holm([drift.p_serial for each in found for drift in each.drifts if drift.p_serial is not None]))
-    blocks = iter(holm([each.p_blocks for each in found if each.p_blocks is not None]))
-    for each in found:
-        drifts = []
-        for drift in each.drifts:
-            p_trend = next(trends)
-            p_serial = None if drift.p_serial is None else next(serials)
-            serial = p_serial is not None and p_serial <= alpha
-            drifts.append(replace(drift, p_trend=p_trend, trend=p_trend <= alpha, p_serial=p_serial, serial=serial))
-        p_blocks = None if each.p_blocks is None else next(blocks)
-        differ = p_blocks is not None and p_blocks <= alpha
-        yield replace(each, drifts=tuple(drifts), p_blocks=p_blocks, blocks_differ=differ)
+def _shown(each: Ordering, alpha: float) -> Ordering:
+    drifts = tuple(
+        replace(drift, trend=drift.p_trend <= alpha, serial=drift.p_serial is not None and drift.p_serial <= alpha)
+        for drift in each.drifts
+    )
+    return replace(each, drifts=drifts, blocks_differ=each.p_blocks is not None and each.p_blocks <= alpha)
 
 
 Carried = Mapping[tuple[Key, str], Sequence[Caution]]
 """(metric and place, testbed) -> what its order gives to doubt."""
 
 
-def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: float) -> Carried:
+def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: float, alpha: float) -> Carried:
     """Every caution, under each metric and testbed that it is about; those of blocks are about all testbeds.
 
     What is shown but far inside the margin moves no verdict, so it is in the tables only.
     """
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
+    tests = sum(len(each.drifts) for each in found)
+    chance = f" ({tests} such tests: about {alpha * tests:.2g} show that by chance)" if tests > 1 else ""
     for each in found:
         key = (each.metric, each.host, each.direction)
         for drift in each.drifts:
@@ -159,7 +166,7 @@ def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: f
                 way = "rises" if drift.change > 0 else "falls"
                 by = _size(abs(drift.change), each)
                 text = f"{each.metric} {way} by {by} from the first to the last of {drift.runs} runs, p {_p(drift.p_trend)}"
-                carried[key, drift.testbed].append(Caution(Kind.DRIFT, text, drift.testbed))
+                carried[key, drift.testbed].append(Caution(Kind.DRIFT, text + chance, drift.testbed))
             own = [residual.value for residual in each.residuals if residual.testbed == drift.testbed]
             # A trend makes neighbours alike by itself.
             if (
@@ -168,8 +175,8 @@ def order_cautions(found: Sequence[Ordering], testbeds: Sequence[str], margin: f
                 and drift.p_serial is not None
                 and _matters(math.sqrt(variance(own)), each, margin)
             ):
-                text = f"{each.metric}: correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
-                carried[key, drift.testbed].append(Caution(Kind.SERIAL, text, drift.testbed))
+                text = f"{each.metric}: rank correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
+                carried[key, drift.testbed].append(Caution(Kind.SERIAL, text + chance, drift.testbed))
         off = each.farthest_by
         if each.blocks_differ and each.p_blocks is not None and off is not None and _matters(off, each, margin):
             way = "above" if off > 0 else "below"

@@ -9,6 +9,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalysis
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
+from twinbed.statistics.counts import unseen_share
 
 OTHER_SETTINGS = "other settings"
 """Why runs are left out: the study as it stands does not ask for them."""
@@ -108,8 +109,9 @@ class Comparison:
     """The seeds' stronger rule: 95 % intervals overlap."""
     cautions: tuple[Caution, ...] = ()
     method: str = ""
-    """How the interval was made: of a ratio ``log``, ``fieller`` or ``exact``; else ``welch``, ``newcombe`` or the test that
-    names were compared by; ``unlooked`` before a study's first look; empty where there is none."""
+    """How the interval was made: of a ratio ``log``, ``fieller``, ``exact``, ``counts`` (of rare events) or ``unseen`` (both
+    are 0 throughout, so that there is none); else ``welch``, ``newcombe`` or the test that names were compared by;
+    ``unlooked`` before a study's first look; empty where there is none."""
     wide_interval: Interval | None = None
     """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     p_equivalent: float | None = None
@@ -129,6 +131,18 @@ class Comparison:
     """None for fewer than two values on a side, and on scales without differences."""
     effect: Effect | None = None
     """On other scales than ratio."""
+    step: float = 0.0
+    """What values are rounded to, in the unit; 0 where nothing shows that they are."""
+
+    @property
+    def runs(self) -> int:
+        """Of the testbed that has fewer."""
+        return min(self.estimate.n, self.reference_estimate.n)
+
+    @property
+    def unseen_share(self) -> float | None:
+        """The largest share of runs that may behave otherwise than all of these did; None without runs."""
+        return unseen_share(self.runs) if self.runs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +158,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What order did to one metric on one testbed, apart from its cells. P-values are after Holm's correction."""
+    """What order did to one metric on one testbed, apart from its cells. P-values are of each test alone."""
 
     testbed: str
     runs: int
@@ -154,7 +168,7 @@ class Drift:
     trend: bool
     """Whether a trend is shown at alpha."""
     correlation: float | None
-    """The correlation of each residual with the next; None for fewer runs than a test needs."""
+    """That of the rank of each residual with the next's; None for fewer runs than a test needs."""
     p_serial: float | None
     serial: bool
 
@@ -173,7 +187,7 @@ class Ordering:
     drifts: tuple[Drift, ...]
     blocks: int
     p_blocks: float | None
-    """After Holm's correction; None where runs were not made in blocks."""
+    """None where runs were not made in blocks, one after the other."""
     blocks_differ: bool
     farthest_block: int | None
     """The block whose residuals are farthest from 0 in the mean."""

@@ -54,6 +54,8 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Any]:
         "verdict": str(each.verdict),
         "because": explanation(each),
         "replicates_needed": each.replicates_needed,
+        "step": each.step or None,
+        "unseen_share": each.unseen_share,
         "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in each.cautions) or None,
     }
 
@@ -110,13 +112,13 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Any]]:
             "testbed": drift.testbed,
             "runs": drift.runs,
             "drift": drift.change,
-            "p_drift_holm": drift.p_trend,
+            "p_drift": drift.p_trend,
             "drifts": drift.trend,
             "serial_correlation": drift.correlation,
-            "p_serial_holm": drift.p_serial,
+            "p_serial": drift.p_serial,
             "serial": drift.serial,
             "blocks": each.blocks,
-            "p_blocks_holm": each.p_blocks,
+            "p_blocks": each.p_blocks,
             "blocks_differ": each.blocks_differ,
         }
         for each in orderings

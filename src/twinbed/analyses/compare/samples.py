@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from twinbed.metrics.metric import Layer
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
+from twinbed.statistics.resolution import step
 
+COUNTED = ("1", "bytes")
+"""Units of what is counted one by one."""
 Key = tuple[str, str, str]
 """(metric, host, direction)"""
 
@@ -24,6 +27,10 @@ class Declared:
     headline: bool
     description: str
     margin: float | None = None
+    step: float = 0.0
+    """What all its values in the study are whole multiples of, in the unit; 0 where nothing is. See statistics.resolution."""
+    whole: bool = False
+    """Whether all its values are whole numbers of things or bytes: counted, not rounded."""
 
     @property
     def rank(self) -> int:
@@ -123,8 +130,24 @@ def gather(tables: Tables) -> Samples:
             if row[value] is not None:
                 of_run[row[run]].values.setdefault(key, []).append(row[value])
                 of_run[row[run]].runs.setdefault(key, []).append(row[run])
+    _resolve(metrics, groups)
     names = tables.outline.testbeds
     return Samples(cells, groups, metrics, tuple(name for name in names if any(name in found for found in groups.values())))
+
+
+def _resolve(metrics: dict[str, Declared], groups: Mapping[str, Mapping[str, CellRuns]]) -> None:
+    """The step of each metric, found from all of its values. What is counted is not rounded, nor is what was divided by a
+    count, such as packets per request."""
+    values: dict[str, list[float]] = {}
+    for group in (group for of_cell in groups.values() for group in of_cell.values()):
+        for (metric, _, _), of_key in group.values.items():
+            values.setdefault(metric, []).extend(of_key)
+    for metric, of_metric in values.items():
+        about = metrics[metric]
+        found = step(of_metric)
+        whole = about.unit in COUNTED and found >= 1
+        exact = whole or "/" in about.unit.removesuffix("/s")
+        metrics[metric] = replace(about, step=0.0 if exact else found, whole=whole)
 
 
 def _order(tables: Tables, levels: Mapping[str, Level]) -> tuple[int, ...]:

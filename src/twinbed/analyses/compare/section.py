@@ -11,7 +11,8 @@ from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.plots import cells_left_out, distribution, ratios
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate
 from twinbed.analyses.compare.variation import other_estimates
-from twinbed.analyses.compare.words import SYMBOLS, Summary, explanation, finding, held, summaries, varies_finding
+from twinbed.analyses.compare.words import SYMBOLS, Summary, emulated, explanation, finding, held, summaries, varies_finding
+from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.render import plots
 from twinbed.render.html import html
@@ -66,6 +67,9 @@ def listed(names: Sequence[str]) -> str:
 
 def verdicts(result: Comparisons) -> Iterator[Markup]:
     yield Markup('<section id="verdict"><h2>Verdict</h2>')
+    if banner := emulated(result):
+        yield html('<p class="banner" role="note">{}</p>', banner)
+    on_emulator = {each.subject for each in result.cautions if each.kind is Kind.SOFTWARE_CPU}
     if result.cautions:
         kinds = len({each.kind for each in result.cautions})
         yield html('<p>Read it with the <a href="#cautions">{} caution{}</a>.</p>', kinds, "s" if kinds > 1 else "")
@@ -81,6 +85,8 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
             summary.testbed,
             verdict_mark(summary.verdict),
         )
+        if on_emulator & {summary.testbed, summary.reference}:
+            yield Markup('<p class="emulated">on an emulated CPU</p>')
         yield html("<p>{}</p>", summary.sentence)
         yield from _findings("Differs", sorted(summary.different, key=_size, reverse=True), finding)
         yield from _findings("Undecided", summary.inconclusive, lambda each: f"{finding(each)}: {explanation(each)}")

@@ -12,7 +12,7 @@ from rich.text import Text
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons
-from twinbed.analyses.compare.words import RULE, SYMBOLS, deviation, explanation, held, nothing_compared, summaries
+from twinbed.analyses.compare.words import RULE, SYMBOLS, deviation, emulated, explanation, held, nothing_compared, summaries
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import share, unit_scale
 from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, other_settings, p_text, times
@@ -34,6 +34,8 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
     if not shown:
         _print(console, f"Nothing to compare: {nothing_compared(result)}.")
         _measured(console, result)
+    if banner := emulated(result):
+        _print(console, f"{banner}\n", "bold yellow")
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
         _layer(console, layer, list(of_layer))
     if shown:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate, Spread
 from twinbed.metrics.metric import Scale
+from twinbed.model.caution import Kind
 from twinbed.model.result import Verdict
 from twinbed.render.quantities import NONE, UnitScale, change, ratio, share, unit_scale
 from twinbed.render.words import _bounds, cell_title, metric_name, metric_title, times
+from twinbed.statistics.counts import most_unseen
 
 RULE = "Crussell et al. 2019"
 """The source of the rule of thumb: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
@@ -31,15 +33,30 @@ def explanation(each: Comparison) -> str:
         return _why_of_effect(each)
     if not each.method:
         return "negative values have no ratio"
+    if each.method == "unseen":
+        return _unseen(each)
     if each.verdict is Verdict.EQUIVALENT:
-        return f"shown to be within {margin}"
+        return f"shown to be within {margin}{_tentative(each)}"
     if each.verdict is Verdict.DIFFERENT:
-        return (
-            f"shown to differ by more than {margin}"
-            if each.ratio is not None
-            else f"{each.reference} is 0 throughout, this is not"
-        )
+        shown = f"shown to differ by more than {margin}"
+        return (f"{each.reference} is 0 throughout, this is not" if each.ratio is None else shown) + _tentative(each)
     return _why_open(each, margin)
+
+
+def _unseen(each: Comparison) -> str:
+    """``0 in all 5 runs of both: at most 0.6 a run``: absence is not shown by few runs."""
+    seen = f"0 in all {each.runs} runs of both"
+    if each.unit == "1" and not each.step:
+        return f"{seen}, which leaves up to {most_unseen(each.runs):.2g} a run, or any in {_unseen_share(each)} of runs"
+    return f"{seen}, which leaves up to {_unseen_share(each)} of runs otherwise"
+
+
+def _unseen_share(each: Comparison) -> str:
+    return share(round(each.unseen_share or 0.0, 2))
+
+
+def _tentative(each: Comparison) -> str:
+    return "; tentative, of 2 replicates" if each.runs == 2 else ""
 
 
 def _why_of_effect(each: Comparison) -> str:
@@ -94,16 +111,38 @@ def varies(spread: Spread) -> str:
     return f"varies {times(spread.ratio)} times as much{_bounds(spread.interval, times)}"
 
 
+CONSTANT = 0.02
+"""Share of the margin below which a relative standard deviation is practically none: how many times as much another varies is
+then a statement about next to nothing."""
+
+
+def _constant(each: Comparison, estimate: Estimate) -> bool:
+    return bool(estimate.mean) and (estimate.stdev or 0.0) < CONSTANT * each.margin * abs(estimate.mean or 0.0)
+
+
 def varies_finding(each: Comparison) -> str:
     """``requests per second at payload 500B: varies 3.2 times as much [1.4, 7.0] as container``."""
     where = f" at {cell_title(each.cell)}" if each.cell else ""
     spread = varies(each.spread) if each.spread else ""
-    return f"{metric_title(each.metric, each.host, each.direction)}{where}: {spread} as {each.reference}"
+    own, reference = deviation(each, each.estimate), deviation(each, each.reference_estimate)
+    heading = f"{metric_title(each.metric, each.host, each.direction)}{where}"
+    if _constant(each, each.reference_estimate):
+        return f"{heading}: varies by {own} (sd), {each.reference} practically not at all ({reference})"
+    if _constant(each, each.estimate):
+        return f"{heading}: varies practically not at all ({own} sd), {each.reference} by {reference}"
+    return f"{heading}: {spread} as {each.reference}"
 
 
 def _why_open(each: Comparison, margin: str) -> str:
     low, high = 1 / (1 + each.margin), 1 + each.margin
     interval, wide = each.ratio_interval, each.wide_interval
+    deviations = [estimate.stdev or 0.0 for estimate in (each.estimate, each.reference_estimate)]
+    if each.step and max(deviations) < each.step:
+        scale = unit_scale(each.unit, [each.step])
+        return f"values come in steps of {each.step / scale.factor:g} {scale.unit}".rstrip() + f", too coarse to tell {margin}"
+    if each.method == "counts":
+        events = (round(sum(estimate.values)) for estimate in (each.estimate, each.reference_estimate))
+        return "too few events to say: {:,} here and {:,} on {}".format(*events, each.reference)
     if interval is None or wide is None:
         return f"{each.reference} may be 0, so the ratio has no bounds"
     if wide.high < low or wide.low > high:
@@ -191,7 +230,18 @@ class Summary:
             )
         if self.equivalent:
             where = "" if not (self.different or self.inconclusive) else " where it is listed as equivalent"
-            sentences.append(f"{self.testbed} can stand in for {self.reference} for {_names(self.equivalent)}{where}.")
+            apart = [each for each in self.equivalent if each in self.spread]
+            if like := [each for each in self.equivalent if each not in apart]:
+                unseen = share(round(max(each.unseen_share or 0.0 for each in like), 2))
+                sentences.append(
+                    f"{self.testbed} can stand in for {self.reference} for the mean of {_names(like)}{where}. What happens in "
+                    f"fewer than {unseen} of runs, such as a stall, so few would not have shown."
+                )
+            if apart:
+                sentences.append(
+                    f"Means of {_names(apart)} are those of {self.reference}, but their spread is not: do not take a single "
+                    "run, or a tail, for its."
+                )
         if self.inconclusive:
             needed = [each.replicates_needed for each in self.inconclusive if each.replicates_needed]
             if needed:
@@ -226,6 +276,15 @@ def _summary(comparisons: Sequence[Comparison]) -> Summary:
         *(by[Verdict.EQUIVALENT], by[Verdict.DIFFERENT], by[Verdict.INCONCLUSIVE]),
         tuple(each for each in comparisons if each.headline and each.spread and each.spread.differs),
     )
+
+
+def emulated(result: Comparisons) -> str:
+    """A sentence for before the verdict, where testbeds ran on an emulated CPU; else empty."""
+    names = list(dict.fromkeys(each.subject for each in result.cautions if each.kind is Kind.SOFTWARE_CPU))
+    if not names:
+        return ""
+    who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{who} ran on an emulated CPU (TCG), not on hardware virtualisation: what follows of {who} is about the emulator."
 
 
 def nothing_compared(result: Comparisons) -> str:

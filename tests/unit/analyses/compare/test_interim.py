@@ -12,7 +12,7 @@ import pytest
 from twinbed import design
 from twinbed.analyses.compare.analysis import analysis as compare
 from twinbed.analyses.compare.command import command as compare_command
-from twinbed.analyses.compare.decision import Decision, Rules, judge
+from twinbed.analyses.compare.decision import Decision, Nature, Rules, judge
 from twinbed.analyses.compare.estimates import estimate
 from twinbed.analyses.compare.interim import at_look
 from twinbed.analyses.compare.result import Comparison
@@ -370,7 +370,7 @@ def test_looks_hold_on_every_scale(scale: Scale, looks: tuple[float, ...]) -> No
     rules = Rules(0.3, 0.05, 0.95, looks)
 
     def decision(other: Rules) -> Decision:
-        return judge(bare, 2.0, other, False)
+        return judge(bare, Nature(2.0), other, False)
 
     fixed, found = decision(rules).comparison, at_look(decision(rules), decision, rules).comparison
     for single, looked in ((fixed.p_equivalent, found.p_equivalent), (fixed.p_different, found.p_different)):

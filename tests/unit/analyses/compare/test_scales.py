@@ -256,6 +256,25 @@ def test_runs_that_depend_on_the_run_before_are_a_caution(tmp_path: Path) -> Non
     assert Kind.SERIAL in kinds(result) and Kind.DRIFT not in kinds(result)
 
 
+def test_numbers_of_replicates_are_no_blocks_where_cells_were_measured_one_after_the_other(tmp_path: Path) -> None:
+    """As imports have them: replicate 5 of one cell may lie hours from replicate 5 of the next."""
+    spread_study(tmp_path, {"a": 0.005, "b": 0.005}, 8, lambda replicate: 0.8 if replicate == 4 else 1.0)
+    for file in tmp_path.glob("runs/*/run.json"):
+        record = json.loads(file.read_text())
+        cell = 2 * (record["levels"]["testbed"] == "b") + (record["levels"]["payload"] == "1MB")
+        file.write_text(json.dumps(record | {"started_s": 1e9 + 3600 * cell + record["replicate"]}))
+    result = compare.run(extract(tmp_path, {"planted": planted}, {}))
+    assert Kind.BLOCK_EFFECT not in kinds(result)
+    assert [each.p_blocks for each in result.orderings] == [None]
+
+
+def test_a_drift_of_one_metric_is_not_lost_among_many(tmp_path: Path) -> None:
+    """Every cell of five rises each time: by Kendall's exact test p = 2 / 120 a cell, less for two; no correction hides it."""
+    result = spread_study(tmp_path, {"a": 0.002, "b": 0.002}, 5, lambda replicate: 1.16**replicate)
+    details = [each.detail for each in result.cautions if each.kind is Kind.DRIFT]
+    assert len(details) == 2 and all("rises by" in each and "by chance" in each for each in details)
+
+
 def test_an_order_that_says_nothing_is_no_caution(tmp_path: Path) -> None:
     result = spread_study(tmp_path, {"a": 0.05, "b": 0.05}, 10)
     assert kinds(result) == set()

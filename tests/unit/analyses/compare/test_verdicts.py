@@ -70,19 +70,41 @@ def test_layers_and_headlines_come_in_order(tmp_path: Path) -> None:
 
 
 def test_constants_that_are_equal_are_equivalent(tmp_path: Path) -> None:
-    found = one(tmp_path, {"a": [5, 5, 5], "b": [5, 5, 5]})
+    found = one(tmp_path, {"a": [5000, 5000, 5000], "b": [5000, 5000, 5000]})
     assert (found.verdict, found.ratio, found.method) == (Verdict.EQUIVALENT, 1.0, "exact")
+    assert found.unseen_share == pytest.approx(1 - 0.05 ** (1 / 3)), "1 - 0.6316 of the runs may be otherwise and not be met"
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(5.4, Verdict.EQUIVALENT), (5.5, Verdict.EQUIVALENT), (5.6, Verdict.DIFFERENT)])
-def test_constants_are_judged_by_their_ratio(tmp_path: Path, value: float, verdict: Verdict) -> None:
-    """5.4, 5.5 and 5.6 are 1.08, 1.10 and 1.12 times 5; the edge belongs to the region."""
-    assert one(tmp_path, {"a": [5, 5, 5], "b": [value] * 3}).verdict is verdict
+@pytest.mark.parametrize(
+    ("reference", "value", "verdict"),
+    [
+        (5000.0, 5400.0, Verdict.EQUIVALENT),
+        (5000.0, 5600.0, Verdict.DIFFERENT),
+        # Printed in whole ones, 5 is anything from 4.5 to 5.5, and 6 up to 6.5: 1.44 times as much, or the same.
+        (5.0, 5.0, Verdict.INCONCLUSIVE),
+        (5.0, 6.0, Verdict.INCONCLUSIVE),
+        (5.0, 8.0, Verdict.DIFFERENT),
+        # 49.5 / 50.5 = 0.98 and 55.5 / 49.5 = 1.12.
+        (50.0, 50.0, Verdict.EQUIVALENT),
+        (50.0, 55.0, Verdict.INCONCLUSIVE),
+        # At steps of a tenth, as 5.1 and 5.4 may be 5.05 and 5.45, a factor of 1.079.
+        (5.1, 5.4, Verdict.EQUIVALENT),
+    ],
+)
+def test_constants_are_judged_by_their_ratio_and_by_what_rounding_hides(
+    tmp_path: Path, reference: float, value: float, verdict: Verdict
+) -> None:
+    found = one(tmp_path, {"a": [reference] * 3, "b": [value] * 3})
+    assert (found.verdict, found.method) == (verdict, "exact")
+    if verdict is Verdict.INCONCLUSIVE:
+        assert explanation(found) == "values come in steps of 1 /s, too coarse to tell 10 %"
 
 
-def test_all_zero_is_equivalent_and_zero_against_something_is_not(tmp_path: Path) -> None:
+def test_all_zero_is_no_verdict_and_zero_against_something_is_different(tmp_path: Path) -> None:
     same = one(tmp_path / "same", {"a": [0, 0, 0], "b": [0, 0, 0]})
-    assert (same.verdict, same.ratio) == (Verdict.EQUIVALENT, 1.0)
+    assert (same.verdict, same.ratio, same.method) == (Verdict.INCONCLUSIVE, None, "unseen")
+    # 1 - 0.05^(1/3) = 0.6316.
+    assert explanation(same) == "0 in all 3 runs of both, which leaves up to 63 % of runs otherwise"
     lost = one(tmp_path / "lost", {"a": [0, 0, 0], "b": [50, 51, 52]})
     assert (lost.verdict, lost.ratio, lost.ratio_interval) == (Verdict.DIFFERENT, None, None)
     none = one(tmp_path / "none", {"a": [50, 51, 52], "b": [0, 0, 0]})

@@ -1,0 +1,102 @@
+"""Counts of rare events, such as failed requests a run: the ratio of two rates, exactly.
+
+Where events come singly and at a constant rate, the total of n runs is Poisson's, and given the total of both testbeds the one
+of the first is binomial: Przyborowski and Wilenski (1940, Biometrika 31:313); the interval is Clopper and Pearson's (1934,
+Biometrika 26:404).  Events that come in bursts vary more than that, so that it is the least uncertainty that counts have.
+
+A sample without any event bounds its rate only from above: 0 of n runs is at most -ln(alpha)/n a run (Hanley and Lippman-Hand
+1983, JAMA 249:1743, the rule of three).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy.special import bdtr, bdtrc, betaincinv, gammaln
+
+from twinbed.statistics.bounds import Bounds
+
+RARE = 20.0
+"""Counts a run from which the spread of runs says more than Poisson's law does."""
+TOO_EVEN = 0.05
+"""Counts that are the same in every run are not taken as Poisson's where that would be no likelier than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountTest:
+    """The ratio of two rates of events. The upper bounds of intervals are infinite where the reference has no event."""
+
+    interval: Bounds
+    """At 1 - 2 alpha."""
+    wide: Bounds
+    """At 1 - alpha."""
+    p_equivalent: float
+    p_different: float
+
+
+def are_rare(values: Sequence[float], reference: Sequence[float]) -> bool:
+    """Whether samples are counts of few events a run: whole numbers, on one side below RARE, and not the same in every run
+    where chance would make them differ. A number that the set-up fixes, such as one connection a client, is no rare event."""
+    both = (*values, *reference)
+    if any(value < 0 or value != int(value) for value in both):
+        return False
+    if min(math.fsum(values) / len(values), math.fsum(reference) / len(reference)) >= RARE:
+        return False
+    return _like_chance(values) and _like_chance(reference)
+
+
+def _like_chance(values: Sequence[float]) -> bool:
+    """Of equal counts k in n runs, the probability given their total is (nk)! / (k!^n n^(nk))."""
+    n, k = len(values), values[0]
+    if any(value != k for value in values):
+        return True
+    return float(gammaln(n * k + 1) - n * gammaln(k + 1)) - n * k * math.log(n) > math.log(TOO_EVEN)
+
+
+def count_test(values: Sequence[float], reference: Sequence[float], margin: float, alpha: float) -> CountTest:
+    """Of two samples with an event between them."""
+    x, y, n, m = round(math.fsum(values)), round(math.fsum(reference)), len(values), len(reference)
+    total = x + y
+
+    def share(ratio: float) -> float:
+        """Of all events, that of the first sample, were this the ratio of rates."""
+        return ratio * n / (ratio * n + m)
+
+    def at_least(ratio: float) -> float:
+        return float(bdtrc(x - 1, total, share(ratio))) if x else 1.0
+
+    def at_most(ratio: float) -> float:
+        return float(bdtr(x, total, share(ratio)))
+
+    def interval(tail: float) -> Bounds:
+        low = float(betaincinv(x, y + 1, tail)) if x else 0.0
+        high = float(betaincinv(x + 1, y, 1 - tail)) if y else 1.0
+        return Bounds(low / (1 - low) * m / n, high / (1 - high) * m / n if high < 1 else math.inf, 1 - 2 * tail)
+
+    inner, outer = 1 / (1 + margin), 1 + margin
+    return CountTest(
+        interval(alpha),
+        interval(alpha / 2),
+        max(at_least(inner), at_most(outer)),
+        min(1.0, 2 * min(at_least(outer), at_most(inner))),
+    )
+
+
+def most_unseen(runs: int, level: float = 0.95) -> float:
+    """The largest rate a run that ``runs`` runs without an event leave possible.
+
+    >>> round(most_unseen(3), 3)
+    0.999
+    """
+    return -math.log(1 - level) / runs
+
+
+def unseen_share(runs: int, level: float = 0.95) -> float:
+    """The largest share of runs that may be of a kind that none of these runs was of.
+
+    >>> round(unseen_share(59), 3)
+    0.05
+    """
+    return float(1 - (1 - level) ** (1 / runs))
