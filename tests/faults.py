@@ -18,7 +18,7 @@ from twinbed.contracts.site import Installed
 from twinbed.hosts import stage
 from twinbed.hosts.error import HostError
 from twinbed.image import Image
-from twinbed.lab import clock
+from twinbed.lab import timed_phases
 from twinbed.lab.event import Event, PhaseBegan, RunEnded
 from twinbed.lab.study import Ending, carry_out
 from twinbed.model.run import Phase
@@ -89,7 +89,7 @@ def carry(
             limits.setattr(http_plan, "GRACE_S", 3.0)
         if event.phase is Phase.WORKLOAD:
             if short:
-                limits.setattr(clock, "GRACE_S", 6.0)
+                limits.setattr(timed_phases, "GRACE_S", 6.0)
                 limits.setattr(stage, "_STOP_LIMIT_S", 2.0)
             threads.append(threading.Timer(AFTER_S, _harm, (waiting.pop(), beds[-1])))
             threads[-1].start()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from twinbed.analyses import ANALYSES
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.contracts.analysis import Analysis
 from twinbed.contracts.format import Format
-from twinbed.contracts.plugins import AnyWorkload, Plugins
+from twinbed.contracts.plugins import AnyAnalysis, AnyWorkload, Plugins
 from twinbed.imports.workload import Imported
 from twinbed.instruments.counters import counters
 from twinbed.instruments.latency import latency
@@ -148,17 +147,17 @@ def formats() -> Mapping[str, Format]:
     return {each.name: each for each in every}
 
 
-def analysis(name: str) -> Analysis[Any, Any]:
+def analysis(name: str) -> AnyAnalysis:
     """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
     if name not in ANALYSES:
         raise KeyError(name)
-    module: Any = importlib.import_module(f"twinbed.analyses.{name}.analysis")
+    module = importlib.import_module(f"twinbed.analyses.{name}.analysis")
     if not isinstance(module.analysis, Analysis):
         raise TypeError(f"{module.__name__}.analysis is no Analysis")
     return module.analysis
 
 
-def analyses() -> Iterator[Analysis[Any, Any]]:
+def analyses() -> Iterator[AnyAnalysis]:
     """Every analysis, in the order of their list."""
     return map(analysis, ANALYSES)
 

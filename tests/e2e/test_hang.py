@@ -15,7 +15,7 @@ from tests.faults import Harm, carry, processes
 from twinbed.contracts.bed import Bed
 from twinbed.hosts.lab import PREFIX
 from twinbed.image import Image
-from twinbed.lab import clock
+from twinbed.lab import timed_phases
 from twinbed.model.run import Phase
 
 STUDY = """
@@ -80,17 +80,17 @@ def test_an_instrument_that_dies(tmp_path: Path, image: Image, probe: Path, leav
     assert fine["status"] == "complete"
 
 
-def test_a_phase_that_does_not_end_is_ended_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wait without a limit of its own: only the clock ends it."""
+def test_a_phase_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait without a limit of its own: only that of the phase ends it."""
     ended = threading.Event()
 
     class Deaf:
         def close(self) -> None:
             ended.set()
 
-    timer = clock.Clock({}, lambda _: None)
+    timer = timed_phases.TimedPhases({}, lambda _: None)
     timer.hosts = [Deaf()]
-    monkeypatch.setattr(clock, "GRACE_S", 0.1)
-    with timer.phase(Phase.CONFIGURE):
+    monkeypatch.setattr(timed_phases, "GRACE_S", 0.1)
+    with timer.timed(Phase.CONFIGURE):
         assert ended.wait(30.0)
-    assert timer.verdict == "the phase was not done after 0.1 s; its hosts were ended"
+    assert timer.overran == "the phase was not done after 0.1 s; its hosts were ended"

@@ -125,9 +125,9 @@ def other_accelerator(patch: pytest.MonkeyPatch) -> None:
     """QEMU says that it runs with another accelerator than was asked for."""
     original = monitor.ask
 
-    def ask(*arguments: Any, **rest: Any) -> dict[str, Any]:
-        said = original(*arguments, **rest)
-        return {**said, "query-kvm": {"enabled": not said["query-kvm"]["enabled"], "present": True}}
+    def ask(*arguments: Any, **rest: Any) -> monitor.Monitored:
+        monitored = original(*arguments, **rest)
+        return dataclasses.replace(monitored, kvm=not monitored.kvm)
 
     patch.setattr(monitor, "ask", ask)
 

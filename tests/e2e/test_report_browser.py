@@ -56,8 +56,12 @@ def opened(page: Page, report: Path) -> Iterator[Page]:
 
 def test_the_verdict_comes_first(opened: Page) -> None:
     assert opened.ask("document.querySelector('h2').textContent") == "Verdict"
-    top = opened.ask("document.querySelector('.card').getBoundingClientRect().top")
-    assert top < 900, "the first verdict is on the first screen"
+    for part in (".lede", "#verdict figure.forest svg"):
+        box = f"document.querySelector('{part}').getBoundingClientRect()"
+        assert opened.ask(f"{box}.height") > 20 and opened.ask(f"{box}.top") < 700, f"{part} is on the first screen"
+    # Four cells on two testbeds, three headline metrics: a ratio each.
+    ratios = "document.querySelector('#verdict figure.forest svg').querySelectorAll('[aria-roledescription=point]').length"
+    assert opened.ask(ratios) == 24
     assert opened.ask("document.querySelectorAll('.card').length") == 2
 
 
@@ -71,13 +75,15 @@ def test_plots_are_drawn_and_described(opened: Page) -> None:
     opened.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert opened.ask("[...document.querySelectorAll('figure svg')].every(svg => svg.getBoundingClientRect().width > 200)")
     # Four cells of three testbeds with five replicates each: a mark each.
-    assert opened.ask("document.querySelector('figure svg').querySelectorAll('[aria-roledescription=circle]').length") == 60
+    assert (
+        opened.ask("document.querySelector('.plots figure svg').querySelectorAll('[aria-roledescription=circle]').length") == 60
+    )
 
 
 def test_colours_come_from_the_page(opened: Page) -> None:
     """No placeholder is left, and what the style sheet says is what is painted."""
     assert opened.ask("document.querySelector('main').innerHTML.match(/#0[1-7]0[1-7]0[1-7]/)") is None
-    paint = "getComputedStyle(document.querySelector('figure svg [aria-roledescription=circle]')).fill"
+    paint = "getComputedStyle(document.querySelector('.plots figure svg [aria-roledescription=circle]')).fill"
     assert opened.ask(paint) == "rgb(26, 29, 33)"
 
 
@@ -110,7 +116,7 @@ def test_failed_runs_can_be_picked_out(opened: Page) -> None:
 
 
 def test_a_mark_says_its_numbers(opened: Page) -> None:
-    mark = "document.querySelector('figure svg [aria-roledescription=circle]')"
+    mark = "document.querySelector('.plots figure svg [aria-roledescription=circle]')"
     opened.ask(f"{mark}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
     x, y = opened.ask(f"(() => {{const r = {mark}.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]}})()")
     opened.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

@@ -22,11 +22,10 @@ from typing import Literal
 from pydantic import Field
 
 from twinbed.contracts.background import Background, BackgroundPlan
-from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.command import PROGRAM_BYTES, Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import BackgroundParams
 from twinbed.contracts.place import Places
-from twinbed.contracts.resources import PROGRAM_BYTES, ProgramNeed
 from twinbed.metrics.metric import Value
 from twinbed.metrics.stress import METRICS
 from twinbed.model.units import Size
@@ -73,11 +72,6 @@ class StressParams(BackgroundParams):
     def estimate_seconds(self) -> float:
         return 0.2 if self.workers() else 0.0
 
-    def program_need(self) -> ProgramNeed:
-        """Memory workers are two processes each: one that works, and one that starts it again."""
-        processes = 1 + sum(self.workers().values()) + self.memory
-        return ProgramNeed(self.memory * self.memory_size + processes * PROGRAM_BYTES, processes + 1)
-
 
 class Stress(Background[StressParams]):
     """The background load."""
@@ -101,10 +95,19 @@ class Stress(Background[StressParams]):
         if params.memory:
             # stress-ng divides what it is given among the workers.
             argv += ["--vm-bytes", str(params.memory * params.memory_size)]
-        ready = Ready(says=b"dispatching hogs")
+        # Memory workers are two processes each: one that works, and one that starts it again.
+        processes = 1 + sum(workers.values()) + params.memory
         return BackgroundPlan(
             commands=[
-                Command(name, tuple(argv), ready=ready, limit_s=READY_LIMIT_S, stop_limit_s=STOP_LIMIT_S)
+                Command(
+                    name,
+                    tuple(argv),
+                    ready=Ready(says=b"dispatching hogs"),
+                    limit_s=READY_LIMIT_S,
+                    stop_limit_s=STOP_LIMIT_S,
+                    memory_bytes=params.memory * params.memory_size + processes * PROGRAM_BYTES,
+                    tasks=processes + 1,
+                )
                 for name in _names(params.where, places)
             ]
         )
@@ -126,9 +129,9 @@ def _values(params: StressParams, file: Path) -> Iterator[Value]:
     text = file.read_text(errors="replace")
     place = f"{file.parent.name}/{file.name}"
     dispatched = _DISPATCHED.search(text)
-    found = {stressor: number for number, stressor in _WORKERS.findall(dispatched[1])} if dispatched else {}
+    started = {stressor: number for number, stressor in _WORKERS.findall(dispatched[1])} if dispatched else {}
     asked = {stressor: str(number) for stressor, number in params.workers().items()}
-    if found != asked:
+    if started != asked:
         raise ValueError(f"{place}: asked for {asked}, but stress-ng says {dispatched[0] if dispatched else text[:200]!r}")
     for setting, stressor in STRESSORS.items():
         if not getattr(params, setting):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from twinbed.contracts.host import Host
 from twinbed.contracts.place import Target
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
+
+Fact: TypeAlias = Json
+"""What a host says of itself: one value of its passport. None is what it does not say."""
+Facts: TypeAlias = Mapping[str, Fact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +22,8 @@ class Applied:
 
     subject: str
     setting: str
-    asked: Any
-    found: Any
+    asked: object
+    found: object
     source: str
     """The command whose output said so."""
     tolerance: float = 0.0
@@ -28,8 +33,9 @@ class Applied:
     def agrees(self) -> bool:
         if self.asked is None or self.asked == self.found:
             return True
-        numbers = isinstance(self.asked, int | float) and isinstance(self.found, int | float)
-        return numbers and abs(self.found - self.asked) <= self.tolerance * abs(self.asked)
+        if not isinstance(self.asked, int | float) or not isinstance(self.found, int | float):
+            return False
+        return abs(self.found - self.asked) <= self.tolerance * abs(self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class Bed:
     addresses: Mapping[str, str]
     targets: Sequence[Target]
     applied: Sequence[Applied]
-    passport: Mapping[str, Mapping[str, Any]]
+    passport: Mapping[str, Facts]
     cautions: Sequence[Caution] = ()
     lab: str = ""
     """The id of the lab it is in."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+PROGRAM_BYTES = 3 * 2**20
+"""Of a program whose plan says nothing else: on 80 hosts nginx took 2.8 MB, ab 1.3, iperf3 2.4, irtt 2.5, counters 0.2."""
+PROGRAM_TASKS = 2
+"""A program, and the thread of the agent that waits for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -40,3 +45,7 @@ class Command:
     round: int = 0
     """Of programs that are started together: those of a lower round are ready before those of a higher are started, and
     are told to end after them."""
+    memory_bytes: int = PROGRAM_BYTES
+    """What it takes at most of the machine, or of the container that it is in."""
+    tasks: int = PROGRAM_TASKS
+    """Processes and threads, likewise."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution
@@ -77,7 +77,7 @@ class Measurement:
     diagnostics: Sequence[Diagnostic] = ()
     facts: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """What it says of its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. What differs
-    between runs and is no factor is a doubt."""
+    between runs and is no factor is a caution."""
     started_s: float | None = None
     """Seconds since the epoch."""
     resolution: Mapping[str, float] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Format(Protocol):
         """Whether a file that begins so is one; what two formats would recognise is a bug of one of them. Raises nothing."""
         ...
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Mapping[str, object]) -> Sequence[Measurement]:
         """The measurements of a file, at least one. ``options`` is what a manifest says of such files; most take none.
         Raises FormatError."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
-from typing import Any, Protocol
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Host(Protocol):
         """Waits until a TCP port is listened on; returns the seconds waited."""
         ...
 
-    def ping(self, limit_s: float = ...) -> dict[str, Any]:
+    def ping(self, limit_s: float = ...) -> Mapping[str, float]:
         """The host's clocks (``monotonic_s``, ...), with this machine's clock before and after (``sent_s``, ``received_s``)."""
         ...
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from twinbed.contracts.resources import HostNeed, ProgramNeed
 from twinbed.model.topology import Topology
 
 ROLES = ("client", "server", "router")
@@ -25,6 +24,19 @@ class PluginParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+@dataclass(frozen=True, slots=True)
+class HostNeed:
+    """What one host takes of its machine, without the programs on it."""
+
+    memory_bytes: int
+    tasks: int
+    """Processes and threads on the machine."""
+    made_of: str
+    """For readers, such as ``a guest of 256MiB with 192MiB for QEMU``."""
+    limit_bytes: int | None = None
+    """The most that it may take, with its programs."""
+
+
 class DriverParams(PluginParams):
     """Settings of a testbed."""
 
@@ -35,6 +47,11 @@ class DriverParams(PluginParams):
     def made_by(self, driver: str) -> str:
         """The name of the driver that makes hosts with these settings; ``driver`` is the testbed's."""
         return driver
+
+    @property
+    def own_kernel(self) -> bool:
+        """Whether a host made with these settings has a kernel of its own, rather than its machine's."""
+        return True
 
     def host_need(self) -> HostNeed | None:
         """What one host takes of this machine; None where this machine does not carry it."""
@@ -56,14 +73,6 @@ class WorkloadParams(PluginParams):
         """Bytes that each client writes per second of workload; ``link_rate`` in bit/s."""
         return 0.0
 
-    def server_need(self) -> ProgramNeed:
-        """What one server program takes."""
-        return ProgramNeed()
-
-    def client_need(self) -> ProgramNeed:
-        """What one client program takes."""
-        return ProgramNeed()
-
 
 class InstrumentParams(PluginParams):
     """Settings of an instrument."""
@@ -71,10 +80,6 @@ class InstrumentParams(PluginParams):
     def programs(self) -> Sequence[str]:
         """Programs that hosts must have, beyond what the image always has."""
         return ()
-
-    def program_need(self) -> ProgramNeed:
-        """What one of its programs takes."""
-        return ProgramNeed()
 
     def estimate_seconds(self) -> float:
         """What it adds to a run."""
@@ -105,10 +110,6 @@ class BackgroundParams(PluginParams):
     def machine_programs(self) -> Mapping[str, str]:
         """Programs that the machine must have -> the Debian packages that they come from."""
         return {}
-
-    def program_need(self) -> ProgramNeed:
-        """What one of its programs takes."""
-        return ProgramNeed()
 
     def estimate_seconds(self) -> float:
         """What it adds to a run."""

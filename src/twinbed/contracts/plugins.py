@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from twinbed.contracts.analysis import Analysis
 from twinbed.contracts.background import Background
 from twinbed.contracts.driver import Driver
 from twinbed.contracts.instrument import Instrument
@@ -17,6 +18,8 @@ AnyDriver: TypeAlias = Driver[Any]
 AnyWorkload: TypeAlias = Workload[Any]
 AnyInstrument: TypeAlias = Instrument[Any]
 AnyBackground: TypeAlias = Background[Any]
+AnyAnalysis: TypeAlias = Analysis[Any, Any]
+"""Likewise of its own params, and with a result of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,30 +13,51 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypedDict
 
 from twinbed.contracts.host import Exit
 from twinbed.hosts import connection as wire
 from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.model.json import Document, documents, integer, number, text
 
 PROBE = "twinbed-probe"
 _CHUNK_BYTES = 256 * 1024
 _ACCEPT_STEP_S = 0.05
-"""How often a starting host is looked at for having ended instead."""
+"""How often to check whether a starting host has ended instead."""
+
+
+class _Ended(TypedDict):
+    """What an agent says of a program that has ended: ``Exit`` without its output."""
+
+    code: int | None
+    signal: int | None
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+    started_monotonic_s: float
+    ended_monotonic_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class FileThere:
+    """What is in a folder of a host."""
+
+    name: str
+    kind: str
 
 
 class Running(Channel):
     """A program that runs on a host."""
 
-    def __init__(self, connection: Connection, argv: Sequence[str], request: Mapping[str, Any], stdin: bytes) -> None:
+    def __init__(self, connection: Connection, argv: Sequence[str], request: Document, stdin: bytes) -> None:
         super().__init__(connection, argv[0])
         self.argv = tuple(argv)
         self.host = connection.name
         self.pid: int | None = None
         self.stdout = bytearray()
         self.stderr = bytearray()
-        self._exit: dict[str, Any] | None = None
+        self._exit: _Ended | None = None
         self.send(wire.EXEC, {**request, "argv": list(argv), "stdin": bool(stdin)})
         if stdin:
             for start in range(0, len(stdin), _CHUNK_BYTES):
@@ -100,7 +121,7 @@ class Running(Channel):
         return Exit(stdout=bytes(self.stdout), stderr=bytes(self.stderr), **self._exit)
 
 
-class _Reading(Channel):
+class _Fetch(Channel):
     def __init__(self, connection: Connection, path: str, sink: BinaryIO) -> None:
         super().__init__(connection, f"reading {path}")
         self._sink = sink
@@ -117,7 +138,7 @@ class _Reading(Channel):
                 self._error = error
 
     def finish(self, limit_s: float) -> int:
-        count = int(self.result(limit_s)["bytes"])
+        count = integer(self.result(limit_s)["bytes"])
         if self._error:
             raise self._error
         return count
@@ -153,7 +174,7 @@ class AgentHost:
         """Start a program. ``start_at_s``, on the host's monotonic clock: it is held until then, ready to begin."""
         if argv[0] == PROBE:
             argv = [f"{self.bin}/{PROBE}", *argv[1:]]
-        request = {
+        request: Document = {
             "env": dict(env) if env else None,
             "cwd": cwd,
             "cpus": list(cpus) if cpus else None,
@@ -181,11 +202,11 @@ class AgentHost:
     def fetch(self, path: str, to: Path, *, limit_s: float = 120.0) -> int:
         """Copy a file of the host to this machine; returns its size in bytes."""
         with to.open("wb") as sink:
-            return _Reading(self.connection, path, sink).finish(limit_s)
+            return _Fetch(self.connection, path, sink).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
         parts = _Memory()
-        _Reading(self.connection, path, parts).finish(limit_s)  # type: ignore[arg-type]
+        _Fetch(self.connection, path, parts).finish(limit_s)  # type: ignore[arg-type]
         return bytes(parts.content)
 
     def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:
@@ -196,28 +217,30 @@ class AgentHost:
         channel.send(wire.END, {})
         channel.result(limit_s)
 
-    def listdir(self, path: str, *, limit_s: float = 10.0) -> list[dict[str, Any]]:
+    def listdir(self, path: str, *, limit_s: float = 10.0) -> list[FileThere]:
         channel = Channel(self.connection, f"listing {path}")
         channel.send(wire.LIST, {"path": path})
-        return list(channel.result(limit_s)["entries"])
+        entries = documents(channel.result(limit_s)["entries"])
+        return [FileThere(text(entry["name"]), text(entry["kind"])) for entry in entries]
 
     def listening(self, port: int, limit_s: float) -> float:
         """Wait until a TCP port is listened on; returns the seconds waited."""
         channel = Channel(self.connection, f"waiting for TCP port {port}")
         channel.send(wire.LISTENING, {"port": port, "protocol": "tcp", "limit_s": limit_s})
-        return float(channel.result(limit_s + 5.0)["waited_s"])
+        return number(channel.result(limit_s + 5.0)["waited_s"])
 
-    def ping(self, limit_s: float = 5.0) -> dict[str, Any]:
+    def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
         """The host's clocks, and this machine's clock around the answer."""
         before = time.time()
         channel = Channel(self.connection, "ping")
         channel.send(wire.PING, {})
-        return {**channel.result(limit_s), "sent_s": before, "received_s": time.time()}
+        clocks = {name: number(value) for name, value in channel.result(limit_s).items()}
+        return {**clocks, "sent_s": before, "received_s": time.time()}
 
     def monotonic_ahead_s(self) -> float:
         """How far the host's monotonic clock is ahead of this machine's, known to half of what a ping takes."""
         before = time.monotonic()
-        there = float(self.ping()["monotonic_s"])
+        there = self.ping()["monotonic_s"]
         return there - (before + time.monotonic()) / 2
 
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
@@ -225,8 +248,8 @@ class AgentHost:
         if self.shared is not None:
             return
         for entry in self.listdir(self.artifacts, limit_s=min(limit_s, 10.0)):
-            if entry["kind"] == "file":
-                self.fetch(str(PurePosixPath(self.artifacts) / entry["name"]), to / entry["name"], limit_s=limit_s)
+            if entry.kind == "file":
+                self.fetch(str(PurePosixPath(self.artifacts) / entry.name), to / entry.name, limit_s=limit_s)
 
     def close(self) -> None:
         self.connection.close()

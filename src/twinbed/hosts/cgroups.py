@@ -1,4 +1,4 @@
-"""Control groups: where this machine lets labs make them, what hosts are limited to in them, and what they counted.
+"""Control groups: where this machine lets labs make them, what they limit hosts to, and what they counted.
 
 Each controller (cpu, memory, cpuset) is in the unified hierarchy (version 2) or in one of its own (version 1); a machine may
 have both.  A lab's groups carry its name in every hierarchy, and are removed with it.
@@ -96,7 +96,7 @@ class LabGroups:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """All that there are or may come to be: to be removed when the lab is gone."""
+        """All groups that exist or may come to exist; they are removed when the lab is gone."""
         own = [self.unified] if self.unified else []
         return tuple(dict.fromkeys([*own, *(one.root / self.name for one in self.by_controller.values())]))
 
@@ -205,7 +205,7 @@ def _limit(controller: str, group: Path, limits: Limits, *, unified: bool) -> No
 
 
 def _files(controller: str, group: Path, limits: Limits, *, unified: bool) -> Sequence[tuple[str, str]]:
-    """The files of a group and what is written to them, in order: no memory beyond the limit by swapping either."""
+    """The files of a group and what is written to them, in order. Swapping gives no memory beyond the limit either."""
     if controller == "cpu":
         quota = str(round((limits.cpu_quota or 0) * PERIOD_US))
         if unified:

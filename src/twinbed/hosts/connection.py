@@ -14,9 +14,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
+from twinbed.model.json import Document
 
 _HEADER = struct.Struct("<IIB")
 MAX_PAYLOAD_BYTES = 1 << 20
@@ -35,7 +35,7 @@ class Channel:
         self.what = what
         self.changed = threading.Condition()
         self.failure: HostError | None = None
-        self.answer: dict[str, Any] | None = None
+        self.answer: Document | None = None
         self.number = connection.open(self)
 
     def deliver(self, kind: int, payload: bytes) -> None:
@@ -56,7 +56,7 @@ class Channel:
     def receive(self, kind: int, payload: bytes) -> None:
         raise ValueError(f"frame kind {kind:#x} on the channel of {self.what}")
 
-    def send(self, kind: int, payload: bytes | dict[str, Any]) -> None:
+    def send(self, kind: int, payload: bytes | Document) -> None:
         self._connection.send(self.number, kind, payload)
 
     def until(self, done: Callable[[], bool], limit_s: float) -> None:
@@ -71,7 +71,7 @@ class Channel:
                     raise LimitExceeded(f"{self._connection.name}: {self.what}: not done after {limit_s:g} s")
                 self.changed.wait(left)
 
-    def result(self, limit_s: float) -> dict[str, Any]:
+    def result(self, limit_s: float) -> Document:
         """The agent's closing answer."""
         try:
             self.until(lambda: self.answer is not None, limit_s)
@@ -95,11 +95,11 @@ class Connection:
         self._numbers = itertools.count(1)
         self._channels: dict[int, Channel] = {}
         self._lost: HostLost | None = None
-        self._hello: dict[str, Any] | None = None
+        self._hello: Document | None = None
         self._changed = threading.Condition()
         threading.Thread(target=self._read, name=f"agent {name}", daemon=True).start()
 
-    def hello(self, limit_s: float) -> dict[str, Any]:
+    def hello(self, limit_s: float) -> Document:
         """The agent's greeting; waits for it."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._hello is not None or self._lost is not None, limit_s):
@@ -126,7 +126,7 @@ class Connection:
         with self._changed:
             self._channels.pop(number, None)
 
-    def send(self, channel: int, kind: int, payload: bytes | dict[str, Any]) -> None:
+    def send(self, channel: int, kind: int, payload: bytes | Document) -> None:
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         try:
             with self._sending:

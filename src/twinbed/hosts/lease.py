@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from twinbed.hosts import connection as wire
 from twinbed.hosts import install, ssh
@@ -23,6 +22,7 @@ from twinbed.hosts.connection import Channel, Connection
 from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.hosts.session import FOLDER, Session, Wanted
 from twinbed.hosts.ssh import Address
+from twinbed.model.json import Document
 
 ARTIFACTS = "/run/twinbed"
 UNDO = "/run/twinbed-undo"
@@ -58,22 +58,23 @@ class Lease:
 
     def undo(self, argv: Sequence[str], stdin: bytes | None = None) -> None:
         """Have the host run this program when the lease is over, those entered last first. Enter, then change."""
-        entry: dict[str, Any] = {"argv": list(argv)}
-        if stdin is not None:
-            entry["stdin"] = f"{self._undone:03}.stdin"
-            self.host.write(f"{UNDO}/{entry['stdin']}", stdin)
-        self._enter(entry)
+        if stdin is None:
+            self._enter({"argv": list(argv)})
+            return
+        name = f"{self._undone:03}.stdin"
+        self.host.write(f"{UNDO}/{name}", stdin)
+        self._enter({"argv": list(argv), "stdin": name})
 
     def undo_file(self, path: str, content: str) -> None:
         """Have the host write this file when the lease is over."""
         self._enter({"path": path, "content": content})
 
-    def _enter(self, entry: Mapping[str, Any]) -> None:
+    def _enter(self, entry: Document) -> None:
         self.host.write(f"{UNDO}/{self._undone:03}.json", json.dumps(entry).encode())
         self._undone += 1
 
     def _beat(self) -> None:
-        """Let the host hear of us, however long a program takes that neither side has anything to say about."""
+        """Send signs of life, so that a long program without output does not end the lease."""
         with contextlib.suppress(HostError):
             channel = _Beats(self.host.connection, "signs of life")
             while not self._over.wait(self._wanted.seconds / _BEATS):

@@ -1,10 +1,10 @@
-"""What a host is made of, read from the host itself: a fact that cannot be had is null."""
+"""What a host is made of, read from the host itself. A fact that cannot be had is null."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from twinbed.contracts.bed import Fact
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 
@@ -27,9 +27,9 @@ OFFLOADS = {
 }
 
 
-def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
-    """Kernel, CPUs, memory, TCP settings; of ``nic`` its driver and offloads."""
-    facts: dict[str, Any] = {fact: line(host, path) for fact, path in _FILES.items()}
+def describe(host: AgentHost, nic: str | None) -> dict[str, Fact]:
+    """Kernel, CPUs, memory, TCP settings, and the driver and offloads of ``nic``."""
+    facts: dict[str, Fact] = {fact: line(host, path) for fact, path in _FILES.items()}
     if facts["clock source"] == "tsc-early":
         facts["clock source"] = "tsc"  # the same clock, not yet confirmed by the kernel's own calibration
     cpus = content(host, "/proc/cpuinfo") or ""
@@ -49,8 +49,8 @@ def describe(host: AgentHost, nic: str | None) -> dict[str, Any]:
 def offloads(features: str) -> dict[str, str | None]:
     """From `ethtool -k`: short name -> on or off; null where the NIC does not say.
 
-    What ethtool says of tso as a whole is on where any of its parts is, and a kernel may have parts that it does not turn off
-    with the others (accecn, without scatter-gather). So tso is what tso over IPv4 is, where ethtool says that.
+    ethtool says that tso as a whole is on where any of its parts is, and a kernel may leave a part on when it turns the
+    others off (accecn, without scatter-gather). So tso here is tso over IPv4, where ethtool says that.
     """
     states = {short: first(rf"^{name}: (on|off)", features) for short, name in OFFLOADS.items()}
     return states | {"tso": first(r"^\s*tx-tcp-segmentation: (on|off)", features) or states["tso"]}

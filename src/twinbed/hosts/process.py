@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from twinbed.model.error import TwinbedError
 
@@ -33,7 +33,7 @@ class Completed:
 
 
 class ProcessFailed(TwinbedError):
-    """A program that could not be started, failed, or took too long; keeps what it said."""
+    """A program that could not be started, failed, or took too long; keeps its error output."""
 
     def __init__(self, argv: Sequence[str], why: str, stderr: bytes = b"", code: int | None = None) -> None:
         tail = stderr.decode(errors="replace").strip().splitlines()[-8:]
@@ -62,6 +62,8 @@ def run(
     exceeds ``limit_s``, or (with ``check``) ends with another code than 0.
     """
     started = time.monotonic()
+    content = stdin if isinstance(stdin, bytes) else None
+    source = subprocess.DEVNULL if stdin is None else None if isinstance(stdin, bytes) else stdin
     out = stdout.open("wb") if stdout else None
     err = log.open("wb") if log else None
     try:
@@ -69,7 +71,8 @@ def run(
             list(argv),
             cwd=cwd,
             env={**os.environ, "PATH": _path(), **(env or {})},
-            **_input(stdin),
+            stdin=source,
+            input=content,
             stdout=out or subprocess.PIPE,
             stderr=err or subprocess.PIPE,
             timeout=limit_s,
@@ -90,12 +93,6 @@ def run(
         output = completed.stderr or (log.read_bytes() if log else completed.stdout)
         raise ProcessFailed(argv, f"exit code {done.returncode}", output, done.returncode)
     return completed
-
-
-def _input(stdin: bytes | BinaryIO | None) -> dict[str, Any]:
-    if isinstance(stdin, bytes):
-        return {"input": stdin}
-    return {"stdin": subprocess.DEVNULL if stdin is None else stdin}
 
 
 def start(argv: Sequence[str], *, keep_open: Sequence[int] = (), log: Path | None = None) -> subprocess.Popen[bytes]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from twinbed.contracts.bed import Fact
 from twinbed.hosts.agent import AgentHost, parse_cpus
 from twinbed.hosts.passport import line
 
@@ -39,7 +39,7 @@ def cores_first(cpus: Sequence[int], siblings: Mapping[int, Sequence[int]]) -> t
     return tuple(sorted(cpus, key=lambda cpu: ([other for other in siblings[cpu] if other in cpus].index(cpu), cpu)))
 
 
-def processors(machine: AgentHost) -> dict[str, Any]:
+def processors(machine: AgentHost) -> dict[str, Fact]:
     """Facts for a machine's passport; null where the machine does not say."""
     online = line(machine, f"{_CPUS}/online")
     cores = (

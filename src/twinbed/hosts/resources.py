@@ -1,8 +1,7 @@
-"""What this machine has left for hosts: memory, processes, file descriptors, address space.
+"""What this machine has left for hosts: memory, processes, file descriptors.
 
 Memory is what the kernel says can be had without swapping (proc(5), MemAvailable), or less where a control group of this
 process has a limit.  What the kernel would give up at once of a group's use (inactive files) does not count.
-Processes and threads count alike.
 Source: proc(5), getrlimit(2), cgroups(7), the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
 
@@ -12,39 +11,37 @@ import os
 import re
 import resource
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-_MEMORY = (
+MEMORY, TASKS, DESCRIPTORS = "memory", "processes", "file descriptors"
+"""Bytes; processes and threads alike; files that one process holds open."""
+_MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 """Files with the limit and the use, and the part of the use that can be given up: version 2, version 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Available:
-    """What a machine has left, with the file or limit that says so; None where nothing limits it."""
+class Limit(NamedTuple):
+    """How much there is of something, and the file or limit that says so."""
 
-    memory_bytes: int
-    memory_source: str
-    tasks: int | None
-    """Processes and threads."""
-    tasks_source: str
-    descriptors: int | None
-    """The most that a process may be allowed: the hard limit."""
-    address_space_bytes: int | None
+    most: int
+    source: str
 
 
-def available(system: Path = Path("/")) -> Available | None:
-    """What this machine has. ``system`` is where /proc and control groups are looked for. None where there is no such thing: a
-    study may be planned on a machine that could not carry it out."""
+def available(system: Path = Path("/")) -> dict[str, Limit] | None:
+    """What this machine has; what nothing limits is not in it. ``system`` is where /proc and control groups are looked for.
+    None where there is no such thing: a study may be planned on a machine that could not carry it out."""
     if not (system / "proc/meminfo").exists():
         return None
-    memory, memory_source = min(_memory(system))
-    tasks, tasks_source = min(_tasks(system), default=(None, ""))
-    hard_files, soft_space = _limit(resource.RLIMIT_NOFILE, 1), _limit(resource.RLIMIT_AS, 0)
-    return Available(memory, memory_source, tasks, tasks_source, hard_files, soft_space)
+    limits = {MEMORY: min(_memory(system))}
+    if tasks := min(_tasks(system), default=None):
+        limits[TASKS] = tasks
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY:
+        limits[DESCRIPTORS] = Limit(hard, "the hard limit of a process")
+    return limits
 
 
 def allow_descriptors(needed: int) -> None:
@@ -55,41 +52,36 @@ def allow_descriptors(needed: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard))
 
 
-def _limit(kind: int, which: int) -> int | None:
-    """0: the soft one, 1: the hard one; None is no limit."""
-    limit = resource.getrlimit(kind)[which]
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _memory(system: Path) -> Iterator[tuple[int, str]]:
-    """Bytes left, and who says so."""
+def _memory(system: Path) -> Iterator[Limit]:
+    """Bytes left."""
     match = re.search(r"^MemAvailable: +(\d+) kB$", (system / "proc/meminfo").read_text(), re.MULTILINE)
     if match is None:
         raise ValueError("/proc/meminfo has no MemAvailable")
-    yield int(match[1]) * 1024, "MemAvailable of /proc/meminfo"
+    yield Limit(int(match[1]) * 1024, "MemAvailable of /proc/meminfo")
     for group in _groups(system, "memory"):
-        for limit_file, use_file, given_up in _MEMORY:
+        for limit_file, use_file, given_up in _MEMORY_FILES:
             limit, use = _number(group / limit_file), _number(group / use_file)
-            if limit is None or use is None:
-                continue
-            stat = re.search(rf"^{given_up} (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
-            yield max(0, limit - use + int(stat[1] if stat else 0)), f"the limit of the control group, {group / limit_file}"
+            if limit is not None and use is not None:
+                stat = re.search(rf"^{given_up} (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
+                left = max(0, limit - use + int(stat[1] if stat else 0))
+                yield Limit(left, f"the limit of the control group, {group / limit_file}")
 
 
-def _tasks(system: Path) -> Iterator[tuple[int, str]]:
+def _tasks(system: Path) -> Iterator[Limit]:
+    """Processes and threads left."""
     running = int((system / "proc/loadavg").read_text().split()[3].partition("/")[2])
     for name in ("pid_max", "threads-max"):
         most = _number(system / "proc/sys/kernel" / name)
         if most is not None:
-            yield max(0, most - running), f"/proc/sys/kernel/{name}, {running} in use"
-    own = _limit(resource.RLIMIT_NPROC, 0)
-    if own is not None and os.geteuid() != 0:
+            yield Limit(max(0, most - running), f"/proc/sys/kernel/{name}, {running} in use")
+    own = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if own != resource.RLIM_INFINITY and os.geteuid() != 0:
         used = _of_user(system / "proc", os.getuid())
-        yield max(0, own - used), f"the limit of user processes (ulimit -u), {used} in use"
+        yield Limit(max(0, own - used), f"the limit of user processes (ulimit -u), {used} in use")
     for group in _groups(system, "pids"):
         limit, use = _number(group / "pids.max"), _number(group / "pids.current")
         if limit is not None and use is not None:
-            yield max(0, limit - use), f"{group / 'pids.max'}, {use} in use"
+            yield Limit(max(0, limit - use), f"{group / 'pids.max'}, {use} in use")
 
 
 def _of_user(proc: Path, user: int) -> int:
@@ -123,11 +115,10 @@ def _groups(system: Path, controller: str) -> Iterator[Path]:
         # In a container a group may be mounted without those above it.
         inner = own[name].removeprefix(root.rstrip("/")).lstrip("/") if own[name].startswith(root) else ""
         group = top / inner
-        while True:
-            yield group
-            if group == top:
-                break
+        yield group
+        while group != top:
             group = group.parent
+            yield group
 
 
 def _number(file: Path) -> int | None:

@@ -19,7 +19,7 @@ from twinbed.hosts.ssh import Address
 from twinbed.model.image import Image
 
 FOLDER = "/var/lib/twinbed"
-"""On the host, where nothing else is said: only root may write there, and what is there is run as root."""
+"""The default folder on the host. Only root may write there, as what is there runs as root."""
 _GREETING_LIMIT_S = 30.0
 """From the beginning, connecting included."""
 _WHY_LIMIT_S = 1.0
@@ -108,7 +108,8 @@ class Session:
         return self._log.read().decode(errors="replace").strip()
 
     def why(self) -> str:
-        """Why the stream has ended, where anybody said so. Ended by us, ssh still waits for the host to put everything back."""
+        """Why the stream has ended, where ssh or the host said so. Where we ended it, ssh still waits for the host to put
+        everything back."""
         code = self._code(_WHY_LIMIT_S)
         text = self.stderr_text()
         return str(ssh.failed(self._address, code, text)).partition(": ")[2] if code and text else text

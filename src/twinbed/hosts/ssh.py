@@ -19,7 +19,7 @@ from twinbed.hosts.error import HostError
 PROGRAM = "ssh"
 CONNECT_LIMIT_S = 10
 _LOST_AFTER = 3
-"""So many questions in a row that the host leaves unanswered end the connection."""
+"""The connection ends after so many unanswered questions in a row."""
 _SSH_FAILED = 255
 """The exit code of ssh for failures of its own."""
 

@@ -21,7 +21,7 @@ _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 _SIGKILL = 9
 _BRING_UP_S = 0.01
-"""What each of several clients is given to be brought to its start."""
+"""Time that each of several clients has to be brought up."""
 
 
 @dataclass
@@ -50,10 +50,10 @@ class Stage:
         return started
 
     def stop(self, started: Sequence[Started]) -> None:
-        """End each by its own signal, once it has written what it still holds, and keep what it said.
+        """End each by its own signal, once it has written what it still holds, and keep its output.
 
-        Those that hold nothing are ended first: they would go on measuring while the others are waited for. Of those, the
-        last round first.
+        Those that hold nothing are ended first, since they would go on measuring while the others are waited for; among them,
+        the last round first.
         """
         for item in sorted(started, key=lambda item: (item.command.drained is not None, -item.command.round)):
             if item.command.drained:
@@ -65,14 +65,14 @@ class Stage:
             _keep(item)
 
     def end(self) -> None:
-        """Kill all that still run and wait for their ends; what they say is not kept."""
+        """Kill all that still run and wait for their ends. Their output is not kept."""
         for item in self._running:
             item.program.signal(_SIGKILL)
             item.program.wait(_STOP_LIMIT_S)
         self._running.clear()
 
     def kill(self) -> None:
-        """On the way out of a failed run: keep what the programs have said. They die with the lab."""
+        """Keep the programs' output, on the way out of a failed run. They die with the lab."""
         for item in self._running:
             _keep(item)
 
@@ -153,11 +153,11 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
 
 
 def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> float:
-    """Start all clients at once and wait for each, also when another fails; those that fail are the run's failure, with those
-    of ``staying`` that are gone at the end.
+    """Start all clients at once and wait for each, even when another fails. The run fails with all those that failed, and
+    with those of ``staying`` that are gone at the end.
 
-    Several are first brought to where they only wait for a moment, which is the same for all. Gives how far apart they started,
-    seconds: by their hosts' own clocks, each held against this machine's.
+    Several clients are first brought up, and then start at the same moment. Returns how far apart they started, in seconds,
+    by their hosts' own clocks, each held against this machine's.
     """
     ahead = {command.host: bed.hosts[command.host].monotonic_ahead_s() for command in commands}
     moment = time.monotonic() + _BRING_UP_S * len(commands)

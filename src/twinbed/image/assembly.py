@@ -31,9 +31,8 @@ def find(spec: Specification = TWINBED) -> Image | None:
 
 
 def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, spec: Specification = TWINBED) -> Image:
-    """The image, built where there is none; with ``force``, its packages are fetched anew.
-
-    ``say`` is given a line at each step. Raises ImageFailed, and then leaves nothing but ``build.log``.
+    """The image, built where there is none; with ``force``, its packages are fetched anew. ``say`` gets a line at each step.
+    Raises ImageFailed, and then leaves nothing but ``build.log``.
     """
     if not force and (image := find(spec)):
         return image

@@ -20,6 +20,7 @@ from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image import cache, kernel, modules, other_kernel
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
+from twinbed.model.json import Document
 
 TOOLS = {
     "mmdebstrap": "mmdebstrap",
@@ -38,7 +39,7 @@ _HOOK = (
     "apt-get -o APT::Sandbox::User=root download "
     '"$(apt-cache show --no-all-versions "$TWINBED_KERNEL_PACKAGE" | sed -n "s/^Depends: \\(linux-image-[^ ,]*\\).*/\\1/p")"'
 )
-"""Run by mmdebstrap with the apt state it installs from: the package that the kernel's meta package stands for."""
+"""mmdebstrap runs it with its own apt state; it downloads the package that the kernel's meta package stands for."""
 
 _UNREACHABLE = ("Temporary failure resolving", "Failed to fetch", "Could not connect", "Cannot initiate")
 _FROM_APT = ("Acquire::http*", "Acquire::Check-*", "Acquire::Force*", "Acquire::Max-*", "Acquire::Retries", "Acquire::By-Hash")
@@ -63,7 +64,7 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
     say("taking the kernel and its modules")
     kernel_package, kernel_version = _take_kernel(spec, folder)
     packages = installed((rootfs / "var/lib/dpkg/status").read_text())
-    identity = {
+    identity: Document = {
         "specification": spec.key,
         "packages": packages,
         "kernel_package": kernel_package,

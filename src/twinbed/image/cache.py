@@ -20,16 +20,29 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import run
 from twinbed.image.failure import ImageFailed
 from twinbed.model.image import Image
+from twinbed.model.json import Document
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 MOUNTS = Path("/proc/self/mountinfo")
+
+
+class Manifest(TypedDict):
+    """What manifest.json holds, as far as it is read here."""
+
+    digest: str
+    specification: str
+    packages: Mapping[str, str]
+    kernel_package: str
+    kernel_version: str
+    disk_type: str
+    """Of an image; a base has none."""
 
 
 def current(key: str) -> Path | None:
@@ -39,7 +52,7 @@ def current(key: str) -> Path | None:
     return folder if link.is_symlink() and (folder / MANIFEST).is_file() else None
 
 
-def manifest(folder: Path) -> dict[str, Any]:
+def manifest(folder: Path) -> Manifest:
     """A finished folder's manifest. Raises ImageFailed where it cannot be read."""
     path = folder / MANIFEST
     try:
@@ -48,7 +61,7 @@ def manifest(folder: Path) -> dict[str, Any]:
         raise ImageFailed(f"{path}: {error}", advice=f"remove {folder} and run `twinbed image build`") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ImageFailed(f"{path}: not a manifest of format {FORMAT}", advice=f"remove {folder} and build it again")
-    return data
+    return cast(Manifest, data)
 
 
 def opened(folder: Path) -> Image:
@@ -102,7 +115,7 @@ def building(say: Callable[[str], None]) -> Iterator[Path]:
             _remove(folder)
 
 
-def publish(folder: Path, kind: str, key: str, data: Mapping[str, Any]) -> Path:
+def publish(folder: Path, kind: str, key: str, data: Document) -> Path:
     """Write the manifest, make the folder durable, give it its final name, and let the key lead to it."""
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, **data}, indent=1, sort_keys=True) + "\n")
     run(["sync", "--file-system", str(folder)], limit_s=120)

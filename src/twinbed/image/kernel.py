@@ -1,4 +1,5 @@
-"""The kernel as QEMU boots it fastest: Debian's compressed vmlinuz, decompressed once here instead of in every guest.
+"""The kernel in the form that QEMU boots fastest: Debian's compressed vmlinuz is decompressed once here instead of in every
+guest.
 
 QEMU enters an ELF kernel with a PVH note directly, past the firmware's boot loader and the kernel's own decompressor, which
 take an emulated CPU more than two seconds.  Source of the layout: the kernel's Documentation/arch/x86/boot.rst.

@@ -1,5 +1,5 @@
-"""Which kernel modules are needed, and in which order they can be loaded. Pure functions over depmod's
-modules.dep, but for those of a folder."""
+"""Which kernel modules are needed, and in which order they can be loaded. All functions but those of a folder are pure, over
+depmod's modules.dep."""
 
 from __future__ import annotations
 

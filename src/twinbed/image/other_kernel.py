@@ -1,4 +1,4 @@
-"""An image that differs from the one in its kernel alone: the package of that kernel, and the files that both share.
+"""An image that differs from the standard one in its kernel alone: the kernel's package, and the files that both share.
 
 The kernel comes by the machine's own apt, which checks its signature; nothing is installed on the machine.
 """

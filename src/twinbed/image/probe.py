@@ -1,4 +1,4 @@
-"""Where the static program is that is put on every host."""
+"""The place of the static program that is put on every host."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What goes into an image: Debian packages, what is left out of them, and the kernel modules that guests need.
 
-The specification's key is the hash of all of it: another key is another image.
+The specification's key is the hash of all of it, so that another specification is another image.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BUILDER = 2
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """Everything that decides what is built, but the package versions of the day and the probe."""
+    """Everything that decides what is built, except the package versions of the day and the probe."""
 
     suite: str = "bookworm"
     architecture: str = "amd64"

@@ -14,7 +14,7 @@ from twinbed.imports.layout.manifest import Described, LinkFacts
 from twinbed.imports.layout.names import level_key, shown
 from twinbed.imports.runs import Made
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.record import Record
+from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level, Status
 from twinbed.model.topology import Link, Topology
 from twinbed.study.study import FORMAT
@@ -78,7 +78,7 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
     """``places`` maps a file's path to where it is below the run's folder."""
     metrics = {own.name: own.model_dump(mode="json") for one, _ in run.files for own in one.file_key.metrics}
     levels: dict[str, Level] = {"testbed": run.testbed, **run.levels}
-    settings = {
+    settings: Settings = {
         "levels": levels,
         "testbed": {"name": run.testbed, "kind": KIND},
         "topology": about.topology(run.testbed, run.levels).model_dump(mode="json"),

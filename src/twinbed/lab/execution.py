@@ -10,18 +10,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from twinbed import linkcheck
 from twinbed.contracts.background import BackgroundPlan
-from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Site
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
-from twinbed.lab.clock import Clock
+from twinbed.lab.timed_phases import TimedPhases
 from twinbed.lab.watch import Watch
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
@@ -49,10 +49,16 @@ class Outcome:
 
     phases: dict[str, float] = field(default_factory=dict)
     applied: list[Applied] = field(default_factory=list)
-    passport: Mapping[str, Any] = field(default_factory=dict)
+    passport: Mapping[str, Facts] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
     lab: str = ""
     start_skew_s: float | None = None
+
+
+class _AtExit(Protocol):
+    """Called with what an exit stack was left by."""
+
+    def __call__(self, kind: type[BaseException] | None, /, *_: object) -> None: ...
 
 
 class LinkChecks(Protocol):
@@ -80,30 +86,30 @@ def execute(
         raise RunFailed(Phase.LINK_CHECK, f"{checked.reason} (measured in run {checked.run}; --retry-failed measures again)")
     driver = plugins.drivers[run.testbed.kind]
     workload = plugins.workloads[run.workload.kind]
-    clock = Clock(outcome.phases, on_phase)
+    phases = TimedPhases(outcome.phases, on_phase)
     troubles: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
-            # Its own limits hold while it comes up; a host that hangs later is ended by the clock.
-            with clock.phase(Phase.UP):
+            # Its own limits hold while it comes up; a host that hangs later is ended with its phase.
+            with phases.timed(Phase.UP):
                 bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, site))
             watch = Watch(bed, site)
             stack.push(_evidence(bed, site, watch, outcome, troubles))
-            clock.hosts = tuple(bed.hosts.values())
+            phases.hosts = tuple(bed.hosts.values())
             outcome.lab = bed.lab
             outcome.passport = bed.passport
             outcome.cautions += bed.cautions
             outcome.applied += bed.applied
             pairs = [(client, server, bed.addresses[server]) for client, server in run.topology.names()]
             plan = workload.plan(run.workload.params, pairs)
-            with clock.phase(Phase.CONFIGURE, _together(plan.prepare)):
+            with phases.timed(Phase.CONFIGURE, _together(plan.prepare)):
                 watch.clocks()
                 _hold_to(bed.applied)
                 _put(plan.files, bed)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
             if link_checks is not None and checked is None and linkcheck.asks(run.topology.link):
-                with clock.phase(Phase.LINK_CHECK, linkcheck.LIMIT_S):
+                with phases.timed(Phase.LINK_CHECK, linkcheck.LIMIT_S):
                     checked = linkcheck.measure(run, bed, site)
                     if checked is not None:
                         link_checks.keep(checked)
@@ -112,15 +118,15 @@ def execute(
             outcome.cautions += checked.cautions if checked is not None else ()
             stage = Stage(bed, site)
             stack.callback(stage.kill)
-            with clock.phase(Phase.SERVE, _together(plan.servers)):
+            with phases.timed(Phase.SERVE, _together(plan.servers)):
                 servers = stage.start(plan.servers)
-            with clock.phase(Phase.WARM_UP, _together(plan.warm_up)):
+            with phases.timed(Phase.WARM_UP, _together(plan.warm_up)):
                 for command in plan.warm_up:
                     to_its_end(command, bed, site)
             background: list[Started] = []
             load = _load(run, plugins, bed, pairs)
             if load.commands:
-                with clock.phase(Phase.BACKGROUND, _together(load.commands)):
+                with phases.timed(Phase.BACKGROUND, _together(load.commands)):
                     _has_places(bed, load.commands, run)
                     _put(load.files, bed)
                     background = stage.start(load.commands)
@@ -131,16 +137,16 @@ def execute(
                 for target in targets
                 for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
-            with clock.phase(Phase.INSTRUMENT, _together(measures)):
+            with phases.timed(Phase.INSTRUMENT, _together(measures)):
                 watch.begin()
                 instruments = stage.start(measures)
-            with clock.phase(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
+            with phases.timed(Phase.WORKLOAD, max((command.limit_s for command in plan.clients), default=0.0)):
                 outcome.start_skew_s = all_at_once(plan.clients, bed, site, servers + instruments)
                 outcome.cautions += _apart(outcome.start_skew_s)
                 outcome.cautions += _ended(background)
                 if spoilt := bed.troubles():
                     raise HostError("; ".join(spoilt))
-            with clock.phase(Phase.COLLECT, _COLLECT_LIMIT_S):
+            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S):
                 stage.stop(instruments)
                 stage.stop(background)
                 stage.stop(servers)
@@ -149,12 +155,12 @@ def execute(
                 for name, host in bed.hosts.items():
                     host.collect(site.place(name))
                 outcome.cautions += bed.at_end()
-            with clock.phase(Phase.DOWN):
+            with phases.timed(Phase.DOWN):
                 stack.close()
     except HostError as error:
-        reason = clock.verdict or str(error)
+        reason = phases.overran or str(error)
         raise RunFailed(
-            clock.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
+            phases.current, "; ".join([reason, *(trouble for trouble in troubles if trouble not in reason)])
         ) from error
 
 
@@ -210,10 +216,10 @@ def _together(commands: Sequence[Command]) -> float:
     return sum(command.limit_s for command in commands)
 
 
-def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> Callable[..., None]:
+def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> _AtExit:
     """On the way out of a failed run: collects what has befallen its hosts, and what those that still answer have written."""
 
-    def collect(kind: type[BaseException] | None, *_: object) -> None:
+    def collect(kind: type[BaseException] | None, /, *_: object) -> None:
         if kind is None or not issubclass(kind, HostError):
             return
         troubles.extend(bed.troubles())

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -33,6 +33,7 @@ from twinbed.lab import preflight, settings
 from twinbed.lab.execution import asked_by
 from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
 from twinbed.model.topology import Topology
 
 GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload", "background")
@@ -264,7 +265,7 @@ def _pairs(bed: Bed) -> list[tuple[str, str, str]]:
     return [("client", "server", bed.addresses["server"])]
 
 
-def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Document]]:
     """The shortest settings, with each of the tools or protocols that there are to choose from."""
     short = {"duration": "1s"} if "duration" in params.model_fields else {}
     choice = next((name for name in ("tool", "protocol") if name in params.model_fields), None)

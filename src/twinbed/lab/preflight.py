@@ -74,8 +74,7 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
         if not driver.in_lab:
             continue  # its switches are elsewhere
         kinds = list(params.kinds().values())
-        names = [kind.made_by(driver.name) for kind in kinds]
-        for ability in needed(topology, own_kernels="container" not in names):
+        for ability in needed(topology, own_kernels=all(kind.own_kernel for kind in kinds)):
             wanted.setdefault(ability.what, ability)
         for kind in kinds:
             if not isinstance(kind, HostSettings):

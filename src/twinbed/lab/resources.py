@@ -1,22 +1,22 @@
-"""Whether this machine can carry the runs of a study: memory, processes, file descriptors, address space.
+"""Whether this machine can carry the runs of a study: memory, processes and file descriptors.
 
-What a host or a program takes is said by its settings (``contracts/params``); which programs run is what the plugins plan to
-start.  All other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on Linux 6.12
-with Python 3.11.  What a run takes grows by the same with every pair: hosts, links, and the programs on them.
+What a host takes is said by its settings (``contracts/params``), what a program takes by the command that a plugin plans.  All
+other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on Linux 6.12 with Python
+3.11.  What a run takes grows by the same with every pair: hosts, links, and the programs on them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from twinbed.contracts.check import Check
-from twinbed.contracts.place import MACHINE, Places, Target
+from twinbed.contracts.command import PROGRAM_BYTES, PROGRAM_TASKS, Command
+from twinbed.contracts.params import DriverParams
+from twinbed.contracts.place import Places, Target
 from twinbed.contracts.plugins import Plugins
-from twinbed.contracts.resources import HostNeed, ProgramNeed
-from twinbed.hosts.resources import Available
+from twinbed.hosts.resources import DESCRIPTORS, MEMORY, TASKS, Limit
 from twinbed.links.layout import Layout, layout
 from twinbed.model.run import level_text
 from twinbed.model.topology import Topology
@@ -32,14 +32,14 @@ and for each of the 16 hosts that are set up side by side 5 of a short program a
 moment after its end is reported. On a busy machine up to 40 were seen, on a quiet one 27."""
 DESCRIPTORS_OF_A_PROGRAM = 3
 _MENDS = {
-    "memory": "smaller hosts or buffers, or a machine with more",
-    "processes": "a higher limit, such as sysctl kernel.pid_max or pids.max of the control group",
-    "file descriptors": "a higher hard limit (ulimit -Hn, nofile in /etc/security/limits.conf)",
-    "address space": "ulimit -v unlimited",
+    MEMORY: "smaller hosts or buffers, or a machine with more",
+    TASKS: "a higher limit, such as sysctl kernel.pid_max or pids.max of the control group",
+    DESCRIPTORS: "a higher hard limit (ulimit -Hn, nofile in /etc/security/limits.conf)",
 }
 
 
-class Need(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Need:
     """What a run takes of the machine."""
 
     host_bytes: int
@@ -50,173 +50,111 @@ class Need(NamedTuple):
     """Processes and threads."""
     descriptors: int
     """Files that one process holds open: the limit is each process's own."""
-    address_space_bytes: int
-    """Of the largest process."""
 
-    @property
-    def memory_bytes(self) -> int:
-        return self.host_bytes + self.machine_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What runs that differ only in their number of pairs take."""
-
-    one: Need
-    """With one pair."""
-    two: Need
-
-    def at(self, pairs: int) -> Need:
-        return Need(*(one + (pairs - 1) * (two - one) for one, two in zip(self.one, self.two, strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """One thing that there is not enough of."""
-
-    what: str
-    """A key of ``_MENDS``."""
-    needed: int
-    available: int
-    most_pairs: int
-    """The most pairs that there is enough of this thing for; 0: not for one."""
-
-
-_TAKEN: Mapping[str, Callable[[Need], int]] = {
-    "memory": lambda need: need.memory_bytes,
-    "processes": lambda need: need.tasks,
-    "file descriptors": lambda need: need.descriptors,
-    "address space": lambda need: need.address_space_bytes,
-}
-
-
-def shortages(demand: Demand, pairs: int, available: Available) -> Iterator[Shortage]:
-    """What the machine lacks for a run with ``pairs``."""
-    limits = (available.memory_bytes, available.tasks, available.descriptors, available.address_space_bytes)
-    for (what, taken), limit in zip(_TAKEN.items(), limits, strict=True):
-        needed = taken(demand.at(pairs))
-        if limit is not None and needed > limit:
-            enough = (fewer for fewer in range(pairs - 1, 0, -1) if taken(demand.at(fewer)) <= limit)
-            yield Shortage(what, needed, limit, next(enough, 0))
-
-
-def demand(run: Run, plugins: Plugins) -> Demand | None:
-    """None where this machine carries none of the hosts."""
-    if not any(_hosts(run).values()):
-        return None
-    return Demand(need(run, 1, plugins), need(run, 2, plugins))
+    def of(self, what: str) -> int:
+        return {MEMORY: self.host_bytes + self.machine_bytes, TASKS: self.tasks, DESCRIPTORS: self.descriptors}[what]
 
 
 def need(run: Run, pairs: int, plugins: Plugins) -> Need:
     """The need of the run as it would be with so many pairs."""
     topology = run.topology.model_copy(update={"pairs": pairs})
-    plan, roles, hosts = layout(topology), _roles(topology), _hosts(run)
-    programs: dict[str, list[ProgramNeed]] = {place: [] for place in (*plan.machines, *plan.nics)}
-    # An agent each.
-    programs[MACHINE] += [ProgramNeed()] * (len(plan.machines) - 1)
-    places = _places(topology, plan)
-    work = plugins.workloads[run.workload.kind].plan(run.workload.params, places.pairs)
-    for command in work.servers:
-        programs[command.host].append(run.workload.params.server_need())
-    for command in work.clients:
-        programs[command.host].append(run.workload.params.client_need())
-    for choice in run.instruments.values():
-        for target in _targets(plan, roles, hosts):
-            for command in plugins.instruments[choice.kind].plan(choice.params, target):
-                programs[command.host].append(choice.params.program_need())
-    for load in run.backgrounds.values():
-        for command in plugins.backgrounds[load.kind].plan(load.params, places).commands:
-            programs[command.host].append(load.params.program_need())
-    return _sum({name: hosts[role] for name, role in roles.items()}, programs)
+    plan, kinds = layout(topology), _kinds(run, topology)
+    of_host: dict[str, list[Command]] = {host: [] for host in kinds}
+    on_machines: list[Command] = []
+    for command in _commands(run, topology, plan, kinds, plugins):
+        of_host.get(command.host, on_machines).append(command)
+    agents = len(plan.machines) - 1
+    host_bytes, tasks, hosts = 0, OWN_TASKS + agents * PROGRAM_TASKS + sum(each.tasks for each in on_machines), 0
+    for host, kind in kinds.items():
+        if (own := kind.host_need()) is None:
+            continue
+        # A guest's programs are within its memory and its processes, whatever they take.
+        programs = [] if kind.own_kernel else of_host[host]
+        used = own.memory_bytes + sum(each.memory_bytes for each in programs)
+        host_bytes += used if own.limit_bytes is None else min(used, own.limit_bytes)
+        tasks += own.tasks + sum(each.tasks for each in programs)
+        hosts += 1
+    return Need(
+        host_bytes,
+        machine_bytes=OWN_BYTES + agents * PROGRAM_BYTES + sum(each.memory_bytes for each in on_machines),
+        tasks=tasks,
+        descriptors=AGENT_DESCRIPTORS + DESCRIPTORS_OF_A_PROGRAM * (hosts + agents + len(on_machines)),
+    )
 
 
-def checks(runs: Iterable[Run], plugins: Plugins, available: Available | None) -> list[Check]:
+def checks(runs: Iterable[Run], plugins: Plugins, available: Mapping[str, Limit] | None) -> list[Check]:
     """What the machine lacks, each thing with the cells that it is about. Nothing where it lacks nothing, or where what it has
     is not known."""
-    if available is None:
-        return []
     cells: dict[tuple[str, str, str], list[str]] = {}
     for run in _of_cells(runs):
-        if (of_run := demand(run, plugins)) is None:
-            continue
-        for shortage in shortages(of_run, run.topology.pairs, available):
-            text = _text(run, shortage, of_run.at(run.topology.pairs), available)
-            cells.setdefault((shortage.what, text, _mend(shortage)), []).append(_name(run))
+        needed = need(run, run.topology.pairs, plugins)
+        for what, limit in (available or {}).items():
+            if needed.of(what) > limit.most:
+                most = _most_pairs(run, plugins, what, needed.of(what), limit.most)
+                fit = (
+                    f"at most {most} pair{'s' if most > 1 else ''} of these fit" if most else "not even one pair of these fits"
+                )
+                name = ", ".join(f"{factor} {level_text(level)}" for factor, level in run.levels.items())
+                mend = f"{fit}; fewer pairs, {_MENDS[what]}"
+                cells.setdefault((what, _text(run, what, needed, limit), mend), []).append(name)
     return [Check(f"{what}, {_names(of)}", False, text, mend) for (what, text, mend), of in cells.items()]
 
 
 def descriptors(runs: Iterable[Run], plugins: Plugins) -> int:
     """Files that one process holds open in the largest of the runs."""
-    demands = ((demand(run, plugins), run.topology.pairs) for run in _of_cells(runs))
-    return max((of_run.at(pairs).descriptors for of_run, pairs in demands if of_run is not None), default=0)
+    return max((need(run, run.topology.pairs, plugins).descriptors for run in _of_cells(runs)), default=0)
 
 
 def _of_cells(runs: Iterable[Run]) -> Iterable[Run]:
-    """One run of each cell."""
-    return {tuple(run.levels.items()): run for run in runs}.values()
+    """One run of each cell; none of those whose hosts are all elsewhere."""
+    of_cells = {tuple(run.levels.items()): run for run in runs}.values()
+    return [run for run in of_cells if any(kind.host_need() for kind in run.testbed.params.kinds().values())]
 
 
-def _hosts(run: Run) -> dict[str, HostNeed | None]:
-    """Role -> what each such host takes of this machine; None where it is elsewhere."""
-    return {role: kind.host_need() for role, kind in run.testbed.params.kinds().items()}
+def _most_pairs(run: Run, plugins: Plugins, what: str, needed: int, limit: int) -> int:
+    """The most pairs, fewer than the run has, that there is enough for; 0: not for one."""
+    one = need(run, 1, plugins).of(what)
+    return 0 if one > limit else 1 + (limit - one) * (run.topology.pairs - 1) // (needed - one)
 
 
-def _roles(topology: Topology) -> dict[str, str]:
-    """Host -> role. Bystanders have that of the hosts that they are made like."""
+def _kinds(run: Run, topology: Topology) -> dict[str, DriverParams]:
+    """Host -> the settings that it is made with. Bystanders have those of the hosts that they are made like."""
+    kinds = run.testbed.params.kinds()
     pairs = (*topology.names(), *topology.bystander_names())
-    ends = {name: role for pair in pairs for name, role in zip(pair, ("client", "server"), strict=True)}
-    return {**ends, **dict.fromkeys(topology.router_names(), "router")}
+    ends = {name: kinds[role] for pair in pairs for name, role in zip(pair, ("client", "server"), strict=True)}
+    return {**ends, **dict.fromkeys(topology.router_names(), kinds["router"])}
 
 
-def _places(topology: Topology, plan: Layout) -> Places:
-    """The places that a lab gives to background loads."""
+def _commands(
+    run: Run, topology: Topology, plan: Layout, kinds: Mapping[str, DriverParams], plugins: Plugins
+) -> Iterator[Command]:
+    """The programs that run while the workload does."""
     pairs, bystanders = (
         [(client, server, plan.addresses[server]) for client, server in names]
         for names in (topology.names(), topology.bystander_names())
     )
-    return Places(list(plan.machines), pairs, bystanders)
+    work = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
+    yield from (*work.servers, *work.clients)
+    targets = list(_targets(plan, kinds, pairs))
+    for choice in run.instruments.values():
+        for target in targets:
+            yield from plugins.instruments[choice.kind].plan(choice.params, target)
+    places = Places(list(plan.machines), pairs, bystanders)
+    for load in run.backgrounds.values():
+        yield from plugins.backgrounds[load.kind].plan(load.params, places).commands
 
 
-def _targets(plan: Layout, roles: Mapping[str, str], hosts: Mapping[str, HostNeed | None]) -> Iterable[Target]:
+def _targets(plan: Layout, kinds: Mapping[str, DriverParams], pairs: Sequence[tuple[str, str, str]]) -> Iterator[Target]:
     """The targets that a testbed in a lab gives to instruments."""
+    ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
     for machine in plan.machines:
-        ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
         yield Target(machine, {nic.port: nic.host for nic in ends if nic.machine == machine}, captures=True)
+    servers = {client: {server: address} for client, server, address in pairs}
+    clients = {server: {client: plan.addresses[client]} for client, server, _ in pairs}
     for host, nics in plan.nics.items():
-        if host in plan.bystanders:
-            continue
-        need = hosts[roles[host]]
-        yield Target(
-            host,
-            {nic.device: host for nic in nics},
-            own_kernel=need is None or need.own_memory,
-            servers={"server": "10.77.0.2"} if roles[host] == "client" else {},
-            clients={"client": "10.77.0.1"} if roles[host] == "server" else {},
-        )
-
-
-def _sum(hosts: Mapping[str, HostNeed | None], programs: Mapping[str, list[ProgramNeed]]) -> Need:
-    here = {name: need for name, need in hosts.items() if need is not None}
-    machines = [each for place, of_place in programs.items() if place not in hosts for each in of_place]
-    in_containers = [each for name, need in here.items() if not need.own_memory for each in programs[name]]
-    return Need(
-        host_bytes=sum(_host_bytes(need, programs[name]) for name, need in here.items()),
-        machine_bytes=OWN_BYTES + sum(each.memory_bytes for each in machines),
-        tasks=OWN_TASKS + sum(each.tasks for each in here.values()) + sum(each.tasks for each in (*machines, *in_containers)),
-        descriptors=AGENT_DESCRIPTORS + DESCRIPTORS_OF_A_PROGRAM * (len(here) + len(machines)),
-        address_space_bytes=max((need.address_space_bytes for need in here.values()), default=0),
-    )
-
-
-def _host_bytes(need: HostNeed, programs: Iterable[ProgramNeed]) -> int:
-    if need.own_memory:
-        return need.memory_bytes
-    taken = need.memory_bytes + sum(each.memory_bytes for each in programs)
-    return taken if need.limit_bytes is None else min(taken, need.limit_bytes)
-
-
-def _name(run: Run) -> str:
-    return ", ".join(f"{factor} {level_text(level)}" for factor, level in run.levels.items())
+        if host not in plan.bystanders:
+            devices = {nic.device: host for nic in nics}
+            yield Target(host, devices, kinds[host].own_kernel, servers.get(host, {}), clients.get(host, {}))
 
 
 def _names(cells: Sequence[str]) -> str:
@@ -225,32 +163,18 @@ def _names(cells: Sequence[str]) -> str:
     return cells[0] + (f" and {more} more cell{'s' if more > 1 else ''}" if more else "")
 
 
-def _text(run: Run, shortage: Shortage, need: Need, available: Available) -> str:
-    of_role = _hosts(run)
-    counts = Counter(each.made_of for role in _roles(run.topology).values() if (each := of_role[role]) is not None)
+def _text(run: Run, what: str, needed: Need, limit: Limit) -> str:
+    of_hosts = (kind.host_need() for kind in _kinds(run, run.topology).values())
+    counts = Counter(each.made_of for each in of_hosts if each is not None)
     hosts = " and ".join(f"{count} hosts, each {made_of}" for made_of, count in counts.items())
-    if shortage.what == "memory":
+    if what == MEMORY:
         return (
-            f"{_gigabytes(need.memory_bytes)} are needed ({hosts}: {_gigabytes(need.host_bytes)} with the programs on them; "
-            f"programs on the machine: {_gigabytes(need.machine_bytes)}); "
-            f"{_gigabytes(shortage.available)} are available ({available.memory_source})"
+            f"{_gigabytes(needed.of(MEMORY))} are needed ({hosts}: {_gigabytes(needed.host_bytes)} with the programs on them; "
+            f"programs on the machine: {_gigabytes(needed.machine_bytes)}); "
+            f"{_gigabytes(limit.most)} are available ({limit.source})"
         )
-    if shortage.what == "address space":
-        return (
-            f"the largest process needs {_gigabytes(shortage.needed)} ({hosts}); a process may have "
-            f"{_gigabytes(shortage.available)} (ulimit -v)"
-        )
-    source = available.tasks_source if shortage.what == "processes" else "the hard limit of a process"
-    kind = "processes and threads" if shortage.what == "processes" else shortage.what
-    return f"{shortage.needed} {kind} are needed ({hosts}); {shortage.available} are available ({source})"
-
-
-def _mend(shortage: Shortage) -> str:
-    if shortage.what == "address space":
-        return f"smaller hosts, or {_MENDS[shortage.what]}"
-    most = shortage.most_pairs
-    fit = f"at most {most} pair{'s' if most > 1 else ''} of these fit" if most else "not even one pair of these fits"
-    return f"{fit}; fewer pairs, {_MENDS[shortage.what]}"
+    kind = "processes and threads" if what == TASKS else what
+    return f"{needed.of(what)} {kind} are needed ({hosts}); {limit.most} are available ({limit.source})"
 
 
 def _gigabytes(size_bytes: int) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import twinbed
+from twinbed.contracts.bed import Facts
 from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.processors import own_cpus
@@ -19,7 +19,9 @@ from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.linkcheck import depends_on
 from twinbed.model.linkcheck import LinkCheck
+from twinbed.model.record import Artifact
 from twinbed.model.run import Level, Phase, Status
+from twinbed.model.tables import PlannedDocument
 from twinbed.results.folder import Folder, disk_full_is_clear
 from twinbed.study.run import Run
 from twinbed.study.study import Study
@@ -149,17 +151,17 @@ class _LinkChecks:
         self.folder.keep_link_check(check)
 
 
-def _passport(outcome: Outcome, image: Image) -> dict[str, dict[str, Any]]:
+def _passport(outcome: Outcome, image: Image) -> dict[str, Facts]:
     facts = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
     return {**{place: dict(facts_of) for place, facts_of in outcome.passport.items()}, "image": facts}
 
 
-def _artifacts(folder: Path) -> list[dict[str, Any]]:
+def _artifacts(folder: Path) -> list[Artifact]:
     files = sorted(path for path in (folder / "artifacts").rglob("*") if path.is_file())
     return [{"path": str(path.relative_to(folder)), "bytes": path.stat().st_size} for path in files]
 
 
-def _planned(run: Run) -> dict[str, Any]:
+def _planned(run: Run) -> PlannedDocument:
     return {
         "id": run.id,
         "cell": run.cell,

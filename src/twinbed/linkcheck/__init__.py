@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.site import Site
@@ -22,7 +21,7 @@ from twinbed.linkcheck.ends import Ends, find_ends
 from twinbed.linkcheck.flow import flow_figures
 from twinbed.linkcheck.train import train_figures
 from twinbed.model.caution import Caution, Kind
-from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
+from twinbed.model.linkcheck import Depends, Figure, LinkCheck, Verdict
 from twinbed.model.topology import Link
 from twinbed.study.run import Run
 
@@ -41,7 +40,7 @@ def programs(link: Link) -> list[str]:
     return ["iperf3"] * (link.rate is not None) + ["irtt"] * link.emulates
 
 
-def depends_on(run: Run) -> dict[str, Any]:
+def depends_on(run: Run) -> Depends:
     """The settings of a run that a check of its links depends on."""
     settings = run.settings()
     return {"testbed": settings["testbed"], "topology": settings["topology"]}

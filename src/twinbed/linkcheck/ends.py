@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.host import Host
 from twinbed.links.layout import DEVICES
 from twinbed.links.network import understood
+from twinbed.links.shaping import Qdisc
 from twinbed.study.run import Run
 
 
@@ -46,7 +46,7 @@ def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
     return Ends(client, server, bed.addresses[server], seen_at, emulators)
 
 
-def qdiscs(host: Host, device: str) -> list[dict[str, Any]]:
+def qdiscs(host: Host, device: str) -> list[Qdisc]:
     """What ``tc`` lists of a device, with counters. Raises HostError where that cannot be read."""
     listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):

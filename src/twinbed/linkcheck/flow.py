@@ -14,6 +14,7 @@ from twinbed.linkcheck.ends import Ends, qdiscs
 from twinbed.linkcheck.judge_rate import CapturePoint, QueueSample
 from twinbed.linkcheck.probe_flow import Flow
 from twinbed.links.network import understood
+from twinbed.links.shaping import Qdisc
 from twinbed.model.linkcheck import Figure
 from twinbed.model.topology import Link, Topology
 from twinbed.readers import tcpdump
@@ -103,7 +104,8 @@ def _shaper(ends: Ends, sender: str, receiver: str) -> tuple[str, str]:
 
 
 def _sample(host: Host, device: str) -> QueueSample:
-    root = next((entry for entry in qdiscs(host, device) if entry.get("root")), {})
+    nothing: Qdisc = {}
+    root = next((entry for entry in qdiscs(host, device) if entry.get("root")), nothing)
     return QueueSample(time.monotonic(), float(root.get("backlog", 0)), float(root.get("bytes", 0)))
 
 

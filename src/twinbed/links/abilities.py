@@ -1,5 +1,5 @@
-"""Which switches, trunks, VLANs and queueing disciplines work on this machine: each is made in a trial lab of its own and read
-back, as a run would.  Nothing is concluded from versions.
+"""Which switches, trunks, VLANs and queueing disciplines work on this machine. Each is made in a trial lab of its own and
+read back, as in a run; nothing is concluded from versions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Ability:
 
     @property
     def basis(self) -> Ability | None:
-        """The switch alone, where this is more."""
+        """For an ability that needs more than a switch: the switch alone."""
         plain = Topology(switch=self.topology.switch)
         return None if self.topology == plain else Ability(f"switch: {plain.switch}", plain)
 
@@ -106,7 +106,7 @@ def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
 
 
 def abilities(probe: Path, wanted: Sequence[Ability] | None = None, *, required: bool = False) -> list[Check]:
-    """Try ``wanted``, or everything. What a switch alone cannot do is not tried with more on it."""
+    """Try ``wanted``, or everything. Where a switch alone does not work, nothing is tried on it."""
     tried: dict[str, Check] = {}
     for ability in every() if wanted is None else wanted:
         basis = ability.basis and tried.get(ability.basis.what)

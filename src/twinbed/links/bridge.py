@@ -6,8 +6,8 @@ sends nothing of its own; IPv6 is off for the same reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
 
 from twinbed.contracts.bed import Applied
 from twinbed.links.device import Device
@@ -18,6 +18,18 @@ QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6
 
 
 VLANS = ("bridge", "-j", "vlan", "show")
+
+
+class _Vlan(TypedDict):
+    vlan: int
+    flags: NotRequired[Sequence[str]]
+
+
+class ShownVlans(TypedDict):
+    """What VLANS prints of a port."""
+
+    ifname: str
+    vlans: Sequence[_Vlan]
 
 
 def switch(name: str, *, vlans: bool = False) -> str:
@@ -78,7 +90,7 @@ def applied_joined(port: Port, devices: Sequence[Device]) -> list[Applied]:
     return [Applied(port.device, "master", port.switch, actual and actual.master, "ip -j -d link show")]
 
 
-def applied_vlan(port: Port, shown: Sequence[Mapping[str, Any]]) -> list[Applied]:
+def applied_vlan(port: Port, shown: Sequence[ShownVlans]) -> list[Applied]:
     """``shown`` is what VLANS printed."""
     vlans = [entry for one in shown if one["ifname"] == port.device for entry in one["vlans"]]
     untagged = [entry["vlan"] for entry in vlans if "Egress Untagged" in entry.get("flags", ())]

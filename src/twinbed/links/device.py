@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
+
+from twinbed.model.json import Document
 
 SHOW = ("ip", "-j", "-d", "addr", "show")
+
+
+class _Kind(TypedDict, total=False):
+    info_kind: str
+    info_data: Document
+
+
+class _Address(TypedDict):
+    local: str
+    prefixlen: int
+
+
+class _Shown(TypedDict):
+    """What ip prints of a device, as far as it is read here."""
+
+    ifname: str
+    mtu: int
+    flags: Sequence[str]
+    master: NotRequired[str]
+    address: NotRequired[str]
+    addr_info: NotRequired[Sequence[_Address]]
+    linkinfo: NotRequired[_Kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +45,7 @@ class Device:
     """The link is there: an emulated card takes up to seconds to say so, and loses what is sent before."""
     mac: str
     addresses: tuple[str, ...]
-    details: Mapping[str, Any]
+    details: Document
 
 
 def parse(output: bytes) -> tuple[Device, ...]:
@@ -32,8 +56,8 @@ def parse(output: bytes) -> tuple[Device, ...]:
         raise ValueError(f"`{' '.join(SHOW)}` said something else than devices: {error!r}: {output[:200]!r}") from None
 
 
-def _device(entry: Mapping[str, Any]) -> Device:
-    info = entry.get("linkinfo", {})
+def _device(entry: _Shown) -> Device:
+    info: _Kind = entry.get("linkinfo", {})
     return Device(
         name=entry["ifname"],
         kind=info.get("info_kind"),

@@ -1,8 +1,8 @@
-"""The switches of a lab, the machines that they are on, and what joins them.
+"""The switches of a lab, their machines, and what joins them.
 
 A fabric makes the ends of hosts' links (a veth pair, a tap), puts them on their switches and shapes them; everything is read
-back.  With a trunk the servers' switch is on a machine of its own, and so is that of each group of clients: where there is one
-machine, other network namespaces of the lab stand for the rest.
+back. With a trunk, the servers' switch and that of each group of clients are each on a machine of its own; network namespaces
+of the lab stand in for these machines.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Fabric:
         self._attach(nic, bridge.tap(nic, self.topology.link.mtu, queues), "tun")
 
     def attach_uplink(self, lab: Lab, nic: Nic, uplink: str) -> None:
-        """A NIC of this machine, at the other end of whose link the host is."""
+        """A NIC of this machine, whose link leads to the host."""
         if nic.machine != MACHINE:
             raise HostError(
                 f"{nic.host}: with a trunk its switch is on {nic.machine}, which has no NICs: give the uplink to clients of"
@@ -112,11 +112,11 @@ class Fabric:
         return Port(nic.port, nic.switch, access=trunk.vlan(self.topology))
 
     def host_settings(self, settings: HostSettings) -> HostSettings:
-        """With what the switch needs of hosts."""
+        """The hosts' settings, with what the switch needs of them."""
         return openvswitch.host_settings(self.topology, settings)
 
     def shape(self) -> None:
-        """Towards clients and servers, not routers: each direction of a path then passes one shaper."""
+        """Shape the links towards clients and servers, not routers, so that each direction of a path passes one shaper."""
         for name, machine in self.machines.items():
             plan = "".join(shaping.plan(nic.port, self.topology.link.at("switch")) for nic in self._ends(name))
             plan += "".join(shaping.plan(end, self.topology.shared) for end in self.layout.uplink or ())
@@ -127,7 +127,7 @@ class Fabric:
         return [self._told_apart(name, item) for name in self.machines for item in self._applied(name)]
 
     def _told_apart(self, machine: str, item: Applied) -> Applied:
-        """Machines have switches and ends of trunks of the same names; hosts' ports are each the only one of its name."""
+        """Switches and ends of trunks have the same names on several machines; hosts' ports have names of their own."""
         if machine == MACHINE or item.subject in self.kinds:
             return item
         return replace(item, subject=f"{machine}.{item.subject}")

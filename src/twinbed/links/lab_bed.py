@@ -6,9 +6,9 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.bed import Applied, Bed, Facts
 from twinbed.contracts.driver import Driver
 from twinbed.contracts.host_settings import HostSettings, share_cpus
 from twinbed.contracts.params import ROLES, DriverParams
@@ -39,14 +39,14 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A host that is up. ``read_back`` is called when its NICs are configured, with the facts found so far; it gives the
-    settings of its own kind, and more facts. ``trouble`` says what has befallen the host that spoils a run, or None.
+    """A host that is up. ``read_back`` is called when its NICs are configured, with the facts known so far; it returns the
+    settings of its own kind, and more facts. ``trouble`` says what has happened to the host that spoils a run, or None.
 
     A host that is not the lab's alone has its own name for its NIC (``device``); ``own_network`` sets and reads back its part
     of the link; ``at_end`` is asked once the workload is over."""
 
     host: AgentHost
-    read_back: Callable[[Mapping[str, Any]], tuple[list[Applied], dict[str, Any]]]
+    read_back: Callable[[Facts], tuple[list[Applied], Facts]]
     trouble: Callable[[], str | None] = lambda: None
     device: str = DEVICES[0]
     own_network: Callable[[Link, HostSettings], list[Applied]] | None = None
@@ -56,7 +56,6 @@ class Made:
 class Maker(Protocol):
     """Makes the hosts of one kind. A maker is for one run."""
 
-    own_kernel: bool
     cpus_each: int
     """CPUs that one host is pinned to."""
 
@@ -104,7 +103,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 
         every: dict[str, Made] = {}
 
-        def bring_up(name: str) -> tuple[AgentHost, list[Applied], dict[str, Any]]:
+        def bring_up(name: str) -> tuple[AgentHost, list[Applied], Facts]:
             maker, nics = maker_of[name], plan.nics[name]
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, cpus.get(name))
@@ -133,7 +132,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             targets=[
                 *fabric.targets(),
                 *(
-                    Target(name, _devices(every[name], nics), maker_of[name].own_kernel)
+                    Target(name, _devices(every[name], nics), maker_of[name].settings.own_kernel)
                     for name, nics in plan.nics.items()
                     if name not in plan.bystanders
                 ),
@@ -169,7 +168,7 @@ def _role(host: str) -> str:
 
 
 def _without_emulation(link: Link) -> Link:
-    """What a router makes of a link as any host does: what ``emulated_at: hosts`` asks for is made by clients and servers."""
+    """What a router, as a host, sets on a link: with ``emulated_at: hosts``, clients and servers emulate."""
     return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": None})
 
 

@@ -1,11 +1,11 @@
-"""Which switches a topology has, on which machine; which NICs its hosts have, on which switch, with which addresses.  Pure.
+"""The switches of a topology and their machines; the NICs of its hosts, with their switches and addresses. Pure.
 
 Addresses are private to the lab.  Without routers pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server),
 /24.  With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
 has 10.78.(r - 1).2 towards the clients and 10.78.r.1 towards the servers.  Bystanders are numbered after the pairs.
 
-With a trunk the servers are on one machine, the clients in turn on one or several others: ``machine``, then, as the servers'
-is ``machine2``, ``machine3`` and on.  Trunk t joins the t-th machine of clients to the servers', from 0.
+With a trunk the servers are on ``machine2``, and the clients in turn on ``machine``, ``machine3`` and so on. Trunk t, from 0,
+joins the t-th machine of clients to the servers' machine.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Layout:
     trunks: tuple[tuple[str, str], ...] = ()
     """(Machine of clients, machine of servers) of each trunk, by its number."""
     uplink: tuple[str, str] | None = None
-    """The two ends of what joins the first switch to the second, on one machine."""
+    """The two ends of the link between the first and the second switch of one machine."""
 
     @property
     def addresses(self) -> dict[str, str]:

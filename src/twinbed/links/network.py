@@ -1,4 +1,4 @@
-"""What is set on a host itself: addresses, routes, TCP's settings, the NIC's offloads; each applied and then read back."""
+"""What is set on a host itself: addresses, routes, TCP's settings, the NIC's offloads. Each is applied and then read back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ H = TypeVar("H")
 T = TypeVar("T")
 CARRIER_LIMIT_S = 10.0
 _SIDE_BY_SIDE = 16
-"""Hosts brought up at a time: with more, each takes longer, and none is ready sooner."""
+"""How many hosts are brought up at a time. With more, each takes longer, and none is ready sooner."""
 FORWARDING = "/proc/sys/net/ipv4/ip_forward"
 READ_BACK = {
     "congestion_control": "net/ipv4/tcp_congestion_control",
@@ -33,7 +33,7 @@ READ_BACK = {
     "receive_buffer": "net/ipv4/tcp_rmem",
     "send_buffer": "net/ipv4/tcp_wmem",
 }
-"""Kernel settings that are recorded whether or not they are set: by the settings' names, below /proc/sys."""
+"""Kernel settings (name -> path below /proc/sys) that are recorded whether or not they are set."""
 
 
 CONGESTION_CONTROLS = "/proc/sys/net/ipv4/tcp_available_congestion_control"
@@ -77,14 +77,14 @@ def applied(host: AgentHost, nics: Sequence[Nic], link: Link, settings: HostSett
 
 
 def _named(nic: Nic, nics: Sequence[Nic], items: list[Applied]) -> list[Applied]:
-    """With the device's name where a host has more than one."""
+    """The subject, with the device's name where a host has more than one."""
     if len(nics) == 1:
         return items
     return [replace(item, setting=f"{nic.device}.{item.setting}") for item in items]
 
 
 def set_sysctls(host: AgentHost, settings: HostSettings) -> None:
-    """Raises HostError with what was to be written, and for congestion control with what there is."""
+    """Raises HostError, which names what was to be written, and for congestion control what there is."""
     for path, value in settings.sysctls().items():
         try:
             host.write(f"/proc/sys/{path}", value.encode())
@@ -112,7 +112,7 @@ def applied_sysctls(host: AgentHost, settings: HostSettings) -> list[Applied]:
 
 
 def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
-    """Raises HostError with what the NIC's driver does not let be changed."""
+    """Raises HostError, which names what the NIC's driver does not let us change."""
     asked = settings.offloads()
     if not asked:
         return
@@ -179,7 +179,7 @@ def applied_routes(host: AgentHost, routes: Sequence[tuple[str, str]], *, forwar
 
 
 def until_carrier(host: AgentHost, nic: str) -> None:
-    """Or until the limit: whether there is one then, is read back."""
+    """Wait for a carrier, or until the limit. Whether there is one then is read back."""
     deadline = time.monotonic() + CARRIER_LIMIT_S
     while host.read(f"/sys/class/net/{nic}/carrier") != b"1\n" and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -193,7 +193,7 @@ def devices_of(host: AgentHost) -> tuple[device.Device, ...]:
 
 @contextlib.contextmanager
 def understood(host: Host) -> Iterator[None]:
-    """A host whose tools say what cannot be read fails its run."""
+    """A run fails where the output of a host's tools cannot be read."""
     try:
         yield
     except (ValueError, KeyError, TypeError) as error:

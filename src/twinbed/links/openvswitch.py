@@ -2,8 +2,8 @@
 
 With the userspace datapath (``netdev``) ovs-vswitchd itself moves frames, through one packet socket, between its ports: it
 needs no module of the kernel.  Packets whose checksum or segmentation was left to the NIC cannot be finished there, so hosts
-send finished ones.  What leaves by a port still meets the port's queueing discipline, so that links are shaped as elsewhere;
-but all that waits there is held against the socket's send buffer, so that no queue can be asked for.
+send finished ones.  What leaves by a port still meets the port's queueing discipline, so that links are shaped as elsewhere.
+But the socket's send buffer limits all that waits there, so that no queue can be asked for.
 
 Source: ovs-vswitchd.conf.db(5), ovs-vsctl(8), ovs-appctl(8), ovs-vswitchd(8) of Open vSwitch 3.1.
 """
@@ -15,22 +15,25 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
 from twinbed.links.ports import Port
+from twinbed.model.json import Json, items, text
 from twinbed.model.topology import Topology
 
 DATAPATHS = {"openvswitch": "system", "openvswitch-netdev": "netdev"}
 """Kind of switch -> Open vSwitch's name of the datapath."""
+Cells: TypeAlias = Mapping[str, Json]
+"""A row of a table, by column."""
 PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appctl")
 SEND_BUFFER = "/proc/sys/net/core/wmem_default"
 _LIMIT_S = 10.0
 _REASON = re.compile(r"\|(?:WARN|ERR|INFO(?=.*does not exist))\|(.*)")
-"""In the log of ovs-vswitchd. That the kernel's datapath is not there, it takes for information."""
+"""Reasons in the log of ovs-vswitchd. It logs the lack of the kernel's datapath as information."""
 
 
 class Unfit(HostError):
@@ -49,7 +52,7 @@ def host_settings(topology: Topology, settings: HostSettings) -> HostSettings:
             advice="leave tx, tso and offload out, or set them to off; or take switch: bridge or switch: openvswitch",
         )
     link = topology.link.at("switch")
-    if link.queue is not None and link.delay is None:  # netem lets go of what it delays, the socket then has room
+    if link.queue is not None and link.delay is None:  # netem releases what it delays, and the socket then has room
         raise Unfit(
             f"queue: {link.queue}: with the userspace datapath of Open vSwitch, what waits at all ports together is"
             f" limited by one socket's send buffer ({SEND_BUFFER})",
@@ -86,7 +89,7 @@ def tunnel(port: Port, kind: str, options: Mapping[str, str]) -> list[str]:
 # ---- what Open vSwitch says
 
 
-def rows(listing: bytes) -> list[dict[str, Any]]:
+def rows(listing: bytes) -> list[Cells]:
     """Rows of `ovs-vsctl --format=json list`: an empty set is None, a set of several a tuple, a map a dict.
 
     Raises ValueError when it is not that."""
@@ -97,14 +100,15 @@ def rows(listing: bytes) -> list[dict[str, Any]]:
         raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {listing[:200]!r}") from None
 
 
-def _value(cell: Any) -> Any:
+def _value(cell: Json) -> Json:
     if not isinstance(cell, list):
         return cell
+    content: Json
     kind, content = cell
     if kind == "map":
-        return {_value(key): _value(value) for key, value in content}
+        return {str(_value(key)): _value(value) for key, value in map(items, items(content))}
     if kind == "set":
-        return tuple(map(_value, content)) if content else None
+        return tuple(map(_value, items(content))) or None
     return content
 
 
@@ -150,9 +154,9 @@ def neighbours(listing: str) -> dict[str, str]:
 class Listings:
     """All that is read back of one machine's Open vSwitch."""
 
-    bridges: Mapping[str, Mapping[str, Any]]
-    ports: Mapping[str, Mapping[str, Any]]
-    interfaces: Mapping[str, Mapping[str, Any]]
+    bridges: Mapping[str, Cells]
+    ports: Mapping[str, Cells]
+    interfaces: Mapping[str, Cells]
     carried: Mapping[str, Carried]
 
 
@@ -170,7 +174,7 @@ def applied_switch(name: str, datapath: str, listings: Listings) -> list[Applied
 
 
 def applied_joined(port: Port, datapath: str, listings: Listings, kind: str = "system") -> list[Applied]:
-    """``kind`` is Open vSwitch's type of the interface. Where no VLAN is asked for, that there is none is."""
+    """``kind`` is Open vSwitch's type of the interface. A port without a VLAN in the study is asked to have none."""
     interface, row, own = (
         listings.interfaces.get(port.device, {}),
         listings.ports.get(port.device, {}),
@@ -230,7 +234,7 @@ class OpenVSwitch:
         return program
 
     def vsctl(self, words: Sequence[str]) -> bytes:
-        """Ends when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
+        """Returns when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
         ask = ["ovs-vsctl", f"--db=unix:{self._folder}/db.sock", f"--timeout={_LIMIT_S:g}", *words]
         done = self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S)
         if b"Error detected" in done.stderr:  # with exit code 0
@@ -247,15 +251,17 @@ class OpenVSwitch:
         """Raises HostError when it cannot be understood."""
         try:
             listing = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
-            bridges, ports, interfaces = ({row["name"]: row for row in rows(line)} for line in listing.splitlines() if line)
+            bridges, ports, interfaces = (
+                {text(row["name"]): row for row in rows(line)} for line in listing.splitlines() if line
+            )
             shown = carried(self.appctl(["dpif/show"]))
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise HostError(f"{self.machine.name}: {error}") from error
         return Listings(bridges, ports, interfaces, shown)
 
     @property
     def version(self) -> str | None:
-        """As ovs-vswitchd said when it was ready."""
+        """As ovs-vswitchd printed it when it was ready."""
         match = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
         return match[1].decode() if match else None
 

@@ -1,4 +1,4 @@
-"""What a switch does with the frames of a port, whatever makes the switch."""
+"""What a switch does with the frames of a port, for every kind of switch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ class Port:
     device: str
     switch: str
     access: int | None = None
-    """The VLAN that its frames are in, which go without a tag on the link."""
+    """The VLAN of its frames, which have no tag on the link."""
     tagged: int | None = None
     """The one VLAN that it carries, with a tag on every frame (IEEE 802.1Q)."""

@@ -1,29 +1,55 @@
-"""What a device does to the packets that leave by it: a rate by HTB or TBF, and beneath it delay, jitter and loss by netem, or
-a queue of a given length.
+"""What a device does to the packets that leave by it. HTB or TBF makes a rate; beneath it netem makes delay, jitter and loss,
+or there is a queue of a given length.
 
-Read back from `tc`: the kernel holds a rate in whole bytes a second, and tc cuts what it prints of it to four digits or more;
-a burst is held as the time it takes, which tc cuts to whole microseconds, for HTB on the way in and on the way out; netem holds
-times in ticks of 64 ns and shares as 32-bit fractions.
+What `tc` prints is read back. The kernel holds a rate in whole bytes a second, and tc cuts it to four digits or more when it
+prints it. A burst is held as the time it takes, which tc cuts to whole microseconds; for HTB it does so both when it sets and
+when it prints it. netem holds times in ticks of 64 ns and shares as 32-bit fractions.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TypedDict
 
 from twinbed.contracts.bed import Applied
 from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"
-"""TBF's queue: what may wait for its turn. HTB's leaf keeps the device's own queue of 1,000 packets."""
+"""TBF's queue: how long packets may wait. HTB's leaf keeps the device's own queue of 1,000 packets."""
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTES = {"b": (1, 0), "Kb": (1024, 16), "Mb": (1024**2, 1024)}
-"""What tc prints after a size: its bytes, and within how many bytes of a multiple of it tc prints the multiple."""
+"""Unit that tc prints after a size -> its bytes, and how many bytes off a multiple a size may be that tc prints as the
+multiple."""
 _TIME_CUT_S = {"htb": 2e-6, "tbf": 1.1e-6}
-"""Time that may be missing from a burst: two cuts to a microsecond; for TBF one, and one to the kernel's tick of 64 ns."""
+"""Time that may be missing from a burst. HTB: two cuts to a microsecond. TBF: one, and one to the kernel's tick of 64 ns."""
 _SHARE_CUT = 1e-6
 """tc reads and prints shares by way of 32-bit fractions and floats."""
+
+
+class _Delay(TypedDict, total=False):
+    delay: float
+    jitter: float
+
+
+class _Loss(TypedDict, total=False):
+    loss: float
+
+
+_Options = TypedDict("_Options", {"rate": int, "burst": int, "limit": int, "delay": _Delay, "loss-random": _Loss}, total=False)
+
+
+class Qdisc(TypedDict, total=False):
+    """What tc prints of a queueing discipline, as far as it is read here; with counters where they were asked for."""
+
+    kind: str
+    root: bool
+    handle: str
+    options: _Options
+    bytes: int
+    packets: int
+    drops: int
+    backlog: int
 
 
 def plan(device: str, link: Link) -> str:
@@ -59,15 +85,16 @@ def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applie
     """What is on the device. Raises ValueError when tc said something else."""
     source = " ".join(questions(device)[0])
     try:
-        entries: list[dict[str, Any]] = json.loads(qdiscs or b"[]")
-        root = next((entry for entry in entries if entry.get("root")), {})
-        second = next((entry for entry in entries if entry.get("handle") == "2:"), {})
+        entries: list[Qdisc] = json.loads(qdiscs or b"[]")
+        nothing: Qdisc = {}
+        root = next((entry for entry in entries if entry.get("root")), nothing)
+        second = next((entry for entry in entries if entry.get("handle") == "2:"), nothing)
         return [*_applied_rate(device, link, root, classes), *_applied_leaf(device, link, second, source)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"`{source}` said something else than qdiscs: {error!r}: {qdiscs[:200]!r}") from None
 
 
-def _applied_rate(device: str, link: Link, root: dict[str, Any], classes: str) -> list[Applied]:
+def _applied_rate(device: str, link: Link, root: Qdisc, classes: str) -> list[Applied]:
     asked_qdisc, asked_class = (" ".join(question) for question in questions(device))
     if link.rate is None or link.burst_bytes is None:
         wanted = "netem" if link.emulates else ("pfifo" if link.queue is not None else None)
@@ -77,7 +104,7 @@ def _applied_rate(device: str, link: Link, root: dict[str, Any], classes: str) -
     rates: dict[str, int | None]
     bursts: dict[str, tuple[int | None, int]]
     if link.shaper == "tbf":
-        options = root.get("options", {})
+        options: _Options = root.get("options", {})
         rates = {"rate": options["rate"] * 8 if "rate" in options else None}
         bursts = {"burst": (options.get("burst"), 0)}
         source, exact = asked_qdisc, carried
@@ -94,9 +121,9 @@ def _applied_rate(device: str, link: Link, root: dict[str, Any], classes: str) -
     return result
 
 
-def _applied_leaf(device: str, link: Link, leaf: dict[str, Any], source: str) -> list[Applied]:
+def _applied_leaf(device: str, link: Link, leaf: Qdisc, source: str) -> list[Applied]:
     """netem, or the queue alone."""
-    options = leaf.get("options", {})
+    options: _Options = leaf.get("options", {})
     if not link.emulates:
         if link.queue is None:
             return []
@@ -104,18 +131,20 @@ def _applied_leaf(device: str, link: Link, leaf: dict[str, Any], source: str) ->
             Applied(device, "queue_kind", "pfifo", leaf.get("kind"), source),
             Applied(device, "queue", link.queue, options.get("limit"), source),
         ]
-    delays = options.get("delay", {})
+    delays: _Delay = options.get("delay", {})
+    losses: _Loss = options.get("loss-random", {})
     return [
         Applied(device, "emulator", "netem", leaf.get("kind"), source),
         Applied(device, "queue", link.queue_packets, options.get("limit"), source),
         Applied(device, "delay", link.delay or 0, delays.get("delay", 0), source, _cut(link.delay)),
         Applied(device, "jitter", link.jitter or 0, delays.get("jitter", 0), source, _cut(link.jitter)),
-        Applied(device, "loss", link.loss or 0, options.get("loss-random", {}).get("loss", 0), source, _SHARE_CUT),
+        Applied(device, "loss", link.loss or 0, losses.get("loss", 0), source, _SHARE_CUT),
     ]
 
 
 def _cut(seconds: float | None) -> float:
-    """What may be missing from a time, relative: a tick, and the rounding to a microsecond or six digits when it is printed."""
+    """The relative share that may be missing from a time: a tick, and the rounding to a microsecond or six digits in
+    print."""
     return 2e-6 / seconds + 1e-6 if seconds else 0.0
 
 

@@ -102,7 +102,7 @@ class OpenVSwitches:
 
     @property
     def _own_tunnels(self) -> bool:
-        """Whether ovs-vswitchd makes tunnels itself; else the kernel does, from the cable's own address."""
+        """Whether ovs-vswitchd makes tunnels itself. Otherwise the kernel does, from the cable's own address."""
         return self.servers.datapath == "netdev"
 
     def add(self, name: str) -> None:
@@ -130,7 +130,7 @@ class OpenVSwitches:
         self.servers.vsctl([*openvswitch.join(port), "--", *openvswitch.tunnel(port, end.kind, trunk.options(end))])
 
     def _until_routed(self, end: Tunnel) -> None:
-        """ovs-vswitchd hears of the address from the kernel. Whether it did in time, is read back."""
+        """ovs-vswitchd learns the address from the kernel. Whether it did in time is read back."""
         deadline = time.monotonic() + _ROUTE_LIMIT_S
         while self._way_out(end) != _underlay(end) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -170,5 +170,6 @@ class OpenVSwitches:
 
 
 def _underlay(end: Tunnel) -> str:
-    """Where ovs-vswitchd makes tunnels itself: the bridge whose own port has the tunnel's address, with the cable as a port."""
+    """The bridge whose own port has the tunnel's address and which has the cable as a port, where ovs-vswitchd makes tunnels
+    itself."""
     return f"underlay{end.trunk}"

@@ -1,4 +1,4 @@
-"""What joins the switches of two machines: a cable between them, and on it plain frames, tagged ones, or a tunnel.  Pure.
+"""What joins the switches of two machines: a cable that carries plain frames, tagged ones, or a tunnel. Pure.
 
 The cable of trunk t is a veth pair, trunk<t> at either end.  A tunnel's ends are 10.79.t.1 at the clients' machine and
 10.79.t.2 at the servers'; the cable then carries packets that are longer by the tunnel's headers, so that what hosts send need
@@ -21,7 +21,8 @@ from twinbed.links.ports import Port
 from twinbed.model.topology import Topology
 
 KEY = 79
-"""GRE's key, and VXLAN's network identifier, of the first trunk. Each has its own: a kernel refuses a second VXLAN of one."""
+"""GRE's key and VXLAN's network identifier of the first trunk. Each trunk has its own, as a kernel refuses a second VXLAN
+with the same one."""
 VXLAN_PORT = 4789
 DEFAULT_VLAN = 77
 _IPV4, _UDP, _VXLAN, _GRE_WITH_KEY, _ETHERNET = 20, 8, 8, 8, 14
@@ -90,7 +91,7 @@ def mtu(topology: Topology) -> int:
 
 
 def port(topology: Topology, trunk: int, machine: str) -> Port:
-    """What of a trunk is a port of the machine's switch."""
+    """The part of a trunk that is a port of the machine's switch."""
     if topology.trunk == "vlan":
         return Port(cable_of(trunk), SWITCH, tagged=vlan(topology))
     end = tunnel(topology, trunk, machine)
@@ -98,7 +99,7 @@ def port(topology: Topology, trunk: int, machine: str) -> Port:
 
 
 def cable(trunk: int, mtu: int, other_machine_pid: int) -> str:
-    """Run on the one machine: the other is named by a process of it."""
+    """Run on one machine; a process of the other names that one."""
     name = cable_of(trunk)
     return f"link add {name} mtu {mtu} type veth peer name {name} mtu {mtu} netns {other_machine_pid}\n{up(name)}"
 
@@ -113,7 +114,7 @@ def address(device: str, end: Tunnel, mtu: int) -> str:
 
 
 def tunnel_device(end: Tunnel, mtu: int) -> str:
-    """A tunnel that the kernel makes, whose packets have room for ``mtu``."""
+    """A tunnel made by the kernel, whose packets have room for ``mtu``."""
     ends = f"local {end.local} remote {end.remote} dev {end.cable}"
     kind = f"vxlan id {end.key} {ends} dstport {VXLAN_PORT}" if end.kind == "vxlan" else f"gretap {ends} key {end.key}"
     return f"link add {end.device} mtu {mtu} type {kind}\n{up(end.device)}"

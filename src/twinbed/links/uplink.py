@@ -1,4 +1,4 @@
-"""A NIC of this machine lent to a lab: how hosts of a lab reach hosts that are not in it.
+"""A NIC of this machine that is lent to a lab, so that its hosts reach hosts outside of it.
 
 A macvlan device on the NIC, in the mode that takes all its frames, is made inside the lab.  The NIC itself stays where it is,
 and nothing of it is changed; the device goes when the lab does.

@@ -40,10 +40,10 @@ def per_work(metric: Metric, work: str) -> Metric:
 def declared(metrics: Iterable[Metric], work: str) -> dict[str, Metric]:
     """All metrics of a plugin by name, with the derived ones. An extensive metric itself is no headline: it says how much
     was done, which differs between testbeds for that reason alone."""
-    found: dict[str, Metric] = {}
+    by_name: dict[str, Metric] = {}
     for metric in metrics:
-        found[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric
+        by_name[metric.name] = replace(metric, headline=False) if metric.extensive and work else metric
         if work and metric.extensive and metric.name != work:
             derived = per_work(metric, work)
-            found[derived.name] = derived
-    return found
+            by_name[derived.name] = derived
+    return by_name

@@ -74,10 +74,10 @@ def _metric(name: str, unit: str, description: str, *, extensive: bool = False, 
 
 
 METRICS = (
-    *(_metric(name, *found, extensive=True, headline=name in HEADLINES) for name, found in COUNTED.items()),
+    *(_metric(name, *rest, extensive=True, headline=name in HEADLINES) for name, rest in COUNTED.items()),
     _metric("connections", "1", "TCP, UDP and ICMP connections, as Zeek tells them apart", extensive=True),
     _metric("incomplete_connections", "1", "TCP connections that were not opened and closed as they should (state not SF)"),
-    *(_metric(name, *found) for group in (MEASURED, EXCHANGES, PATHS, STREAMS) for name, found in group.items()),
+    *(_metric(name, *rest) for group in (MEASURED, EXCHANGES, PATHS, STREAMS) for name, rest in group.items()),
     _metric("other_packets", "1", "captured frames of no connection: ARP, neighbour discovery"),
     _metric("captured_packets", "1", "packets in the capture file"),
     _metric("capture_drops", "1", "packets that the capture lost"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from twinbed.model.json import Document, text
+
 
 class Kind(Enum):
     """Every kind of caution: (what it means, what to do about it)."""
@@ -176,5 +178,5 @@ class Caution:
         return {"kind": self.kind.name.lower(), "detail": self.detail, "subject": self.subject}
 
     @classmethod
-    def from_json(cls, data: dict[str, str]) -> Caution:
-        return cls(Kind[data["kind"].upper()], data.get("detail", ""), data.get("subject", ""))
+    def from_json(cls, data: Document) -> Caution:
+        return cls(Kind[text(data["kind"]).upper()], text(data.get("detail", "")), text(data.get("subject", "")))

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
+from twinbed.model.json import Document, documents, integer, number, text
 from twinbed.model.units import Duration
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT = 1
 FILE = "looks.json"
@@ -55,6 +52,21 @@ class InterimAnalysis:
     ended: str = ""
     """Why it was the last: ``decided``, ``most`` or ``budget``; empty where the study goes on."""
 
+    @classmethod
+    def from_json(cls, data: Document) -> InterimAnalysis:
+        return cls(
+            number=integer(data["number"]),
+            planned=integer(data["planned"]),
+            blocks=integer(data["blocks"]),
+            information=number(data["information"]),
+            spent=number(data["spent"]),
+            level=number(data["level"]),
+            alpha=number(data["alpha"]),
+            decided=integer(data["decided"]),
+            open=integer(data["open"]),
+            ended=text(data.get("ended", "")),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class InterimAnalyses:
@@ -69,13 +81,14 @@ class InterimAnalyses:
         """The blocks that verdicts are of: those of the last one."""
         return self.taken[-1].blocks if self.taken else 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Document:
         looks = [asdict(look) for look in self.taken]
         return {"format": FORMAT, "least": self.least, "most": self.most, "looks": looks}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> InterimAnalyses:
+    def from_json(cls, data: Document) -> InterimAnalyses:
         """Raises ValueError where the format is not this one, KeyError or TypeError where a field is missing."""
         if data.get("format") != FORMAT:
             raise ValueError(f"{FILE} has format {data.get('format')!r}, this twinbed reads {FORMAT}")
-        return cls(data["least"], data["most"], tuple(InterimAnalysis(**look) for look in data["looks"]))
+        taken = tuple(InterimAnalysis.from_json(look) for look in documents(data["looks"]))
+        return cls(integer(data["least"]), integer(data["most"]), taken)

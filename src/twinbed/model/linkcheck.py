@@ -5,12 +5,13 @@ Figures are in base units: bit/s, bytes, seconds; a share for loss.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TypedDict, cast
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Document, document, documents, integer, items, number, text
 
 
 class Verdict(StrEnum):
@@ -38,6 +39,28 @@ class Figure:
     note: str = ""
     """What the figure rests on, and what to do where it is out of tolerance."""
 
+    @classmethod
+    def from_json(cls, data: Document) -> Figure:
+        measured, least, most = (None if data[name] is None else number(data[name]) for name in ("measured", "least", "most"))
+        return cls(
+            path=text(data["path"]),
+            quantity=text(data["quantity"]),
+            unit=text(data["unit"]),
+            asked=number(data["asked"]),
+            measured=measured,
+            least=least,
+            most=most,
+            verdict=Verdict(text(data["verdict"])),
+            note=text(data.get("note", "")),
+        )
+
+
+class Depends(TypedDict):
+    """The settings of a run that a check of its links depends on."""
+
+    testbed: Document
+    topology: Document
+
 
 @dataclass(frozen=True, slots=True)
 class LinkCheck:
@@ -49,18 +72,18 @@ class LinkCheck:
 
     cell: str
     run: str
-    settings: Mapping[str, Any]
+    settings: Depends
     figures: Sequence[Figure]
     cautions: Sequence[Caution] = ()
     reason: str | None = None
     measured_pairs: Sequence[str] | None = None
     pairs: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Document:
         return {
             "cell": self.cell,
             "run": self.run,
-            "settings": dict(self.settings),
+            "settings": cast(Document, self.settings),
             "figures": [asdict(figure) for figure in self.figures],
             "cautions": [caution.to_json() for caution in self.cautions],
             "reason": self.reason,
@@ -69,15 +92,16 @@ class LinkCheck:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> LinkCheck:
+    def from_json(cls, data: Document) -> LinkCheck:
         """Raises KeyError, TypeError or ValueError where ``data`` is none."""
+        reason, measured, pairs = data["reason"], data.get("measured_pairs"), data.get("pairs")
         return cls(
-            data["cell"],
-            data["run"],
-            data["settings"],
-            tuple(Figure(**{**figure, "verdict": Verdict(figure["verdict"])}) for figure in data["figures"]),
-            tuple(Caution.from_json(caution) for caution in data["cautions"]),
-            data["reason"],
-            None if (pairs := data.get("measured_pairs")) is None else tuple(pairs),
-            data.get("pairs"),
+            cell=text(data["cell"]),
+            run=text(data["run"]),
+            settings=cast(Depends, document(data["settings"])),
+            figures=tuple(Figure.from_json(figure) for figure in documents(data["figures"])),
+            cautions=tuple(Caution.from_json(caution) for caution in documents(data["cautions"])),
+            reason=None if reason is None else text(reason),
+            measured_pairs=None if measured is None else tuple(text(pair) for pair in items(measured)),
+            pairs=None if pairs is None else integer(pairs),
         )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Document, document, documents, integer, number, text
 from twinbed.model.run import Level, Status
 
 FORMAT = 1
@@ -24,6 +25,30 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 """What fields of run.json are: it may come from an archive that nobody vouches for."""
 
 
+class Settings(TypedDict):
+    """Everything that a run depends on except its replicate: levels as written, and what they resolve to."""
+
+    levels: Mapping[str, Level]
+    testbed: Document
+    """Its ``name``, its driver (``kind``), and the driver's own settings."""
+    topology: Document
+    workload: Document
+    """Its ``kind``, and settings of its own."""
+    instruments: Mapping[str, Document]
+    background: NotRequired[Mapping[str, Document]]
+    """Not there without a background load."""
+
+
+class Artifact(TypedDict):
+    path: str
+    """Relative to the run folder."""
+    bytes: int
+    sha256: NotRequired[str]
+    """Of what was imported."""
+    source: NotRequired[str]
+    """The path of what was imported, as its owner knows it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One finished run. ``settings`` is what the run's ``settings()`` gave; ``phases`` maps a phase to its seconds."""
@@ -34,7 +59,7 @@ class Record:
     replicate: int
     block: int
     position: int
-    settings: Mapping[str, Any]
+    settings: Settings
     status: Status
     started_s: float
     """Start, seconds since the epoch, on the machine's clock."""
@@ -42,20 +67,19 @@ class Record:
     failed_phase: str | None
     reason: str | None
     cautions: tuple[Caution, ...]
-    artifacts: Sequence[Mapping[str, Any]]
-    """{"path": relative to the run folder, "bytes": size}"""
+    artifacts: Sequence[Artifact]
     twinbed: str
     lab: str
     start_skew_s: float | None = None
     """Between the first and the last client's start."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Document:
         data = asdict(self)
         data["cautions"] = [caution.to_json() for caution in self.cautions]
         return {"format": FORMAT, **data}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Record:
+    def from_json(cls, data: Document) -> Record:
         """Raises ValueError where the format is not this one, a field is no such thing, or an artifact lies outside the run's
         folder; KeyError or TypeError where a field is missing."""
         fields = dict(data)
@@ -64,10 +88,30 @@ class Record:
         for name, kind in _KINDS.items():
             if not isinstance(fields[name], kind):
                 raise ValueError(f"run.json has {name} {fields[name]!r:.60}")
-        for artifact in fields["artifacts"]:
-            path = artifact["path"]
+        artifacts = documents(fields["artifacts"])
+        for artifact in artifacts:
+            path = text(artifact["path"])
             if path.startswith("/") or ".." in path.split("/"):
                 raise ValueError(f"run.json names the artifact {path!r}, outside the run's folder")
-        fields["cautions"] = tuple(Caution.from_json(item) for item in fields["cautions"])
-        fields["status"] = Status(fields["status"])
-        return cls(**fields)
+        if unknown := fields.keys() - cls.__dataclass_fields__.keys():
+            raise TypeError(f"run.json has {', '.join(sorted(unknown))}, which no record has")
+        phase, reason, skew = fields["failed_phase"], fields["reason"], fields.get("start_skew_s")
+        return cls(
+            id=text(fields["id"]),
+            cell=text(fields["cell"]),
+            levels=cast(Mapping[str, Level], fields["levels"]),
+            replicate=integer(fields["replicate"]),
+            block=integer(fields["block"]),
+            position=integer(fields["position"]),
+            settings=cast(Settings, fields["settings"]),
+            status=Status(text(fields["status"])),
+            started_s=number(fields["started_s"]),
+            phases={name: number(seconds) for name, seconds in document(fields["phases"]).items()},
+            failed_phase=None if phase is None else text(phase),
+            reason=None if reason is None else text(reason),
+            cautions=tuple(Caution.from_json(item) for item in documents(fields["cautions"])),
+            artifacts=cast(Sequence[Artifact], artifacts),
+            twinbed=text(fields["twinbed"]),
+            lab=text(fields["lab"]),
+            start_skew_s=None if skew is None else number(skew),
+        )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalyses
+from twinbed.model.json import Document
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.run import Level
@@ -29,6 +30,52 @@ class Planned:
     position: int
 
 
+class PlannedDocument(TypedDict):
+    id: str
+    cell: str
+    levels: Mapping[str, Level]
+    replicate: int
+    block: int
+    position: int
+
+
+class MergedSource(TypedDict):
+    """Results that were merged. ``testbeds``: name there -> name here."""
+
+    name: str
+    runs: int
+    testbeds: Mapping[str, str]
+
+
+StudyDocument = TypedDict(
+    "StudyDocument",
+    {
+        "study": str,
+        "profile": str | None,
+        "testbeds": Mapping[str, Sequence[Document]],
+        "reference": str | None,
+        "reference_reason": str,
+        "factors": Mapping[str, Sequence[Level]],
+        "replicates": int | Document,
+        "order": str,
+        "seed": int,
+        "margin": float,
+        "confidence": float,
+        "tables": Sequence[Document],
+        "filename": str,
+        "overrides": Sequence[str],
+        "source": str,
+        "import": Document,
+        "sources": Sequence[MergedSource],
+        "commands": Sequence[str],
+        "workload": Document,
+        "runs": Sequence[PlannedDocument],
+    },
+    total=False,
+)
+"""What of study.json is read, by whichever command made it: ``run``, ``import`` or ``merge``. Any of it may be missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """What of a resolved study a reader of its results needs. Empty where the results came without a study."""
@@ -42,7 +89,7 @@ class Outline:
     seed: int | None = None
     source: str = ""
     """The study file's text."""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: StudyDocument = field(default_factory=StudyDocument)
     """The whole of ``study.json``."""
     interim: InterimAnalyses | None = None
     """Of a study that goes on until it is decided; None of any other."""

@@ -6,8 +6,7 @@ Everything else that is not printed is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from twinbed import _core
 from twinbed.metrics.http import STAGES
@@ -15,10 +14,10 @@ from twinbed.model.caution import Caution, Kind
 from twinbed.readers.clients import Numbers
 
 
-def ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def ab_numbers(report: _core.AbReport) -> Iterator[tuple[str, float | None]]:
     done, failed, taken = report["complete_requests"], report["failed_requests"], report["duration_s"]
     # ab counts an answer that never came as complete, and one request may fail in several ways.
-    some = bool(done) and not (failed and failed >= done)
+    some = bool(done and not (failed and failed >= done))
     yield "requests", done if some else None
     yield "requests_per_second", report["requests_per_second"] if some else None
     yield "goodput", quotient(product(8, report["html_bytes"]), taken)
@@ -33,16 +32,22 @@ def ab_numbers(report: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     yield "time_between_requests", quotient(taken, done) if some else None
     yield "keep_alive_requests", report["keep_alive_requests"]
     yield "failed_requests", failed
-    failures = report["failures"] or {}
-    for reason in ("connect", "receive", "length", "exceptions"):
-        yield f"failed_{reason}", failures.get(reason) if failures else 0 if failed == 0 else None
+    failures, without = report["failures"], 0 if failed == 0 else None
+    yield "failed_connect", failures["connect"] if failures else without
+    yield "failed_receive", failures["receive"] if failures else without
+    yield "failed_length", failures["length"] if failures else without
+    yield "failed_exceptions", failures["exceptions"] if failures else without
     yield "failed_write", report["write_errors"] or 0
     yield "failed_timeout", None
     yield "non_2xx", report["non_2xx_responses"] or 0
-    for stage in STAGES:
-        times = (report[stage] if some else None) or {}
-        for moment, field in (("min", "min"), ("mean", "mean"), ("sd", "deviation"), ("median", "median"), ("max", "max")):
-            yield f"{stage}_time_{moment}", times.get(f"{field}_s")
+    stages = (report["connect"], report["processing"], report["waiting"], report["total"])
+    for stage, times in zip(STAGES, stages, strict=True):
+        printed = times if some else None
+        yield f"{stage}_time_min", printed and printed["min_s"]
+        yield f"{stage}_time_mean", printed and printed["mean_s"]
+        yield f"{stage}_time_sd", printed and printed["deviation_s"]
+        yield f"{stage}_time_median", printed and printed["median_s"]
+        yield f"{stage}_time_max", printed and printed["max_s"]
 
 
 def read_percentiles(text: bytes, done: int) -> dict[int, float]:
@@ -58,11 +63,11 @@ def read_percentiles(text: bytes, done: int) -> dict[int, float]:
     return {p: times[100] if int(done * p / 100 + 0.5) >= done else time for p, time in times.items()}
 
 
-def wrk_numbers(report: Mapping[str, Any], payload: int | None) -> Iterator[tuple[str, float | None]]:
+def wrk_numbers(report: _core.WrkReport, payload: int | None) -> Iterator[tuple[str, float | None]]:
     done, taken = report["requests"], report["duration_s"]
     odd = report["non_2xx_or_3xx_responses"] or 0
-    errors = report["socket_errors"] or {}
-    failures = {kind: errors.get(kind, 0) for kind in ("connect", "read", "write", "timeout")}
+    none: _core.WrkSocketErrors = {"connect": 0, "read": 0, "write": 0, "timeout": 0}
+    failures = report["socket_errors"] or none
     yield "requests", done
     yield "requests_per_second", report["requests_per_second"] if done else None
     # wrk does not tell documents from headers; answers other than 2xx are of unknown size.
@@ -73,17 +78,17 @@ def wrk_numbers(report: Mapping[str, Any], payload: int | None) -> Iterator[tupl
     yield "concurrency", report["connections"]
     yield "time_per_request", quotient(product(report["connections"], taken), done)
     yield "time_between_requests", quotient(taken, done)
-    yield "failed_requests", sum(failures.values())
+    yield "failed_requests", failures["connect"] + failures["read"] + failures["write"] + failures["timeout"]
     yield "failed_connect", failures["connect"]
     yield "failed_receive", failures["read"]
     yield "failed_write", failures["write"]
     yield "failed_timeout", failures["timeout"]
     yield "non_2xx", odd
     # wrk prints 0.00us of no answer.
-    latency = (report["latency"] or {}) if done else {}
-    yield "total_time_mean", latency.get("mean_s")
-    yield "total_time_sd", latency.get("deviation_s")
-    yield "total_time_max", latency.get("max_s")
+    latency = report["latency"] if done else None
+    yield "total_time_mean", latency and latency["mean_s"]
+    yield "total_time_sd", latency and latency["deviation_s"]
+    yield "total_time_max", latency and latency["max_s"]
     percentiles = dict(report["percentiles"]) if done else {}
     yield "total_time_median", percentiles.get(50)
     for percent in (50, 75, 90, 99):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SHORT = 0.5
 """Intervals shorter than this share of the longest are left out of what is taken over intervals: the last may be a sliver."""
@@ -13,7 +16,46 @@ SHORT = 0.5
 IMPOSSIBLE = 1.25
 """Times the rate at which a stream was sent: it cannot arrive faster, but for what waited on the way at the start."""
 
-Intervals = Sequence[Mapping[str, Any]]
+
+class Stream(TypedDict):
+    """One stream in an interval. What only TCP's or only UDP's has is there where it is."""
+
+    rtt: int
+    snd_cwnd: int
+    out_of_order: NotRequired[int]
+    jitter_ms: float
+    packets: int
+
+
+class Sum(TypedDict):
+    """All streams in an interval."""
+
+    start: float
+    seconds: float
+    bytes: int
+    bits_per_second: float
+    omitted: bool
+    retransmits: NotRequired[int]
+    packets: NotRequired[int]
+    lost_packets: NotRequired[int]
+    jitter_ms: NotRequired[float]
+
+
+class Interval(TypedDict):
+    sum: Sum
+    streams: Sequence[Stream]
+
+
+class Cpu(TypedDict):
+    host_total: NotRequired[float]
+    remote_total: NotRequired[float]
+
+
+class End(TypedDict):
+    cpu_utilization_percent: NotRequired[Cpu]
+
+
+Intervals: TypeAlias = Sequence[Interval]
 
 
 def possible(sent: Intervals, received: Intervals) -> bool:
@@ -30,16 +72,17 @@ def counted_intervals(intervals: Intervals) -> Intervals:
     return [each for each in intervals if not each["sum"]["omitted"] and each["sum"]["seconds"] > 0]
 
 
-def numbers(sent: Intervals, received: Intervals, end: Mapping[str, Any], *, udp: bool) -> Iterator[tuple[str, float]]:
+def numbers(sent: Intervals, received: Intervals, end: End, *, udp: bool) -> Iterator[tuple[str, float]]:
     """Metric -> number, of the intervals that each end counted, and of what the report says at its end."""
-    cpu = end.get("cpu_utilization_percent", {})
-    for name, key in (("sender_cpu_share", "host_total"), ("receiver_cpu_share", "remote_total")):
-        if key in cpu:
-            yield name, cpu[key] / 100
+    cpu: Cpu = end.get("cpu_utilization_percent", {})
+    if "host_total" in cpu:
+        yield "sender_cpu_share", cpu["host_total"] / 100
+    if "remote_total" in cpu:
+        yield "receiver_cpu_share", cpu["remote_total"] / 100
     if not sent or not received:
         return
-    arrived, handed = (math.fsum(each["sum"]["bytes"] for each in found) for found in (received, sent))
-    took, sending = (math.fsum(each["sum"]["seconds"] for each in found) for found in (received, sent))
+    arrived, handed = (math.fsum(each["sum"]["bytes"] for each in counted) for counted in (received, sent))
+    took, sending = (math.fsum(each["sum"]["seconds"] for each in counted) for counted in (received, sent))
     yield "received_bytes", arrived
     yield "goodput", 8 * arrived / took
     yield "sent_bytes", handed
@@ -87,7 +130,7 @@ def _long(intervals: Intervals) -> Intervals:
     return [each for each in intervals if each["sum"]["seconds"] >= SHORT * longest]
 
 
-def interval_row(host: str, end: str, interval: Mapping[str, Any]) -> dict[str, Any]:
+def interval_row(host: str, end: str, interval: Interval) -> dict[str, object]:
     """A row of the table ``intervals``."""
     total = interval["sum"]
     jitter = total.get("jitter_ms")
@@ -104,7 +147,7 @@ def interval_row(host: str, end: str, interval: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def interval_table(rows: Sequence[Mapping[str, Any]]) -> Any:
+def interval_table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
     import pyarrow as pa
 
     whole, real = pa.int64(), pa.float64()

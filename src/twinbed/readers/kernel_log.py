@@ -1,4 +1,4 @@
-"""What a kernel's log says that makes a run doubtful."""
+"""What a kernel's log says against a run."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory: Ki
 
 def nic_trouble(where: str, lines: Iterable[str]) -> Caution | None:
     """A NIC that was reset, or stopped sending."""
-    return _found(Kind.NIC_RESET, NIC_TROUBLE, where, lines)
+    return _caution(Kind.NIC_RESET, NIC_TROUBLE, where, lines)
 
 
 def out_of_memory(where: str, lines: Iterable[str]) -> Caution | None:
     """A process that the kernel ended because memory ran out."""
-    return _found(Kind.OUT_OF_MEMORY, OUT_OF_MEMORY, where, lines)
+    return _caution(Kind.OUT_OF_MEMORY, OUT_OF_MEMORY, where, lines)
 
 
-def _found(kind: Kind, pattern: re.Pattern[str], where: str, lines: Iterable[str]) -> Caution | None:
+def _caution(kind: Kind, pattern: re.Pattern[str], where: str, lines: Iterable[str]) -> Caution | None:
     trouble = [line for line in lines if pattern.search(line)]
     if not trouble:
         return None

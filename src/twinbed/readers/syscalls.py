@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.place import MACHINE
@@ -62,10 +62,10 @@ class Place:
     @property
     def facts(self) -> dict[str, str]:
         """The probe's header; of what it gives more than once, all."""
-        found: dict[str, str] = {}
+        facts: dict[str, str] = {}
         for name, text in self.summary["facts"]:
-            found[name] = f"{found[name]}; {text}" if name in found else text
-        return found
+            facts[name] = f"{facts[name]}; {text}" if name in facts else text
+        return facts
 
     def values(self) -> Iterator[Value]:
         counts = dict.fromkeys((*KINDS, "other"), 0)
@@ -113,7 +113,7 @@ class Place:
             table = table.add_column(0, name, pa.array([text] * table.num_rows, pa.string()))
         return table
 
-    def probe_row(self) -> dict[str, Any]:
+    def probe_row(self) -> dict[str, object]:
         """How calls were seen here."""
         facts = self.facts
         about = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel", "times")}
@@ -150,5 +150,5 @@ def read_place(file: Path, skip: int) -> Place:
     place = file.parent.name
     # Beside the lab the machine may have an init of its own, and be asked for everything.
     ours = {PROBE} if place == MACHINE else OURS
-    found = [Program(name, after[name], calls) for name, calls in whole.items() if name not in ours]
-    return Place(place, tuple(found), summary)
+    theirs = [Program(name, after[name], calls) for name, calls in whole.items() if name not in ours]
+    return Place(place, tuple(theirs), summary)

@@ -39,23 +39,23 @@ class Counters:
         return self.captured + self.dropped
 
 
-def has_drained(said: bytes) -> bool:
+def has_drained(stderr: bytes) -> bool:
     """Whether tcpdump has by now dealt with all it had received when it was first asked by SIGUSR1, or has come to nothing
     more for so many answers that nothing is left.
 
-    ``said`` is all of its error output so far. Not all it has received by now: a link is never wholly silent.
+    ``stderr`` is all of its error output so far. Not all it has received by now: a link is never wholly silent.
     """
-    asked = [Counters(*map(int, found)) for found in _ASKED.findall(said)]
+    asked = [Counters(*map(int, numbers)) for numbers in _ASKED.findall(stderr)]
     if not asked:
         return False
     still = len(asked) > QUIET_ANSWERS and asked[-1].handled == asked[-1 - QUIET_ANSWERS].handled
     return still or asked[-1].handled >= asked[0].received
 
 
-def ended(said: bytes) -> Counters | None:
+def ended(stderr: bytes) -> Counters | None:
     """The counters that tcpdump prints when it ends; None where it has not."""
-    found = _ENDED.findall(said)
-    return Counters(*map(int, found[-1])) if found else None
+    lines = _ENDED.findall(stderr)
+    return Counters(*map(int, lines[-1])) if lines else None
 
 
 def command(
@@ -84,4 +84,6 @@ def command(
         stop=SIGINT,
         drained=has_drained,
         env={"LD_PRELOAD": "{bin}/libtwinbed_preload.so"},
+        # It maps its buffer whole as it starts.
+        memory_bytes=buffer_bytes + 2 * 2**20,
     )

@@ -95,13 +95,13 @@ def panels(each: list[Spec]) -> Spec:
     return {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "vconcat": each, "config": CONFIG}
 
 
-def testbed_axis(names: Sequence[str]) -> Spec:
+def testbed_axis(names: Sequence[str], labels: int = LABELS) -> Spec:
     axis = {
         "title": None,
         "ticks": False,
-        "minExtent": LABELS,
-        "maxExtent": LABELS,
-        "labelLimit": LABELS - 8,
+        "minExtent": labels,
+        "maxExtent": labels,
+        "labelLimit": labels - 8,
         "labelColor": INK,
     }
     return {"field": "testbed", "type": "nominal", "sort": list(names), "axis": {**axis, "labelFontSize": 12, "grid": False}}

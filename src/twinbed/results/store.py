@@ -15,7 +15,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -23,7 +23,7 @@ from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.model.interim import InterimAnalyses
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
-from twinbed.model.tables import Outline, Planned
+from twinbed.model.tables import Outline, Planned, StudyDocument
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +160,7 @@ def _mend(path: Path, shown: Path, text: str) -> str:
     return text if path == shown else "get the archive again, or have the results archived anew"
 
 
-def _study(path: Path, shown: Path) -> Mapping[str, Any]:
+def _study(path: Path, shown: Path) -> StudyDocument:
     file = shown / "study.json"
     advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
     try:
@@ -174,10 +174,10 @@ def _study(path: Path, shown: Path) -> Mapping[str, Any]:
     for name, kinds in _KINDS.items():
         if not isinstance(data.get(name), (*kinds, NoneType)):
             raise StoreError(f"{file} is not a study: its {name} is {data[name]!r:.60}", advice=advice)
-    return data
+    return cast(StudyDocument, data)
 
 
-def _outline(path: Path, shown: Path, study: Mapping[str, Any], records: Sequence[Record]) -> Outline:
+def _outline(path: Path, shown: Path, study: StudyDocument, records: Sequence[Record]) -> Outline:
     factors = study.get("factors")
     testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
     testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
@@ -198,7 +198,7 @@ def _outline(path: Path, shown: Path, study: Mapping[str, Any], records: Sequenc
     )
 
 
-def _interim(path: Path, shown: Path, study: Mapping[str, Any]) -> InterimAnalyses | None:
+def _interim(path: Path, shown: Path, study: StudyDocument) -> InterimAnalyses | None:
     """Of a study that goes on until it is decided."""
     until = study.get("replicates")
     if not isinstance(until, dict):
@@ -217,7 +217,7 @@ def _interim(path: Path, shown: Path, study: Mapping[str, Any]) -> InterimAnalys
         ) from error
 
 
-def _number(value: Any, default: float) -> float:
+def _number(value: object, default: float) -> float:
     return float(value) if isinstance(value, int | float) else default
 
 
@@ -226,7 +226,7 @@ def testbed_of(record: Record) -> str:
     return str(record.settings["testbed"]["name"])
 
 
-def _planned(path: Path, shown: Path, study: Mapping[str, Any]) -> Iterator[Planned]:
+def _planned(path: Path, shown: Path, study: StudyDocument) -> Iterator[Planned]:
     try:
         for run in study.get("runs") or ():
             yield Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -16,6 +16,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.nodes import Node as YamlNode
 from ruamel.yaml.reader import ReaderError
 
+from twinbed.model.json import Json
 from twinbed.model.run import Level
 from twinbed.study.problem import Place, Problem
 
@@ -49,7 +50,7 @@ class Entries:
 Node: TypeAlias = Scalar | Items | Entries
 
 
-def plain(node: Node) -> Any:
+def plain(node: Node) -> Json:
     """The tree as plain Python data."""
     if isinstance(node, Scalar):
         return node.value

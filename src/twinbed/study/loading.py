@@ -37,7 +37,7 @@ def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str
         study = made if each is wanted else study
         known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
         fresh = [problem for problem in of_profile if (problem.file, problem.line, problem.column, problem.key) not in known]
-        problems += fresh if each is None else map(each.said, fresh)
+        problems += fresh if each is None else map(each.named_in, fresh)
     if problems or study is None:
         raise StudyError(problems)
     return study

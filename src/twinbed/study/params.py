@@ -81,7 +81,7 @@ class Section(Generic[M_co]):
         location = self._location(detail["loc"], levels)
         written = next((c.level for path, c in levels.items() if path == location), None) or node_at(self.node, location)
         value = shown(written.value if isinstance(written, Scalar) else detail["input"])
-        message, allowed, near = _said(detail, value, self.model, location)
+        message, allowed, near = _message(detail, value, self.model, location)
         for path, chosen in levels.items():
             if location[: len(path)] == path:
                 return Problem.at(chosen.level.place, f"factors.{chosen.factor}", message + note, allowed, near)
@@ -132,7 +132,7 @@ def _size(bounds: Mapping[str, object]) -> str:
     return ""
 
 
-def _said(
+def _message(
     detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]
 ) -> tuple[str, str, str | None]:
     """(message, allowed, nearest) for one of pydantic's errors about ``value``, shown as written."""

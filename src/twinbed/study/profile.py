@@ -49,7 +49,7 @@ class Profile:
             problems += [replace(problem, key=f"{PROFILES}.{self.name}.{problem.key}") for problem in fresh]
         return root
 
-    def said(self, problem: Problem) -> Problem:
+    def named_in(self, problem: Problem) -> Problem:
         """A problem of the study with this profile, which is named where the problem does not stand in it."""
         places = {(place.line, place.column) for change in self.changes for place in (change.place, *_places(change.value))}
         if (problem.line, problem.column) in places:

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, NotRequired, TypedDict, TypeVar, Unpack
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
-from twinbed.model.record import Record
-from twinbed.model.run import Level
+from twinbed.model.caution import Caution
+from twinbed.model.json import Document
+from twinbed.model.record import Artifact, Record, Settings
+from twinbed.model.run import Level, Status
 from twinbed.model.topology import Topology
 
 P = TypeVar("P", bound=PluginParams, covariant=True)
+
+
+class Ended(TypedDict):
+    """What a record says of a run beside what was planned."""
+
+    status: Status
+    started_s: float
+    phases: Mapping[str, float]
+    failed_phase: str | None
+    reason: str | None
+    cautions: tuple[Caution, ...]
+    artifacts: Sequence[Artifact]
+    twinbed: str
+    lab: str
+    start_skew_s: NotRequired[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +40,7 @@ class Choice(Generic[P]):
     kind: str
     params: P
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Document:
         return {"kind": self.kind, **self.params.model_dump(mode="json")}
 
 
@@ -47,23 +64,25 @@ class Run:
     backgrounds: Mapping[str, Choice[BackgroundParams]] = field(default_factory=dict)
     """Kind -> background load."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Everything that the run depends on except its replicate, as JSON data. Without a background load it is not named."""
         loads = {name: choice.to_json() for name, choice in self.backgrounds.items()}
-        return {
+        settings: Settings = {
             "levels": dict(self.levels),
             "testbed": {"name": self.testbed_name, **self.testbed.to_json()},
             "topology": self.topology.model_dump(mode="json"),
             "workload": self.workload.to_json(),
             "instruments": {name: choice.to_json() for name, choice in self.instruments.items()},
-            **({"background": loads} if loads else {}),
         }
+        if loads:
+            settings["background"] = loads
+        return settings
 
     def beside(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
         """All that runs besides the workload: instruments and background loads."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
-    def record(self, **outcome: Any) -> Record:
+    def record(self, **outcome: Unpack[Ended]) -> Record:
         """What is written about it once it is over; ``outcome`` has the other fields of a record."""
         return Record(
             id=self.id,
@@ -87,6 +106,6 @@ class Run:
         return _hash({**self.settings(), "replicate": self.replicate})
 
 
-def _hash(data: dict[str, Any]) -> str:
+def _hash(data: Mapping[str, object]) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
@@ -85,7 +85,7 @@ class Study:
             choices_of.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
         return {name: tuple(choices.values()) for name, choices in choices_of.items()}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Mapping[str, object]:
         """What ``study.json`` of a results folder holds; quantities in base units."""
         return {
             "format": FORMAT,

@@ -6,17 +6,16 @@ The root file system is the image, read-only, with a private writable layer in m
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
-from twinbed.contracts.bed import Applied
+from twinbed.contracts.bed import Applied, Facts
 from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import HostSettings
-from twinbed.contracts.resources import HostNeed
+from twinbed.contracts.params import HostNeed
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import AgentHost, accept, cpus_allowed, listen
@@ -51,6 +50,10 @@ class ContainerSettings(HostSettings):
     def estimate_seconds(self) -> float:
         """What a run takes beside its workload."""
         return 0.7
+
+    @property
+    def own_kernel(self) -> bool:
+        return False
 
     def host_need(self) -> HostNeed:
         """Measured on each of 80 containers without programs: 0.7 MB of its two processes, 0.8 MB of the kernel's."""
@@ -102,7 +105,6 @@ def _congestion_control(name: str) -> Check:
 
 
 class ContainerMaker:
-    own_kernel = False
     cpus_each = 1
 
     def __init__(self, settings: ContainerSettings) -> None:
@@ -135,7 +137,7 @@ class ContainerMaker:
             ground.fabric.attach_container(nic, pid)
         host = AgentHost(name, connection, _ARTIFACTS, shared=artifacts)
 
-        def read_back(facts: Mapping[str, Any]) -> tuple[list[Applied], dict[str, Any]]:
+        def read_back(facts: Facts) -> tuple[list[Applied], Facts]:
             allowed = cpus_allowed(host.read("/proc/self/status").decode())
             pinned = Applied(name, "cpus", cpus, allowed, "/proc/self/status")
             return [pinned, *groups.applied(name, limits)], {"control groups": groups.kinds()}

@@ -15,10 +15,9 @@ import shutil
 import signal as signals
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -96,7 +95,7 @@ class FakeHost:
     def lost(self) -> bool:
         return False
 
-    def start(self, argv: Sequence[str], *, stdin: bytes = b"", **_: Any) -> FakeProgram:
+    def start(self, argv: Sequence[str], *, stdin: bytes = b"", **_: object) -> FakeProgram:
         program, arguments = argv[0], list(argv[1:])
         if program == "planted-response":
             return FakeProgram(
@@ -112,7 +111,9 @@ class FakeHost:
             return FakeProgram(self.name, argv, 0, b"", seconds=float(arguments[0]))
         raise HostError(f"{self.name}: {program}: a fake host has no such program")
 
-    def run(self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: Any) -> Exit:
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", limit_s: float = 30.0, check: bool = True, **rest: object
+    ) -> Exit:
         done = self.start(argv, stdin=stdin).wait(limit_s)
         if check and done.code != 0:
             raise ProgramFailed(self.name, argv, done.why, done.stderr)
@@ -133,7 +134,7 @@ class FakeHost:
         shutil.copyfile(path, to)
         return to.stat().st_size
 
-    def ping(self, limit_s: float = 5.0) -> dict[str, Any]:
+    def ping(self, limit_s: float = 5.0) -> Mapping[str, float]:
         """It has no clock of its own."""
         now_s = time.time()
         return {"monotonic_s": time.monotonic(), "sent_s": now_s, "received_s": now_s}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -12,17 +13,17 @@ from types import SimpleNamespace
 import pytest
 
 from twinbed import design, registry
-from twinbed.contracts.resources import PROGRAM_BYTES
+from twinbed.contracts.command import PROGRAM_BYTES
 from twinbed.hosts import resources as reading
-from twinbed.hosts.resources import Available
+from twinbed.hosts.resources import DESCRIPTORS, MEMORY, TASKS, Limit
 from twinbed.lab import resources
-from twinbed.lab.resources import Demand, shortages
+from twinbed.lab.resources import Need
 from twinbed.study.loading import load
 from twinbed.study.run import Run
 
 GB = 10**9
 MIB = 2**20
-WIDE = Available(10**15, "a planted file", 10**9, "another", 10**9, None)
+WIDE = dict.fromkeys((MEMORY, TASKS, DESCRIPTORS), Limit(10**15, "a planted file"))
 
 
 def runs(
@@ -41,10 +42,12 @@ order: sequential
     return list(design.runs(load(text, "many.yaml", registry.catalogue())))
 
 
-def demand(run: Run) -> Demand:
-    found = resources.demand(run, registry.PLUGINS)
-    assert found is not None
-    return found
+def need(run: Run, pairs: int) -> Need:
+    return resources.need(run, pairs, registry.PLUGINS)
+
+
+def memory(size_bytes: int) -> dict[str, Limit]:
+    return {MEMORY: Limit(size_bytes, "a planted file")}
 
 
 # ---- how much a run takes
@@ -53,23 +56,21 @@ def demand(run: Run) -> Demand:
 def test_guests_take_their_memory_and_qemus() -> None:
     """160 guests of 256 MiB, and 192 MiB of QEMU's own each."""
     (run,) = runs("driver: qemu, memory: 256MiB", pairs="[80]")[:1]
-    need = demand(run).at(80)
-    assert need.host_bytes == 160 * (256 + 192) * MIB
-    assert need.machine_bytes == resources.OWN_BYTES
-    assert need.address_space_bytes == (256 + 2048) * MIB
+    assert need(run, 80).host_bytes == 160 * (256 + 192) * MIB
+    assert need(run, 80).machine_bytes == resources.OWN_BYTES
 
 
 def test_containers_take_what_they_use_and_at_most_their_limit() -> None:
     """Two MiB each, a program each, and the server's document."""
     (run, *_) = runs("driver: container", pairs="[10]", workload="kind: http, payload: 16MiB")
-    assert demand(run).at(10).host_bytes == 20 * (2 * MIB + PROGRAM_BYTES) + 10 * 16 * MIB
+    assert need(run, 10).host_bytes == 20 * (2 * MIB + PROGRAM_BYTES) + 10 * 16 * MIB
     (limited, *_) = runs("driver: container, memory: 16MiB", pairs="[10]", workload="kind: http, payload: 16MiB")
-    assert demand(limited).at(10).host_bytes == 10 * (2 * MIB + PROGRAM_BYTES) + 10 * 16 * MIB
+    assert need(limited, 10).host_bytes == 10 * (2 * MIB + PROGRAM_BYTES) + 10 * 16 * MIB
 
 
 def test_captures_take_a_buffer_for_each_link_on_the_machine() -> None:
     (run, *_) = runs("driver: qemu", pairs="[4]", instruments="packets")
-    assert demand(run).at(4).machine_bytes == resources.OWN_BYTES + 8 * (64 + 2) * MIB
+    assert need(run, 4).machine_bytes == resources.OWN_BYTES + 8 * (64 + 2) * MIB
 
 
 @pytest.mark.parametrize(("where", "places"), [("machine", 1), ("hosts", 20), ("clients", 10), ("servers", 10)])
@@ -77,44 +78,46 @@ def test_a_background_load_takes_memory_at_each_of_its_places(where: str, places
     """Three workers of 1 GiB, two processes each, and the one that starts them."""
     load_of = f"background: {{kind: stress, memory: 3, memory_size: 1GiB, where: {where}}}"
     (with_it, *_), (without, *_) = runs("driver: container", load_of, pairs="[10]"), runs("driver: container", pairs="[10]")
-    more = demand(with_it).at(10).memory_bytes - demand(without).at(10).memory_bytes
+    more = need(with_it, 10).of(MEMORY) - need(without, 10).of(MEMORY)
     assert more == places * (3 * 2**30 + 7 * PROGRAM_BYTES)
 
 
 def test_bystanders_are_hosts_with_the_programs_of_their_load_alone() -> None:
     """Two MiB for each of six, iperf3 on each; no capture, no counters, no nginx."""
     with_them = "topology: {bystanders: 3}\nbackground: {kind: traffic, tcp: 1, on: bystanders}"
-    found = [
-        demand(next(iter(runs("driver: container", more, pairs="[4]", instruments="packets, counters")))).at(4)
+    with_load, without = (
+        need(next(iter(runs("driver: container", more, pairs="[4]", instruments="packets, counters"))), 4)
         for more in (with_them, "")
-    ]
-    assert found[0].host_bytes - found[1].host_bytes == 6 * (2 * MIB + PROGRAM_BYTES)
-    assert found[0].machine_bytes == found[1].machine_bytes
+    )
+    assert with_load.host_bytes - without.host_bytes == 6 * (2 * MIB + PROGRAM_BYTES)
+    assert with_load.machine_bytes == without.machine_bytes
 
 
 def test_what_guests_run_is_within_their_memory() -> None:
     load_of = "background: {kind: stress, memory: 3, memory_size: 1GiB, where: hosts}"
     (with_it, *_), (without, *_) = runs("driver: qemu", load_of), runs("driver: qemu")
-    assert demand(with_it) == demand(without)
+    assert need(with_it, 80) == need(without, 80)
 
 
 @pytest.mark.parametrize(
     "topology", ["kind: pairs", "kind: star", "trunk: vxlan", "routers: 3", "trunk: plain, client_machines: 4"]
 )
 def test_what_a_run_takes_grows_by_the_same_with_every_pair(topology: str) -> None:
-    """Counted for 80 pairs, and from one pair and two."""
+    """So that one pair and all of them say how many fit."""
     beside = "background: {kind: stress, cpu: 2, where: hosts}"
     mixed = "driver: mixed, client: {driver: container, memory: 64MiB}, server: {driver: qemu}"
     (run, *_) = runs(
         mixed, f"{beside}\ntopology: {{{topology}}}", pairs="[80]", instruments="packets, counters, syscalls, latency"
     )
-    assert demand(run).at(80) == resources.need(run, 80, registry.PLUGINS)
+    for what in (MEMORY, TASKS, DESCRIPTORS):
+        one, two, all_of_them = (need(run, pairs).of(what) for pairs in (1, 2, 80))
+        assert all_of_them == one + 79 * (two - one)
 
 
 @pytest.mark.parametrize("testbed", ["driver: fake", "driver: remote, hosts: {client: root@c, server: root@s}"])
 def test_hosts_that_are_elsewhere_take_nothing_here(testbed: str) -> None:
     workload = "kind: planted" if "fake" in testbed else "kind: http"
-    nothing = Available(0, "none", 0, "none", 0, 0)
+    nothing = dict.fromkeys((MEMORY, TASKS, DESCRIPTORS), Limit(0, "none"))
     assert resources.checks(runs(testbed, pairs="[1]", workload=workload), registry.PLUGINS, nothing) == []
 
 
@@ -123,8 +126,8 @@ def test_hosts_that_are_elsewhere_take_nothing_here(testbed: str) -> None:
 
 def test_the_refusal_names_the_cell_the_figures_and_how_many_fit() -> None:
     """23.1 GB hold the 134,217,728 bytes of twinbed's own and 48 guests of 448 MiB: 22.7 GB; 50 would take 23.6."""
-    machine = Available(23_100_000_000, "a planted file", None, "", None, None)
-    (check,) = resources.checks(runs("driver: qemu, memory: 256MiB", pairs="[24, 80]"), registry.PLUGINS, machine)
+    of_cells = runs("driver: qemu, memory: 256MiB", pairs="[24, 80]")
+    (check,) = resources.checks(of_cells, registry.PLUGINS, memory(23_100_000_000))
     assert check.what == "memory, testbed bed, pairs 80" and check.required and not check.works
     assert check.found == (
         "75.3 GB are needed (160 hosts, each a guest of 256MiB with 192MiB for QEMU itself: 75.2 GB with the programs on them; "
@@ -133,44 +136,32 @@ def test_the_refusal_names_the_cell_the_figures_and_how_many_fit() -> None:
     assert check.mend.startswith("at most 24 pairs of these fit; ")
 
 
-@pytest.mark.parametrize(
-    ("machine", "what"),
-    [
-        (Available(10**15, "", 500, "pids.max", None, None), "processes"),
-        (Available(10**15, "", None, "", 256, None), "file descriptors"),
-        (Available(10**9, "", None, "", None, None), "memory"),
-    ],
-)
-def test_as_many_pairs_fit_as_it_says(machine: Available, what: str) -> None:
+@pytest.mark.parametrize(("what", "most"), [(TASKS, 500), (DESCRIPTORS, 256), (MEMORY, 10**9)])
+def test_as_many_pairs_fit_as_it_says(what: str, most: int) -> None:
+    machine = {what: Limit(most, "a planted file")}
     (run, *_) = runs("driver: qemu", pairs="[80]", instruments="packets")
-    of = demand(run)
-    (found,) = shortages(of, 80, machine)
-    assert found.what == what
-    assert list(shortages(of, found.most_pairs, machine)) == [] or found.most_pairs == 0
-    assert list(shortages(of, found.most_pairs + 1, machine)) != []
+    (check,) = resources.checks([run], registry.PLUGINS, machine)
+    assert check.what.startswith(f"{what}, ")
+    match = re.match(r"at most (\d+) pairs? of these fit; |not even one pair of these fits; ", check.mend)
+    assert match is not None
+    fit = int(match[1] or 0)
+    assert fit == 0 or need(run, fit).of(what) <= most
+    assert need(run, fit + 1).of(what) > most
 
 
 def test_nothing_fits_where_the_machine_has_too_little_for_one_pair() -> None:
     """A load on the machine that is there however few pairs there are."""
     beside = "background: {kind: stress, memory: 1024, memory_size: 1GiB, where: machine}"
-    machine = Available(64 * GB, "a planted file", None, "", None, None)
-    (check,) = resources.checks(runs("driver: container", beside, pairs="[1]"), registry.PLUGINS, machine)
+    (check,) = resources.checks(runs("driver: container", beside, pairs="[1]"), registry.PLUGINS, memory(64 * GB))
     assert check.mend.startswith("not even one pair of these fits; ")
 
 
-def test_a_limit_of_address_space_is_held_against_the_largest_process() -> None:
-    machine = Available(10**15, "", None, "", None, 4 * 2**30)
-    (check,) = resources.checks(runs("driver: qemu, memory: 4GiB", pairs="[1]"), registry.PLUGINS, machine)
-    assert check.what.startswith("address space, ") and "6.4 GB" in check.found and "ulimit -v" in check.mend
-
-
 def test_cells_that_lack_the_same_are_told_once() -> None:
-    machine = Available(GB, "a planted file", None, "", None, None)
     payloads = "factors: {pairs: [80], payload: [1B, 2B, 3B]}"
     text = f"study: s\ntestbeds: {{vm: {{driver: qemu}}}}\nworkload: {{kind: http}}\n{payloads}\ninstruments: []\n"
     study = load(text, "s.yaml", registry.catalogue())
     cells = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
-    (check,) = resources.checks(cells, registry.PLUGINS, machine)
+    (check,) = resources.checks(cells, registry.PLUGINS, memory(GB))
     assert check.what == "memory, testbed vm, pairs 80, payload 1B and 2 more cells"
 
 
@@ -201,10 +192,10 @@ UNIFIED = "30 20 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"
 
 def test_a_machine_without_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading.os, "geteuid", lambda: 0)
-    found = reading.available(planted(tmp_path, MACHINE))
-    assert found is not None
-    assert (found.memory_bytes, found.memory_source) == (20_000_000 * 1024, "MemAvailable of /proc/meminfo")
-    assert (found.tasks, found.tasks_source) == (32500, "/proc/sys/kernel/pid_max, 268 in use")
+    limits = reading.available(planted(tmp_path, MACHINE))
+    assert limits is not None
+    assert limits[MEMORY] == (20_000_000 * 1024, "MemAvailable of /proc/meminfo")
+    assert limits[TASKS] == (32500, "/proc/sys/kernel/pid_max, 268 in use")
 
 
 def test_a_group_of_version_2_limits_with_those_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,10 +212,10 @@ def test_a_group_of_version_2_limits_with_those_above_it(tmp_path: Path, monkeyp
         "sys/fs/cgroup/outer/inner/pids.max": "512\n",
         "sys/fs/cgroup/outer/inner/pids.current": "12\n",
     }
-    found = reading.available(planted(tmp_path, MACHINE | groups))
-    assert found is not None
-    assert found.memory_bytes == 2 * 2**30 and found.memory_source.endswith("sys/fs/cgroup/outer/memory.max")
-    assert found.tasks == 500 and "pids.max, 12 in use" in found.tasks_source
+    limits = reading.available(planted(tmp_path, MACHINE | groups))
+    assert limits is not None
+    assert limits[MEMORY].most == 2 * 2**30 and limits[MEMORY].source.endswith("sys/fs/cgroup/outer/memory.max")
+    assert limits[TASKS].most == 500 and "pids.max, 12 in use" in limits[TASKS].source
 
 
 def test_a_group_of_version_1_as_a_container_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,11 +233,11 @@ def test_a_group_of_version_1_as_a_container_sees_it(tmp_path: Path, monkeypatch
         "sys/fs/cgroup/pids/pids.max": "max\n",
         "sys/fs/cgroup/pids/pids.current": "3\n",
     }
-    found = reading.available(planted(tmp_path, MACHINE | groups))
-    assert found is not None and found.memory_bytes == 2**29 and found.tasks == 32500
+    limits = reading.available(planted(tmp_path, MACHINE | groups))
+    assert limits is not None and limits[MEMORY].most == 2**29 and limits[TASKS].most == 32500
     (tmp_path / "sys/fs/cgroup/memory/memory.limit_in_bytes").write_text("9223372036854771712\n")
-    found = reading.available(tmp_path)
-    assert found is not None and found.memory_bytes == 20_000_000 * 1024
+    limits = reading.available(tmp_path)
+    assert limits is not None and limits[MEMORY].most == 20_000_000 * 1024
 
 
 def test_a_user_has_a_limit_of_processes_and_root_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,8 +247,8 @@ def test_a_user_has_a_limit_of_processes_and_root_has_none(tmp_path: Path, monke
     monkeypatch.setattr(reading.os, "getuid", lambda: 5)
     for user, tasks in ((0, 32500), (5, 993)):
         monkeypatch.setattr(reading.os, "geteuid", lambda user=user: user)
-        found = reading.available(tmp_path)
-        assert found is not None and found.tasks == tasks
+        limits = reading.available(tmp_path)
+        assert limits is not None and limits[TASKS].most == tasks
 
 
 def test_another_system_is_not_held_against(tmp_path: Path) -> None:
@@ -266,9 +257,9 @@ def test_another_system_is_not_held_against(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_read() -> None:
-    found = reading.available()
-    assert found is not None and found.memory_bytes > 0 and found.tasks and found.tasks_source
-    assert found.descriptors is None or found.descriptors >= resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    limits = reading.available()
+    assert limits is not None and limits[MEMORY].most > 0 and limits[TASKS].most and limits[TASKS].source
+    assert DESCRIPTORS not in limits or limits[DESCRIPTORS].most >= resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 # ---- real plans

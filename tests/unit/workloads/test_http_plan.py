@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.command import PROGRAM_BYTES, Command, Ready
 from twinbed.workloads.http import http
 from twinbed.workloads.http.params import HttpParams
 
@@ -25,6 +25,7 @@ def test_defaults_ask_for_500_bytes_for_10_seconds():
             "server",
             ("nginx", "-e", "{artifacts}/nginx-error.log", "-c", "{artifacts}/nginx.conf"),
             ready=Ready(listening=80),
+            memory_bytes=PROGRAM_BYTES + 500,
         )
     ]
     assert plan.warm_up == [

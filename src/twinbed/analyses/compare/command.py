@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: the study's reference.")
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be given more than once.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines.")
+@click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
 @click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 @click.pass_obj
@@ -33,6 +34,7 @@ def command(
     reference: str | None,
     metrics: tuple[str, ...],
     everything: bool,
+    quiet: bool,
     all_settings: bool,
     style: str,
 ) -> int:
@@ -52,7 +54,7 @@ def command(
     result = analysis.run(inputs.tables(results, reference, all_settings=all_settings), params)
     shown = chosen(result, metrics, everything)
     if style == "text":
-        _print_text(result, shown, bool(metrics) or everything)
+        _print_text(result, shown, bool(metrics) or everything, quiet)
     elif style == "json":
         _print_json(result, shown)
     else:
@@ -86,15 +88,18 @@ def exit_code(result: Comparisons) -> int:
     return codes.DIFFERENT if verdict is Verdict.DIFFERENT else codes.INCONCLUSIVE
 
 
-def _print_text(result: Comparisons, shown: list[Comparison], asked: bool) -> None:
+def _print_text(result: Comparisons, shown: list[Comparison], asked: bool, quiet: bool) -> None:
     import sys
 
     from rich.console import Console
 
-    from twinbed.analyses.compare.terminal import verdict_table
+    from twinbed.analyses.compare.terminal import verdict_lines, verdict_table
 
     console = Console() if sys.stdout.isatty() else Console(width=100)
-    verdict_table(result, console, shown if asked else None)
+    if quiet:
+        verdict_lines(result, console)
+    else:
+        verdict_table(result, console, shown if asked else None)
 
 
 def _print_json(result: Comparisons, shown: list[Comparison]) -> None:

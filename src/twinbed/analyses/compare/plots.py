@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from twinbed.analyses.compare.forest import MOST, drawable, span
 from twinbed.analyses.compare.result import Comparison, Estimate
 from twinbed.analyses.compare.words import explanation
 from twinbed.model.result import Verdict
@@ -17,6 +18,7 @@ from twinbed.render.plots import (
     EQUIVALENT,
     INCONCLUSIVE,
     INK,
+    LABELS,
     MOST_CELLS,
     MUTED,
     ROW,
@@ -26,8 +28,11 @@ from twinbed.render.plots import (
     testbed_axis,
 )
 from twinbed.render.quantities import UnitScale, plus_minus, ratio, share, unit_scale
-from twinbed.render.words import cell_title
+from twinbed.render.words import cell_title, metric_title
 
+FOREST_LABELS = 190
+"""Width of the labels of a cell and a testbed."""
+FOREST_WIDTH = 560
 VERDICTS = [str(verdict) for verdict in Verdict]
 
 
@@ -44,6 +49,24 @@ def ratios(comparisons: Sequence[Comparison]) -> Spec:
     return panels([_ratio_panel(rows, low / 1.03, high * 1.03) for rows in _by_cell(comparisons)])
 
 
+def forest(comparisons: Sequence[Comparison]) -> Spec:
+    """All headline ratios on one logarithmic scale: a panel a metric, a line a cell and testbed."""
+    shown = drawable(comparisons)
+    low, high = span(shown)
+    of_metric: dict[str, list[tuple[str, Comparison]]] = {}
+    for each in shown[:MOST]:
+        label = " ".join([*([cell_title(each.cell)] if each.cell else []), each.testbed])
+        of_metric.setdefault(metric_title(each.metric, each.host, each.direction), []).append((label, each))
+    domain = (low / 1.03, high * 1.03)
+    last = list(of_metric)[-1]
+    return panels(
+        [
+            _over_band(title, rows, domain, labels=FOREST_LABELS, width=FOREST_WIDTH, with_scale=title == last)
+            for title, rows in of_metric.items()
+        ]
+    )
+
+
 def cells_left_out(comparisons: Sequence[Comparison]) -> int:
     return max(0, len({cell_title(each.cell) for each in comparisons}) - MOST_CELLS)
 
@@ -55,8 +78,8 @@ def _by_cell(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
     return list(cells.values())[:MOST_CELLS]
 
 
-def _panel(title: str, rows: int, layers: list[Spec]) -> Spec:
-    return {"title": title, "width": WIDTH, "height": ROW * rows, "layer": layers}
+def _panel(title: str, rows: int, layers: list[Spec], width: int = WIDTH) -> Spec:
+    return {"title": title, "width": width, "height": ROW * rows, "layer": layers}
 
 
 def _distribution_panel(rows: Sequence[Comparison]) -> Spec:
@@ -124,14 +147,30 @@ def _bounds(each: Comparison) -> list[float]:
 
 
 def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
-    first = rows[0]
+    """One cell, with the reference."""
+    return _over_band(cell_title(rows[0].cell), [(each.testbed, each) for each in rows], (low, high), beside_reference=True)
+
+
+def _over_band(
+    title: str,
+    rows: Sequence[tuple[str, Comparison]],
+    domain: tuple[float, float],
+    *,
+    beside_reference: bool = False,
+    labels: int = LABELS,
+    width: int = WIDTH,
+    with_scale: bool = True,
+) -> Spec:
+    """Labelled ratios with their intervals. Without ``with_scale`` numbers stand below another panel of the same domain."""
+    (low, high), first = domain, rows[0][1]
     reference = f"{first.reference} (ref)"
-    names = [reference, *(each.testbed for each in rows)]
-    y = testbed_axis(names)
+    names = [*([reference] if beside_reference else []), *(label for label, _ in rows)]
+    y = testbed_axis(names, labels)
     ticks = _ticks(low, high, first.margin)
-    axis = {"title": f"ratio to {first.reference}", "values": ticks, "format": "~r", "titleAnchor": "end", "titlePadding": 2}
+    axis: Spec = {"title": f"ratio to {first.reference}", "titleAnchor": "end", "titlePadding": 2}
+    axis = {**(axis if with_scale else {"title": None, "labels": False, "ticks": False}), "values": ticks, "format": "~r"}
     x = {"type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True}, "axis": axis}
-    data = [_ratio_row(each, low) for each in rows if each.ratio is not None]
+    data = [_ratio_row(label, each, domain) for label, each in rows if each.ratio is not None]
     band = [{"low": 1 / (1 + first.margin), "high": 1 + first.margin, "said": f"margin: within {share(first.margin)}"}]
     colour = {
         "field": "verdict",
@@ -140,6 +179,7 @@ def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
         "legend": None,
     }
     shape = {**colour, "scale": {"domain": VERDICTS, "range": ["circle", "diamond", "cross"]}}
+    itself = [{"testbed": reference, "one": 1, "said": f"{first.reference}: the reference"}]
     spans = [("wide_low", "wide_high", 1.5), ("low", "high", 4.5)]
     layers: list[Spec] = [
         {
@@ -148,7 +188,7 @@ def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "description": {"field": "said"}},
         },
         {
-            "data": {"values": [{"testbed": reference, "one": 1, "said": f"{first.reference}: the reference"}]},
+            "data": {"values": itself[:beside_reference]},
             "mark": {"type": "tick", "thickness": 2, "size": 16, "color": INK},
             "encoding": {"y": y, "x": {**x, "field": "one"}, "description": {"field": "said"}},
         },
@@ -183,18 +223,23 @@ def _ratio_panel(rows: Sequence[Comparison], low: float, high: float) -> Spec:
             },
         },
     ]
-    return _panel(cell_title(first.cell), len(names), layers)
+    return _panel(title, len(names), layers, width)
 
 
-def _ratio_row(each: Comparison, low: float) -> Spec:
-    row: Spec = {"testbed": each.testbed, "ratio": max(each.ratio or 0.0, low), "verdict": str(each.verdict)}
+def _ratio_row(label: str, each: Comparison, domain: tuple[float, float]) -> Spec:
+    low, high = domain
+
+    def clip(value: float) -> float:
+        return min(high, max(low, value))
+
+    row: Spec = {"testbed": label, "ratio": clip(each.ratio or 0.0), "verdict": str(each.verdict)}
     interval = each.ratio_interval
     bounds = f" [{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ""
     row["said"] = f"{each.testbed}: {ratio(each.ratio)}{bounds}, {each.verdict}: {explanation(each)}"
     if interval:
-        row |= {"low": max(interval.low, low), "high": max(interval.high, low)}
+        row |= {"low": clip(interval.low), "high": clip(interval.high)}
     if each.wide_interval:
-        row |= {"wide_low": max(each.wide_interval.low, low), "wide_high": max(each.wide_interval.high, low)}
+        row |= {"wide_low": clip(each.wide_interval.low), "wide_high": clip(each.wide_interval.high)}
     return row
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from markupsafe import Markup
 
+from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.grid import grid, spread
 from twinbed.analyses.compare.measured import measured
-from twinbed.analyses.compare.plots import cells_left_out, distribution, ratios
+from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimate
 from twinbed.analyses.compare.variation import other_estimates
 from twinbed.analyses.compare.words import SYMBOLS, Summary, emulated, explanation, finding, held, summaries, varies_finding
@@ -77,6 +78,15 @@ def verdicts(result: Comparisons) -> Iterator[Markup]:
         yield html("<p>{}</p>", look_sentence(result.look))
     if not result.comparisons:
         yield from _measured(result)
+    headlines = [each for each in result.comparisons if each.headline]
+    if shown := drawable(headlines):
+        first = shown[0]
+        caption = (
+            f"All headline ratios to {first.reference} with their intervals; the band is the margin, {share(first.margin)}."
+        )
+        more = f" The first {MOST} of {len(shown)}." if len(shown) > MOST else ""
+        drawn = plots.svg(forest(headlines), f"{caption} The tables below have the numbers.", "all headline ratios")
+        yield html('<figure class="forest"><figcaption>{}</figcaption>{}</figure>', caption + more, drawn)
     yield Markup('<div class="cards">')
     for summary in summaries(result):
         yield html(

@@ -9,6 +9,7 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
+from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.grid import mean
 from twinbed.analyses.compare.measured import measured
 from twinbed.analyses.compare.result import OTHER_SETTINGS, Comparison, Comparisons
@@ -17,7 +18,6 @@ from twinbed.model.result import Verdict
 from twinbed.render.quantities import share, unit_scale
 from twinbed.render.words import LAYERS, cell_title, look_sentence, metric_title, other_settings, p_text, times
 
-STYLES = {Verdict.EQUIVALENT: "cyan", Verdict.DIFFERENT: "bold red", Verdict.INCONCLUSIVE: "yellow"}
 WITHIN_RULE = {True: "yes", False: "no", None: "–"}
 
 
@@ -36,6 +36,10 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
         _measured(console, result)
     if banner := emulated(result):
         _print(console, f"{banner}\n", "bold yellow")
+    for line in forest(shown, console.width):
+        console.print(line, highlight=False, soft_wrap=True)
+    if shown:
+        console.print()
     for layer, of_layer in groupby(shown, key=lambda each: each.layer):
         _layer(console, layer, list(of_layer))
     if shown:
@@ -45,14 +49,19 @@ def verdict_table(result: Comparisons, console: Console, comparisons: Sequence[C
         console.print()
     if any(each.spread for each in shown):
         _spreads(console, [each for each in shown if each.spread])
-    for summary in summaries(result):
-        _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
-        if summary.spread_sentence:
-            _print(console, f"  {summary.spread_sentence}")
+    verdict_lines(result, console)
     hidden = sum(not each.headline for each in result.comparisons) if comparisons is None else 0
     if hidden:
         _print(console, f"{hidden} comparisons of other metrics are shown by `twinbed compare --all`.", "dim")
     _cautions(console, result)
+
+
+def verdict_lines(result: Comparisons, console: Console) -> None:
+    """A sentence for each testbed."""
+    for summary in summaries(result):
+        _print(console, f"{SYMBOLS[summary.verdict]} {summary.sentence}", STYLES[summary.verdict])
+        if summary.spread_sentence:
+            _print(console, f"  {summary.spread_sentence}")
 
 
 def _measured(console: Console, result: Comparisons) -> None:

@@ -8,7 +8,6 @@ from typing import Literal
 from pydantic import Field
 
 from twinbed.contracts.params import BackgroundParams, Unfit
-from twinbed.contracts.resources import PROGRAM_TASKS, ProgramNeed
 from twinbed.model.topology import Topology
 from twinbed.model.units import Rate, Size
 
@@ -36,7 +35,3 @@ class TrafficParams(BackgroundParams):
 
     def estimate_seconds(self) -> float:
         return 0.5 if self.programs() else 0.0
-
-    def program_need(self) -> ProgramNeed:
-        """wrk has a thread beside its first."""
-        return ProgramNeed(tasks=PROGRAM_TASKS + bool(self.http))

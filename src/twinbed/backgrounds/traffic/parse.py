@@ -46,21 +46,21 @@ class Received:
 def read(params: TrafficParams, artifacts: Path) -> Extracted:
     """Values of each place that counted, and of all together (host empty). Null where a tool was killed before it said
     anything. Raises OSError, ValueError or LookupError where a report is not there or not what the tool writes."""
-    found: list[Value] = []
+    values: list[Value] = []
     if params.http:
         rates = {file.parent.name: _requests_per_second(file) for file in _files(artifacts, HTTP_REPORT)}
-        found += _values(HTTP, rates, total)
+        values += _values(HTTP, rates, total)
     if params.tcp:
-        found += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
+        values += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
         received = _received(artifacts, UDP_REPORT)
         whole = Received(
             datagrams=sum(each.datagrams for each in received.values()), lost=sum(e.lost for e in received.values())
         )
         losses = {host: each.loss for host, each in received.items()}
-        found += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
-        found += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
-    return Extracted(found)
+        values += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
+        values += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
+    return Extracted(values)
 
 
 def _files(artifacts: Path, name: str) -> Sequence[Path]:
@@ -107,12 +107,12 @@ def _of_server(file: Path) -> Received:
     intervals: dict[tuple[str, str], tuple[float, float]] = {}
     datagrams: dict[tuple[str, str], tuple[int, int]] = {}
     for line in text.split("\n")[:-1]:
-        if (said := _INTERVAL.fullmatch(line)) is not None:
-            key = said["stream"], said["start"]
-            datagrams[key] = int(said["datagrams"] or 0), int(said["lost"] or 0)
+        if (interval := _INTERVAL.fullmatch(line)) is not None:
+            key = interval["stream"], interval["start"]
+            datagrams[key] = int(interval["datagrams"] or 0), int(interval["lost"] or 0)
             # A last interval may have no length, and then no rate.
-            if (length := float(said["end"]) - float(said["start"])) > 0:
-                intervals[key] = length, _bits(said["kbit_s"])
+            if (length := float(interval["end"]) - float(interval["start"])) > 0:
+                intervals[key] = length, _bits(interval["kbit_s"])
         elif _OF_A_STREAM.fullmatch(line) and not line.rstrip().endswith(_WHOLE):
             raise ValueError(f"{file.parent.name}/{file.name}: not an interval: {line!r}")
     lengths = {start: length for (_, start), (length, _) in intervals.items()}

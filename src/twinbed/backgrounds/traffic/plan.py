@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from twinbed.backgrounds.traffic.params import TrafficParams
 from twinbed.contracts.background import BackgroundPlan
-from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.command import PROGRAM_TASKS, Command, Ready
 from twinbed.contracts.place import BACKGROUND_PORTS, Places
 
 HTTP_PORT, TCP_PORT, UDP_PORT = BACKGROUND_PORTS
@@ -81,7 +81,8 @@ def _of_pair(params: TrafficParams, client: str, server: str, address: str) -> I
             *("stdbuf", "-oL", "wrk", "-t", "1", "-c", str(params.http), "-d", f"{UNTIL_STOPPED_S}s"),
             f"http://{host}:{HTTP_PORT}/payload",
         )
-        yield Command(client, wrk, stdout=HTTP_REPORT, ready=Ready(says=b" connections\n"), stop=SIGINT, round=2)
+        ready, tasks = Ready(says=b" connections\n"), PROGRAM_TASKS + 1  # wrk has a thread beside its first
+        yield Command(client, wrk, stdout=HTTP_REPORT, ready=ready, stop=SIGINT, round=2, tasks=tasks)
 
 
 def _sink(server: str, port: int, report: str) -> Command:

@@ -138,7 +138,7 @@ def read_passport(text: str, name: str) -> dict[str, Described]:
         if not isinstance(node, Entries):
             problems.append(Problem.at(node.place, testbed, "is not a mapping of facts", "such as {kernel: 4.9.0, nic: mlx5}"))
             continue
-        facts = plain(node)
+        facts = {fact: plain(value) for fact, value in node.entries.items()}
         bad = [fact for fact, value in facts.items() if not _is_fact(value)]
         problems += [Problem.at(node.keys[fact], f"{testbed}.{fact}", "is no text, number or mapping of such") for fact in bad]
         found[testbed] = Described(facts=facts)

@@ -1,18 +1,18 @@
 """Instrument ``counters``: the kernel's counters of the machine and of every host, before, after and once a second.
 
-Runs ``twinbed-probe counters`` everywhere.  Gives differences from the first to the last snapshot, never values since boot: CPU
-time by state, interrupts, softirqs, context switches, the time that tasks waited for a CPU, page faults, pressure, KVM's
-exits, TCP's and the NICs' counters; rates of what tells a machine's load; and the tables
-``counters`` (every counter that moved, every gauge and setting), ``kernel_log``, and ``losses`` (where datagrams were lost).
+Runs ``twinbed-probe counters`` everywhere. Gives differences from the first to the last snapshot, never values since boot:
+CPU time by state, interrupts, softirqs, context switches, the time that tasks waited for a CPU, page faults, pressure, KVM's
+exits, TCP's and the NICs' counters; rates that show a machine's load; and the tables ``counters`` (every counter that moved,
+every gauge and setting), ``kernel_log``, and ``losses`` (where datagrams were lost).
 
-Containers share the machine's kernel, so of a host without one of its own only what its network namespace owns counts: NICs and
-TCP.  Network interfaces are those the testbed named, or where none were, all but ``lo``; their counts are summed.
+Containers share the machine's kernel. For a host without a kernel of its own, only what its network namespace owns counts:
+NICs and TCP. Network interfaces are those that the testbed named, or all but ``lo`` where it named none; their counts are
+summed.
 
-Limits: CPU time is in steps of 1/100 s (USER_HZ).  The machine's counters hold all that runs on it, twinbed and strangers too,
-from the time the instruments are ready until they are stopped.
-The time that tasks waited for a CPU is there on kernels with CONFIG_SCHEDSTATS, such as Debian's, KVM's exits where KVM is
-loaded and debugfs can be read; elsewhere they are missing.
-Sources: Documentation/filesystems/proc.rst, accounting/psi.rst and scheduler/sched-stats.rst of Linux.
+Limits: CPU time is in steps of 1/100 s (USER_HZ). The machine's counters hold all that runs on it, twinbed and strangers too,
+from the time the instruments are ready until they are stopped. The time that tasks waited for a CPU is known on kernels with
+CONFIG_SCHEDSTATS, such as Debian's. KVM's exits are known where KVM is loaded and debugfs can be read. Elsewhere they are
+missing. Sources: Documentation/filesystems/proc.rst, accounting/psi.rst and scheduler/sched-stats.rst of Linux.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Counters(Instrument[CountersParams]):
     metrics = METRICS
 
     def plan(self, params: CountersParams, target: Target) -> Sequence[Command]:
-        # What belongs to a kernel and not to a network namespace: only once for each kernel.
+        # What belongs to a kernel, not to a network namespace, is read once for each kernel.
         of_its_kernel = ("--kernel", "--softnet", "--kmsg") if target.own_kernel or target.name == MACHINE else ()
         argv = (
             "twinbed-probe",
@@ -79,13 +79,13 @@ class Counters(Instrument[CountersParams]):
         import pyarrow as pa
 
         places = [read_place(file) for file in files]
-        found = list(losses.ledgers(places, _ports(places)))
+        ledgers = list(losses.ledgers(places, _ports(places)))
         return Extracted(
-            [*(value for place in places for value in place.values()), *losses.values(found)],
+            [*(value for place in places for value in place.values()), *losses.values(ledgers)],
             {
                 "counters": pa.concat_tables([place.moved() for place in places]),
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
-                **({"losses": losses.table(found)} if found else {}),
+                **({"losses": losses.table(ledgers)} if ledgers else {}),
             },
             [caution for place in places for caution in (*place_cautions(place), *log_cautions(place))],
         )

@@ -1,14 +1,14 @@
 """Instrument ``latency``: probes between every client and its server while the workload runs, and what they say of delay.
 
 Runs ``irtt server`` on servers and ``irtt client`` on clients, 100 packets a second as in the published studies, and
-``twinbed-probe clock`` on both.  Gives round-trip time, jitter, loss and order each way, one-way delay where the hosts' clocks
-agree, and how far apart the clocks are: for the run as a whole (host empty) over all pairs' probes, and where there are several
-pairs for each (host: the client); of the clocks always by client.
+``twinbed-probe clock`` on both. Gives round-trip time, jitter, loss and order each way, one-way delay where the hosts' clocks
+agree, and how far apart the clocks are. Values of the whole run (host empty) are over all pairs' probes; where there are
+several pairs, each has values of its own (host: the client). Values about clocks are always by client.
 
 Tables: ``probes`` (a row a probe), ``delay_windows`` (a row a window and direction) and ``clocks`` (a row a pair).
 
-Jitter and round-trip times are of the monotonic clocks, which nobody steps, without what the clocks' drift adds to one-way
-delays; one-way delays are of the wall clocks.  docs/latency.md has the definitions and their sources.
+Jitter and round-trip times come from the monotonic clocks, which nobody steps; what the clocks' drift adds to one-way delays
+is taken off first. One-way delays come from the wall clocks.  docs/latency.md has the definitions and their sources.
 
 Limits: probes share hosts, queues and CPUs with the workload: they wait where it does, and cost it a little.  They run from
 when the instruments are ready until the workload is done, and a little longer.  Where a probe is lost on its way back, irtt
@@ -29,7 +29,6 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import Target
-from twinbed.contracts.resources import ProgramNeed
 from twinbed.instruments.latency import irtt, owamp
 from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
@@ -66,10 +65,6 @@ class LatencyParams(InstrumentParams):
 
     def estimate_seconds(self) -> float:
         return 0.3
-
-    def program_need(self) -> ProgramNeed:
-        """irtt has 6 or 7 threads."""
-        return ProgramNeed(tasks=8)
 
     def estimate_bytes(self, link_rate: int) -> float:
         return PROBE_BYTES / self.interval
@@ -113,7 +108,7 @@ class Latency(Instrument[LatencyParams]):
         files = sorted(artifacts.glob(pattern))
         if not files:
             raise FileNotFoundError(f"no {pattern} in {artifacts}")
-        found: list[summary.PairSummary] = []
+        summaries: list[summary.PairSummary] = []
         cautions: list[Caution] = []
         for file in files:
             try:
@@ -124,19 +119,19 @@ class Latency(Instrument[LatencyParams]):
             ends = (host_clock.read(artifacts / host / host_clock.ARTIFACT) for host in (pair.client, pair.server))
             related = clocks.relate(pair, *ends)
             cautions += clocks.cautions(pair, related)
-            found.append(summary.summarise(pair, related, params.window))
-        if not found:
+            summaries.append(summary.summarise(pair, related, params.window))
+        if not summaries:
             raise ValueError("; ".join(caution.detail for caution in cautions))
-        # A run is what all its pairs say; of a pair that says nothing, so is it.
-        complete = len(found) == len(files)
-        values = list(summary.values(found, "")) if complete else summary.nothing()
-        values += [each for pair in found for each in summary.clock_values(pair)]
+        # The run's values are of all its pairs: they are missing where those of one pair are.
+        complete = len(summaries) == len(files)
+        values = list(summary.values(summaries, "")) if complete else summary.nothing()
+        values += [each for pair in summaries for each in summary.clock_values(pair)]
         if len(files) > 1:
-            values += [each for pair in found for each in summary.values([pair], pair.pair.client)]
+            values += [each for pair in summaries for each in summary.values([pair], pair.pair.client)]
         tables = {
-            "probes": pa.concat_tables([summary.probes_table(each) for each in found]),
-            "delay_windows": pa.concat_tables([summary.windows_table(each, params.window) for each in found]),
-            "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in found], summary.clocks_schema()),
+            "probes": pa.concat_tables([summary.probes_table(each) for each in summaries]),
+            "delay_windows": pa.concat_tables([summary.windows_table(each, params.window) for each in summaries]),
+            "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in summaries], summary.clocks_schema()),
         }
         return Extracted(values, tables, cautions)
 

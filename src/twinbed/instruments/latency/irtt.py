@@ -13,10 +13,12 @@ from twinbed.readers.latency.irtt import artifact
 
 SIGINT = 2
 MOST_PROBES = 1_000_000
-"""Of a run: the client makes room for all when it starts. At 100 a second, 2.8 hours."""
+"""The most probes of a run, for which the client makes room when it starts: 2.8 hours at 100 a second."""
 OPEN_TIMEOUTS = "5s,5s,5s"
-"""Of the client's opening. The first is longer than the kernel tries to find an address (3 s): a second opening that is
-answered too comes to the client as an error while it probes, and ends it."""
+"""Timeouts of the client's attempts to open a session. The first is longer than the kernel's search for an address (3 s): if
+a second attempt is answered too, its answer reaches the client while it probes, as an error that ends it."""
+TASKS = 8
+"""irtt has 6 or 7 threads."""
 STOP_LIMIT_S = 120.0
 """Writing the results of 10 minutes takes an emulated CPU half a minute."""
 
@@ -25,7 +27,7 @@ def server(target: Target) -> Command:
     """Listens on the host's experiment interfaces only. 0: no limit, as clients are the run's own."""
     listen = ",".join(f"%{interface}:{PROBE_PORT}" for interface in sorted(target.interfaces))
     argv = ("irtt", "server", "-b", listen, "-i", "0", "--timeout=0")
-    return Command(target.name, argv, "irtt-server.out", Ready(says=b"starting IPv4 listener"))
+    return Command(target.name, argv, "irtt-server.out", Ready(says=b"starting IPv4 listener"), tasks=TASKS)
 
 
 def client(host: str, server: str, address: str, *, interval_s: float, length: int) -> Command:
@@ -39,5 +41,5 @@ def client(host: str, server: str, address: str, *, interval_s: float, length: i
         *("-o", f"{{artifacts}}/{artifact(server)}"),
         f"{address}:{PROBE_PORT}",
     )
-    ready = Ready(says=b"[Connected]")
-    return Command(host, argv, f"{artifact(server)}.out", ready, stop=SIGINT, stop_limit_s=STOP_LIMIT_S, round=1)
+    output, ready = f"{artifact(server)}.out", Ready(says=b"[Connected]")
+    return Command(host, argv, output, ready, stop=SIGINT, stop_limit_s=STOP_LIMIT_S, round=1, tasks=TASKS)

@@ -1,8 +1,8 @@
 """OWAMP's tools: how owampd and owping are started.
 
-One owping a direction, each with packets of its own (RFC 4656): so there is no round-trip time.  Ended by SIGINT it prints what
-it has.  It prints nothing before, so nothing can be waited for: where it cannot reach owampd, it ends, and the run fails by
-its name.  Its packets have ports of their own choice, so captures hold them.
+There is one owping a direction, each with packets of its own (RFC 4656), so there is no round-trip time. Ended by SIGINT it
+prints what it has. It prints nothing before, so there is nothing to wait for. Where it cannot reach owampd it ends, and the
+run fails and names it. Its packets have ports of their own choice, so captures hold them.
 """
 
 from __future__ import annotations

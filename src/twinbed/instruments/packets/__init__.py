@@ -10,8 +10,8 @@ captured, what happened to each packet on the way.
 Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
 ``exchanges`` (HTTP) and ``streams`` (UDP) by link, and ``paths``.
 
-Limits: lengths come from IP headers, so they hold whatever the snap length; segments that the NIC or the kernel joins or
-splits after the point of capture count as they are there.  ``wire_packets`` counts them as the wire has them, but
+Limits: lengths come from IP headers, so they hold for every snap length. Segments that the NIC or the kernel joins or splits
+after the point of capture count as they are at that point.  ``wire_packets`` counts them as the wire has them, but
 acknowledgements that the receiver never sent, because it got segments joined, stay unsent.  The probes of the instrument
 ``latency`` and background traffic are left out, by their ports: they are no packets of the workload.
 """
@@ -22,7 +22,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field
 
@@ -31,7 +31,6 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
-from twinbed.contracts.resources import ProgramNeed
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
@@ -39,11 +38,14 @@ from twinbed.model.units import Size
 from twinbed.readers import tcpdump
 from twinbed.readers.packets import link, path
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"
     f" and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == {PROBE_PORT} or icmp[30:2] == {PROBE_PORT}))"
 )
-"""Nor what says that nobody took the last probe: an ICMP error quotes the datagram's ports."""
+"""It also leaves out the ICMP error that nobody took the last probe, which quotes the datagram's ports."""
 OF_THE_WORKLOAD = f"{WITHOUT_PROBES} and not portrange {BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}"
 
 PACKET_BYTES = 1000
@@ -71,10 +73,6 @@ class PacketsParams(InstrumentParams):
         """A capture of one link that is full both ways."""
         packets = 2 * link_rate / 8 / PACKET_BYTES
         return packets * (min(self.snaplen, PACKET_BYTES) + PACKET_HEADER_BYTES)
-
-    def program_need(self) -> ProgramNeed:
-        """tcpdump maps its buffer whole as it starts."""
-        return ProgramNeed(self.buffer + 2 * 2**20)
 
 
 class Packets(Instrument[PacketsParams]):
@@ -121,24 +119,24 @@ class Packets(Instrument[PacketsParams]):
 
 
 def _read(files: Sequence[Path]) -> list[link.Capture]:
-    """Side by side where they are large: the compiled readers work outside Python's lock."""
+    """Large captures are read side by side, as the compiled readers work outside Python's lock."""
     if sum(file.stat().st_size for file in files) < _THREADS_FROM_BYTES:
         return [link.read(file) for file in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(link.read, files))
 
 
-Tables = dict[str, list[Any]]
+Tables: TypeAlias = dict[str, list["pa.Table"]]
 
 
-def _of_link(host: str, table: Any) -> Any:
+def _of_link(host: str, table: pa.Table) -> pa.Table:
     """The table with the link as its first column."""
     import pyarrow as pa
 
     return table.add_column(0, "link", pa.array([host] * table.num_rows, pa.string()))
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables(parts)

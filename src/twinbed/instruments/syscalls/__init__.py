@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -34,10 +34,12 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
-from twinbed.contracts.resources import ProgramNeed
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.units import Duration, Size
 from twinbed.readers.syscalls import Place, read_place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SIGINT = 2
 ARTIFACTS = {"count": "system-calls.count", "trace": "system-calls.trace"}
@@ -69,11 +71,6 @@ class SyscallsParams(InstrumentParams):
     def estimate_seconds(self) -> float:
         return 0.4
 
-    def program_need(self) -> ProgramNeed:
-        """With the kernel's maps or buffers for it."""
-        kernel = self.states * STATE_BYTES if self.mode == "count" else self.buffer + 16 * 2**20
-        return ProgramNeed(kernel + 2**20)
-
     def estimate_bytes(self, link_rate: int) -> float:
         return BUSY_CALLS_PER_S * CALL_BYTES if self.mode == "trace" else 20_000 / (self.slice or 5.0)
 
@@ -99,7 +96,13 @@ class Syscalls(Instrument[SyscallsParams]):
             *of_mode,
             *(("--system-wide",) if target.name == MACHINE else ()),
         )
-        return [Command(target.name, argv, "system-calls.out", Ready(says=b"ready"), stop=SIGINT)]
+        # Of the kernel's maps or buffers for it.
+        kernel_bytes = params.states * STATE_BYTES if params.mode == "count" else params.buffer + 16 * 2**20
+        return [
+            Command(
+                *(target.name, argv, "system-calls.out", Ready(says=b"ready")), stop=SIGINT, memory_bytes=kernel_bytes + 2**20
+            )
+        ]
 
     def extract(self, params: SyscallsParams, artifacts: Path) -> Extracted:
         files = sorted(artifacts.glob(f"*/{ARTIFACTS[params.mode]}"))
@@ -120,7 +123,7 @@ class Syscalls(Instrument[SyscallsParams]):
         )
 
 
-def _probes() -> Any:
+def _probes() -> pa.Schema:
     import pyarrow as pa
 
     texts = [(name, pa.string()) for name in ("host", "method", "refused", "scope", "architecture", "kernel", "times")]

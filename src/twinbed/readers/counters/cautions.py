@@ -62,9 +62,9 @@ def busy_shares(place: Place) -> dict[str, float]:
     ticks: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
     lengths: dict[int, float] = {}
     for snapshot, start_s, end_s, key, difference in zip(*columns, strict=True):
-        found = _CPU_TICKS.fullmatch(key)
-        if found and difference is not None:
-            ticks[found[1], snapshot][found[2]] = difference
+        match = _CPU_TICKS.fullmatch(key)
+        if match and difference is not None:
+            ticks[match[1], snapshot][match[2]] = difference
             lengths[snapshot] = end_s - start_s
     longest = max(lengths.values(), default=0.0)
     shares: dict[str, list[float]] = defaultdict(list)
@@ -72,7 +72,7 @@ def busy_shares(place: Place) -> dict[str, float]:
         whole = sum(states.values())
         if whole and lengths[snapshot] >= SHORT * longest:
             shares[cpu].append(1 - sum(states.get(state, 0.0) for state in _IDLE) / whole)
-    return {cpu: median(found) for cpu, found in shares.items()}
+    return {cpu: median(of_cpu) for cpu, of_cpu in shares.items()}
 
 
 def _shown(place: Place) -> str:

@@ -65,10 +65,10 @@ class Ledger:
 
 def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
     """``ports`` maps a host to the place that has the switch's end of its link. Only of directions in which datagrams went."""
-    found = list(_of_pairs(places, ports))
+    of_pairs = list(_of_pairs(places, ports))
     machine = next(iter(ports.values()), None)
     for direction, end in UPLINKS.items():
-        there = [ledger for ledger in found if ledger.direction == direction]
+        there = [ledger for ledger in of_pairs if ledger.direction == direction]
         dropped = None if machine is None or not there else _uplink(machine, end)
         if dropped is not None and machine is not None and _has_bystanders(machine):
             dropped = min(dropped, sum(max(0.0, ledger.unexplained) for ledger in there))
@@ -83,9 +83,9 @@ def _of_pairs(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[L
         if server not in by_name or client not in ports or server not in ports:
             continue
         for direction, (here, there) in (("client_to_server", (client, server)), ("server_to_client", (server, client))):
-            found = _ledger(client, direction, by_name[here], by_name[there], ports)
-            if found is not None:
-                yield found
+            ledger = _ledger(client, direction, by_name[here], by_name[there], ports)
+            if ledger is not None:
+                yield ledger
 
 
 def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Mapping[str, Place]) -> Ledger | None:
@@ -127,11 +127,11 @@ def _has_bystanders(machine: Place) -> bool:
     return any(key.startswith(f"net/dev:p.{BYSTANDER}") for key in machine.deltas.get("/proc/net/dev", {}))
 
 
-def _shared_out(found: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:
-    left = [max(0.0, ledger.unexplained) for ledger in found]
+def _shared_out(ledgers: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:
+    left = [max(0.0, ledger.unexplained) for ledger in ledgers]
     whole = sum(left)
-    for ledger, own in zip(found, left, strict=True):
-        part = dropped * own / whole if whole else dropped / len(found)
+    for ledger, own in zip(ledgers, left, strict=True):
+        part = dropped * own / whole if whole else dropped / len(ledgers)
         stages = dict(ledger.stages)
         after = {stage: stages.pop(stage) for stage in list(stages)[list(stages).index("shaper") :]}
         yield replace(ledger, stages={**stages, "uplink": part, **after})
@@ -187,9 +187,9 @@ def _sum(parts: Sequence[float | None]) -> float:
     return sum(part or 0.0 for part in parts)
 
 
-def values(found: Sequence[Ledger]) -> Iterator[Value]:
-    for ledger in found:
-        host = ledger.pair if len({each.pair for each in found}) > 1 else ""
+def values(ledgers: Sequence[Ledger]) -> Iterator[Value]:
+    for ledger in ledgers:
+        host = ledger.pair if len({each.pair for each in ledgers}) > 1 else ""
         yield Value(LOST.name, ledger.lost, LOST.unit, host, ledger.direction)
         yield Value(UNEXPLAINED.name, _share(ledger), UNEXPLAINED.unit, host, ledger.direction)
 
@@ -201,13 +201,13 @@ def _share(ledger: Ledger) -> float | None:
     return None if ledger.unexplained else 0.0
 
 
-def table(found: Sequence[Ledger]) -> pa.Table:
+def table(ledgers: Sequence[Ledger]) -> pa.Table:
     """One row a stage: pair, direction, stage, packets (null where nothing says), with sent, received and unexplained."""
     import pyarrow as pa
 
     rows = [
         {"pair": ledger.pair, "direction": ledger.direction, "stage": stage, "packets": packets}
-        for ledger in found
+        for ledger in ledgers
         for stage, packets in (
             ("sent", ledger.sent),
             *ledger.stages.items(),

@@ -1,4 +1,4 @@
-"""One place's snapshot file, read: values, rows for tables, and what doubts need."""
+"""One place's snapshot file, read: values, rows for tables, and what cautions need."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Place:
     def total(self, source: str, pattern: str) -> float | None:
         """The sum of the differences of all keys that match; None where one is missing or there is none."""
         keys = self.deltas.get(source, {})
-        found = [difference for key, difference in keys.items() if re.fullmatch(pattern, key)]
-        present = [difference for difference in found if difference is not None]
-        return sum(present) if present and len(present) == len(found) else None
+        matching = [difference for key, difference in keys.items() if re.fullmatch(pattern, key)]
+        present = [difference for difference in matching if difference is not None]
+        return sum(present) if present and len(present) == len(matching) else None
 
     def cpu_share(self, pattern: str) -> float | None:
         """A part of all CPU time, 0 to 1."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.latency.host_clock import HostClock
-from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, WAYS, Numbers, Pair, difference_s
+from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, WAYS, Flags, Numbers, Pair, difference_s
 from twinbed.statistics.two_clocks import Straight, contradictions, level_shifts, straight
 
 LEAST_STEP_S = 1e-4
@@ -102,7 +102,7 @@ def _wall_ahead(pair: Pair) -> int:
 
 
 def _steps(
-    pair: Pair, went: np.ndarray, there_at: Numbers, there: Numbers, came: np.ndarray, back_at: Numbers, back: Numbers
+    pair: Pair, went: Flags, there_at: Numbers, there: Numbers, came: Flags, back_at: Numbers, back: Numbers
 ) -> Iterator[Step]:
     if pair.monotonic is None:
         if went.any() and came.any():

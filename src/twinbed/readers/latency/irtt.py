@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from twinbed.readers.latency.probes import (
     MISSING,
     SERVER_TO_CLIENT,
     UNKNOWN,
+    Flags,
     Integers,
     Pair,
     Stamps,
@@ -60,10 +60,10 @@ def read(file: Path) -> Pair:
 def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
     """``where`` is how messages name the text. Raises ValueError or LookupError, OverflowError for what no clock shows."""
     try:
-        said = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
+        report = json.loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
     except ValueError as error:
         raise ValueError(f"{where}: not the JSON of a client that ended in order: {error}") from None
-    broken = {name: cause for name in ("send_err", "receive_err") if (cause := _cause(said.get(name))) is not None}
+    broken = {name: cause for name in ("send_err", "receive_err") if (cause := _cause(report.get(name))) is not None}
     if broken:
         raise ValueError(f"{where}: the client broke off: {broken}")
     trips = _TRIP.findall(text)
@@ -81,12 +81,12 @@ def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
         wall=_stamps(numbers[0::2]),
         monotonic=monotonic,
         fate={CLIENT_TO_SERVER: fates[:, 0], SERVER_TO_CLIENT: fates[:, 1]},
-        settled=_settled(monotonic, said["stats"]["duration"]),
-        duplicates=said["stats"]["duplicates"],
+        settled=_settled(monotonic, report["stats"]["duration"]),
+        duplicates=report["stats"]["duplicates"],
     )
 
 
-def _cause(error: Any) -> object:
+def _cause(error: object) -> object:
     """irtt's own code, or the system's errno of a socket; None where there is no error, or the last probe met a server that had
     ended already: it was told to just after the client, and one that ends earlier fails the run."""
     if not error:
@@ -104,9 +104,9 @@ def _stamps(columns: Sequence[Integers]) -> Stamps:
     return Stamps(client_sent, server_received, server_sent, client_received)
 
 
-def _settled(stamps: Stamps, duration_ns: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _settled(stamps: Stamps, duration_ns: int) -> Flags:
     """Whether each had the time to come back before the client's end."""
     back = stamps.client_received != MISSING
     longest = int((stamps.client_received - stamps.client_sent)[back].max()) if back.any() else 0
-    settled: np.ndarray[Any, np.dtype[np.bool_]] = stamps.client_sent <= stamps.client_sent[0] + duration_ns - _WAITED * longest
+    settled: Flags = stamps.client_sent <= stamps.client_sent[0] + duration_ns - _WAITED * longest
     return settled

@@ -65,7 +65,7 @@ def _fate(records: Integers) -> Integers:
 def _records(file: Path) -> tuple[Integers, int]:
     """(sequence, sent, received) of each packet in the order sent, the first of those that came twice; and how many did."""
     where = f"{file.name} of {file.parent.name}"
-    found: dict[int, tuple[int, int, int]] = {}
+    first_of: dict[int, tuple[int, int, int]] = {}
     lines = [line.split() for line in file.read_text().splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{where}: no records; owping says nothing where it fails")
@@ -73,9 +73,9 @@ def _records(file: Path) -> tuple[Integers, int]:
         read = record(line)
         if read is None:
             raise ValueError(f"{where}: line {number} is no record of owping -R: {' '.join(line)}")
-        found.setdefault(read[0], read)
-    records = np.array(sorted(found.values(), key=lambda each: each[1]), dtype=np.int64)
-    return records, len(lines) - len(found)
+        first_of.setdefault(read[0], read)
+    records = np.array(sorted(first_of.values(), key=lambda each: each[1]), dtype=np.int64)
+    return records, len(lines) - len(first_of)
 
 
 def record(words: Sequence[str]) -> tuple[int, int, int] | None:

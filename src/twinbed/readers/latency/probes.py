@@ -7,9 +7,9 @@ What is missing is MISSING in arrays of stamps and NaN in arrays of seconds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = WAYS = ("client_to_server", "server_to_client")
 MISSING = np.iinfo(np.int64).min
@@ -17,9 +17,9 @@ ARRIVED, LOST, UNKNOWN, ABSENT = range(4)
 """What became of a probe on its way; unknown: it did not come back, and nothing says where it was lost; absent: it was never
 sent that way."""
 
-Integers = np.ndarray[Any, np.dtype[np.int64]]
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
@@ -41,20 +41,20 @@ def summarise(pair: Pair, clocks: Clocks, window_s: float) -> PairSummary:
     )
 
 
-def values(found: Sequence[PairSummary], host: str) -> Iterator[Value]:
+def values(pairs: Sequence[PairSummary], host: str) -> Iterator[Value]:
     """Of several pairs together, or of one. Means over windows are over all pairs' windows."""
-    yield from _round_trip(np.concatenate([each.pair.rtt_s for each in found]), host)
-    yield from _jitter(found, host, WAYS, "")
+    yield from _round_trip(np.concatenate([each.pair.rtt_s for each in pairs]), host)
+    yield from _jitter(pairs, host, WAYS, "")
     for way in WAYS:
-        yield from _jitter(found, host, (way,), way)
-        yield from _one_way([each.absolute[way] for each in found], host, way)
-        yield from _variation(found, host, way)
-        yield value("probe_loss", _ratio([each.pair.loss(way) for each in found]), host, way)
-        yield value("probes_reordered", sum(each.pair.reordered(way) for each in found), host, way)
-    yield value("probes_sent", sum(each.pair.sent for each in found), host)
-    yield value("probes_received", sum(each.pair.received for each in found), host)
-    yield value("probe_loss", _ratio([each.pair.whole_loss for each in found]), host)
-    duplicates = [each.pair.duplicates for each in found]
+        yield from _jitter(pairs, host, (way,), way)
+        yield from _one_way([each.absolute[way] for each in pairs], host, way)
+        yield from _variation(pairs, host, way)
+        yield value("probe_loss", _ratio([each.pair.loss(way) for each in pairs]), host, way)
+        yield value("probes_reordered", sum(each.pair.reordered(way) for each in pairs), host, way)
+    yield value("probes_sent", sum(each.pair.sent for each in pairs), host)
+    yield value("probes_received", sum(each.pair.received for each in pairs), host)
+    yield value("probe_loss", _ratio([each.pair.whole_loss for each in pairs]), host)
+    duplicates = [each.pair.duplicates for each in pairs]
     yield value("probe_duplicates", _sum(duplicates), host)
 
 
@@ -63,11 +63,11 @@ def nothing() -> list[Value]:
     return [Value(metric.name, None, metric.unit) for metric in METRICS]
 
 
-def clock_values(found: PairSummary) -> Iterator[Value]:
-    line, host = found.clocks.line, found.pair.client
-    yield value("clock_offset", found.clocks.offset_s, host)
+def clock_values(of_pair: PairSummary) -> Iterator[Value]:
+    line, host = of_pair.clocks.line, of_pair.pair.client
+    yield value("clock_offset", of_pair.clocks.offset_s, host)
     yield value("clock_offset_bound", line.bound_s if line else None, host)
-    drift = found.clocks.drift
+    drift = of_pair.clocks.drift
     yield value("clock_drift", None if drift is None else drift * PPM, host)
 
 
@@ -91,17 +91,17 @@ def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[
     yield value("one_way_delay_max", _of(there, np.max), host, way)
 
 
-def _jitter(found: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
-    jitter = np.concatenate([each.windows[way].jitter_s for each in found for way in ways])
+def _jitter(pairs: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
+    jitter = np.concatenate([each.windows[way].jitter_s for each in pairs for way in ways])
     jitter = jitter[~np.isnan(jitter)]
     yield value("jitter", _of(jitter, np.mean), host, direction)
     yield value("jitter_max", _of(jitter, np.max), host, direction)
 
 
-def _variation(found: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
-    above = np.concatenate([_above_least(each.unskewed[way]) for each in found])
+def _variation(pairs: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
+    above = np.concatenate([_above_least(each.unskewed[way]) for each in pairs])
     yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
-    successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in found])
+    successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in pairs])
     yield value("ipdv", _of(successive[~np.isnan(successive)], np.mean), host, way)
 
 
@@ -112,7 +112,7 @@ def _above_least(delays: Numbers) -> Numbers:
     return least
 
 
-def _of(numbers: Numbers, what: Any) -> float | None:
+def _of(numbers: Numbers, what: Callable[[Numbers], SupportsFloat]) -> float | None:
     return float(what(numbers)) if len(numbers) else None
 
 
@@ -131,12 +131,12 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def probes_table(found: PairSummary) -> pa.Table:
+def probes_table(of_pair: PairSummary) -> pa.Table:
     """A row a probe. Stamps are wall clock nanoseconds since 1970 of the host where it was; null: not known, or lost."""
     import pyarrow as pa
 
-    pair = found.pair
-    columns: dict[str, Any] = {
+    pair = of_pair.pair
+    columns: dict[str, pa.Array] = {
         **_names(pair, len(pair.sequence)),
         "sequence": pa.array(pair.sequence),
         "client_sent_ns": _stamps(pair.wall.client_sent),
@@ -146,26 +146,26 @@ def probes_table(found: PairSummary) -> pa.Table:
         "rtt_s": _seconds(pair.rtt_s),
     }
     for way in WAYS:
-        absolute = found.absolute[way]
+        absolute = of_pair.absolute[way]
         columns[f"{way}_s"] = _seconds(np.full(len(pair.sequence), np.nan) if absolute is None else absolute)
-        least = found.unskewed[way] - _least(found.unskewed[way])
+        least = of_pair.unskewed[way] - _least(of_pair.unskewed[way])
         columns[f"{way}_variation_s"] = _seconds(least)
         fate = pair.fate[way]
         columns[f"lost_{way}"] = pa.array(fate == LOST, mask=np.isin(fate, (UNKNOWN, ABSENT)) | ~pair.settled)
     return pa.table(columns)
 
 
-def windows_table(found: PairSummary, window_s: float) -> pa.Table:
+def windows_table(of_pair: PairSummary, window_s: float) -> pa.Table:
     """A row a window and direction. Variations are above the direction's least delay of the run."""
     import pyarrow as pa
 
     parts = []
     for way in WAYS:
-        rows, least = found.windows[way], _least(found.unskewed[way])
+        rows, least = of_pair.windows[way], _least(of_pair.unskewed[way])
         parts.append(
             pa.table(
                 {
-                    **_names(found.pair, len(rows.index)),
+                    **_names(of_pair.pair, len(rows.index)),
                     "direction": pa.repeat(pa.scalar(way), len(rows.index)),
                     "begin_s": pa.array(rows.index * window_s, pa.float64()),
                     "arrived": pa.array(rows.arrived, pa.int64()),
@@ -178,11 +178,11 @@ def windows_table(found: PairSummary, window_s: float) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def clocks_row(found: PairSummary) -> dict[str, Any]:
-    clocks, line = found.clocks, found.clocks.line
+def clocks_row(of_pair: PairSummary) -> dict[str, object]:
+    clocks, line = of_pair.clocks, of_pair.clocks.line
     return {
-        "client": found.pair.client,
-        "server": found.pair.server,
+        "client": of_pair.pair.client,
+        "server": of_pair.pair.server,
         "shared": clocks.shared,
         "max_error_s": clocks.max_error_s,
         "offset_s": clocks.offset_s,
@@ -194,7 +194,7 @@ def clocks_row(found: PairSummary) -> dict[str, Any]:
     }
 
 
-def clocks_schema() -> Any:
+def clocks_schema() -> pa.Schema:
     import pyarrow as pa
 
     numbers = ("max_error_s", "offset_s", "offset_bound_s", "drift_ppm", "drift_low_ppm", "drift_high_ppm")
@@ -208,7 +208,7 @@ def clocks_schema() -> Any:
     )
 
 
-def _names(pair: Pair, rows: int) -> dict[str, Any]:
+def _names(pair: Pair, rows: int) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     return {"client": pa.repeat(pa.scalar(pair.client), rows), "server": pa.repeat(pa.scalar(pair.server), rows)}
@@ -218,13 +218,13 @@ def _least(delays: Numbers) -> float:
     return float(np.nanmin(delays)) if (~np.isnan(delays)).any() else 0.0
 
 
-def _stamps(stamps: Integers) -> Any:
+def _stamps(stamps: Integers) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(stamps, mask=stamps == MISSING)
 
 
-def _seconds(numbers: Numbers) -> Any:
+def _seconds(numbers: Numbers) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(numbers, mask=np.isnan(numbers))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from twinbed.readers.latency.probes import Integers, Numbers
 
@@ -43,7 +43,7 @@ def windows(at_s: Numbers, delay_s: Numbers, window_s: float) -> Windows:
     )
 
 
-def _quantile(ordered: Numbers, first: np.ndarray[Any, Any], count: np.ndarray[Any, Any], share: float) -> Numbers:
+def _quantile(ordered: Numbers, first: npt.NDArray[np.intp], count: npt.NDArray[np.intp], share: float) -> Numbers:
     """Of each run of sorted values: interpolated between order statistics (type 7 of Hyndman and Fan 1996)."""
     if not len(count):
         return np.empty(0)
@@ -51,5 +51,5 @@ def _quantile(ordered: Numbers, first: np.ndarray[Any, Any], count: np.ndarray[A
     below = np.floor(position).astype(np.int64)
     above = np.minimum(below + 1, count - 1)
     low, high = ordered[first + below], ordered[first + above]
-    found: Numbers = np.where(count >= LEAST, low + (position - below) * (high - low), np.nan)
-    return found
+    quantiles: Numbers = np.where(count >= LEAST, low + (position - below) * (high - low), np.nan)
+    return quantiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.metrics.metric import Value
@@ -15,6 +15,7 @@ from twinbed.readers import tcpdump
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
 CLIENT = "client"
@@ -48,8 +49,8 @@ def read(path: Path) -> Capture:
     """Raises OSError or ValueError where the capture cannot be read at all."""
     host = path.stem
     tables, summary = tables_of(path)
-    said = path.with_name(f"{host}.tcpdump.err")
-    counters = tcpdump.ended(said.read_bytes()) if said.exists() else None
+    stderr = path.with_name(f"{host}.tcpdump.err")
+    counters = tcpdump.ended(stderr.read_bytes()) if stderr.exists() else None
     cautions = [*_drops(host, summary["packets"], counters), *checksums(f"on {host}'s link", summary["checksums"])]
     cautions += [Caution(Kind.UNREADABLE, f"{host}.pcap: {count} {words(why)}") for why, count in summary["skipped"].items()]
     return Capture(path, tables, summary["packets"], cautions, counters)
@@ -132,11 +133,11 @@ def _total(table: pa.Table, column: str) -> int:
     return int(pc.sum(table[column], min_count=0).as_py())
 
 
-def _numbers(table: pa.Table, column: str) -> np.ndarray[Any, Any]:
+def _numbers(table: pa.Table, column: str) -> npt.NDArray[np.float64]:
     """A column as floats, NaN for null."""
     import pyarrow as pa
 
-    numbers: np.ndarray[Any, Any] = table[column].cast(pa.float64(), safe=False).to_numpy()
+    numbers: npt.NDArray[np.float64] = table[column].cast(pa.float64(), safe=False).to_numpy()
     return numbers
 
 
@@ -195,10 +196,10 @@ class _Rows:
         span_s = float(np.nanmax(ended) - np.nanmin(begun)) if len(begun) else 0.0
         return _ratio(8 * _total(self.flows, f"unique_bytes_sent{self.ending}"), span_s)
 
-    def _flow(self, column: str) -> np.ndarray[Any, Any]:
+    def _flow(self, column: str) -> npt.NDArray[np.float64]:
         return _numbers(self.flows, column + self.ending)
 
-    def _cut(self, column: str) -> np.ndarray[Any, Any]:
+    def _cut(self, column: str) -> npt.NDArray[np.float64]:
         return _numbers(self.cut, column)
 
 
@@ -206,14 +207,14 @@ def _ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole > 0 else None
 
 
-def _most(numbers: np.ndarray[Any, Any]) -> float | None:
+def _most(numbers: npt.NDArray[np.float64]) -> float | None:
     import numpy as np
 
     present = numbers[~np.isnan(numbers)]
     return float(present.max()) if len(present) else None
 
 
-def _mean(numbers: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> float | None:
+def _mean(numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> float | None:
     """The mean of the numbers that there are, by weight; None where there are none."""
     import numpy as np
 

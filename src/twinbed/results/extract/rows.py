@@ -22,6 +22,7 @@ from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import MOST, Metric, Value, computable
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import integer, text
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.cautions import above_link_rate
@@ -84,15 +85,16 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     if record.status is not Status.COMPLETE:
         return ()
     settings = record.settings["workload"]
-    workload = plugins.workloads.get(settings["kind"])
+    kind = text(settings["kind"])
+    workload = plugins.workloads.get(kind)
     if workload is None:
-        return [Extraction("workload", settings["kind"])]
+        return [Extraction("workload", kind)]
     about = described(workload, settings)
     others = [("instrument", each) for each in record.settings["instruments"].values()]
     others += [("background load", each) for each in record.settings.get("background", {}).values()]
     return [
         Extraction("workload", workload.name, about, partial(_parse, workload, settings)),
-        *(_beside(what, plugins.beside.get(each["kind"]), each, about) for what, each in others),
+        *(_beside(what, plugins.beside.get(text(each["kind"])), each, about) for what, each in others),
     ]
 
 
@@ -138,7 +140,7 @@ def read_run(
         elif extraction.what == "workload":
             work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
             of_clients = [value for value, _ in rows.values]
-            pairs = record.settings["topology"].get("pairs", 1)
+            pairs = integer(record.settings["topology"].get("pairs", 1))
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.about, outcome, folder, work)

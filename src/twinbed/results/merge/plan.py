@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twinbed.model.error import TwinbedError
-from twinbed.model.record import Record
+from twinbed.model.record import Record, Settings
 from twinbed.model.run import Level
 from twinbed.results.merge.levels import TESTBED, UnifiedLevels
 from twinbed.results.merge.sources import Source
@@ -93,7 +93,7 @@ def _planned(run: str, cell: str, levels: Mapping[str, Level], replicate: int, b
 def _moved(source: Source, record: Record, levels: UnifiedLevels) -> Record:
     name = source.testbeds[testbed_of(record)]
     own = levels.of(source, record.levels, record.settings)
-    settings = {**record.settings, "levels": own, "testbed": {**record.settings["testbed"], "name": name}}
+    settings: Settings = {**record.settings, "levels": own, "testbed": {**record.settings["testbed"], "name": name}}
     return replace(
         record,
         id=source.identity(record.id),

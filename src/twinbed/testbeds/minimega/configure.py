@@ -25,7 +25,7 @@ _NICS = "/sys/class/net"
 
 def device_of(host: AgentHost, mac: str) -> str:
     """The guest's name for its NIC: found by its hardware address."""
-    addresses = {entry["name"]: content(host, f"{_NICS}/{entry['name']}/address") for entry in host.listdir(_NICS)}
+    addresses = {entry.name: content(host, f"{_NICS}/{entry.name}/address") for entry in host.listdir(_NICS)}
     for name, address in addresses.items():
         if address is not None and address.lower() == mac.lower():
             return str(name)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from twinbed.contracts.bed import Applied, Bed
+from twinbed.contracts.bed import Applied, Bed, Fact, Facts
 from twinbed.contracts.check import Check
 from twinbed.contracts.driver import Driver
 from twinbed.contracts.place import MACHINE, Target
@@ -82,7 +81,7 @@ class Minimega(Driver[MinimegaSettings]):
                     own.socket.ask("qos", "add", guest.name, "0", *words)
             applied += _pin(own.socket, params)
 
-            def enter(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Any]]:
+            def enter(guest: Wanted) -> tuple[AgentHost, str, list[Applied], dict[str, Fact]]:
                 inside = contextlib.ExitStack()
                 stack.enter_context(inside)
                 machine = machine_of[guest.name]
@@ -110,7 +109,7 @@ class Minimega(Driver[MinimegaSettings]):
                 hosts=hosts,
                 addresses={guest.name: guest.address.partition("/")[0] for guest in guests},
                 targets=[
-                    Target(host.name, {device: host.name}, own_kernel=params.type == "kvm") for host, device, _, _ in answers
+                    Target(host.name, {device: host.name}, own_kernel=params.own_kernel) for host, device, _, _ in answers
                 ],
                 applied=applied + [item for _, _, items, _ in answers for item in items],
                 passport={
@@ -166,7 +165,7 @@ def _pin(socket: CommandSocket, params: MinimegaSettings) -> list[Applied]:
     return [Applied(row["host"], "affinity", asked, words.get(row["affinity"], row["affinity"]), "optimize") for row in rows]
 
 
-def _facts(machine: Machine) -> dict[str, Any]:
+def _facts(machine: Machine) -> Facts:
     return {
         "node": machine.node,
         "NIC model": machine.network.get("Driver"),
@@ -176,9 +175,9 @@ def _facts(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Mapping[str, Any]:
+def _cluster(head: Head, socket: CommandSocket, params: MinimegaSettings) -> Facts:
     """What the guests' machines are made of."""
-    facts: dict[str, Any] = {"minimega": head.socket.ask("version").first.text}
+    facts: dict[str, Fact] = {"minimega": head.socket.ask("version").first.text}
     facts["switch"] = "Open vSwitch"
     for row in socket.ask("host").rows:
         facts[f"node {row['host']}"] = ", ".join(f"{name} {row[name]}" for name in ("cpus", "memtotal") if name in row)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from twinbed.contracts.bed import Applied
 from twinbed.hosts.error import HostError, LimitExceeded
 from twinbed.links.layout import layout
+from twinbed.model.json import integer
 from twinbed.model.topology import Topology
 from twinbed.testbeds.minimega.control import Control
 from twinbed.testbeds.minimega.host import PORT
@@ -127,7 +128,7 @@ def applied(machine: Machine, settings: MinimegaSettings, guest: Wanted, bridge:
         "state": ("RUNNING", machine.state),
         "type": (settings.type, machine.row["type"]),
         "vcpus": (settings.vcpus, data.get("VCPUs")),
-        "memory": (settings.megabytes() * 2**20, data["Memory"] * 2**20 if "Memory" in data else None),
+        "memory": (settings.megabytes() * 2**20, integer(data["Memory"]) * 2**20 if "Memory" in data else None),
         "network": (settings.network, network.get("Alias")),
         "vlan": (settings.vlan, network.get("VLAN")),
         "bridge": (bridge, network.get("Bridge")),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.hosts.error import HostError
+from twinbed.model.json import Document, document, documents
 from twinbed.testbeds.minimega.socket import CommandSocket
 
 SOURCE = "vm info"
@@ -17,7 +17,7 @@ class Machine:
     """A guest: its row of the table, and the data behind it."""
 
     row: Mapping[str, str]
-    data: Mapping[str, Any]
+    data: Document
 
     @property
     def name(self) -> str:
@@ -36,15 +36,15 @@ class Machine:
         return self.row["host"]
 
     @property
-    def network(self) -> Mapping[str, Any]:
+    def network(self) -> Document:
         """Its first NIC, as minimega understood it."""
-        networks = self.data.get("Networks") or [{}]
-        return dict(networks[0])
+        networks = documents(self.data.get("Networks") or [{}])
+        return networks[0]
 
     @property
     def error(self) -> str:
         """Why it is in state ERROR."""
-        return str((self.data.get("Tags") or {}).get("error", "minimega does not say why")).strip()
+        return str(document(self.data.get("Tags") or {}).get("error", "minimega does not say why")).strip()
 
 
 def machines(socket: CommandSocket) -> dict[str, Machine]:

@@ -74,6 +74,10 @@ class MinimegaSettings(HostSettings):
     def card(self, role: Literal["client", "server"]) -> str:
         return (self.client_nic if role == "client" else self.server_nic) or self.nic
 
+    @property
+    def own_kernel(self) -> bool:
+        return self.type == "kvm"
+
     def megabytes(self) -> int:
         return -(-self.memory // 2**20)
 

@@ -13,18 +13,36 @@ import json
 import re
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from twinbed.hosts.error import HostError, HostLost, LimitExceeded
+from twinbed.model.json import Document, Json, documents
 
 COMMAND_LIMIT_S = 60.0
 _READ_BYTES = 1 << 16
 MAX_ANSWER_BYTES = 256 << 20
 _QUOTED = re.compile(r"""[\s"'\\#]|^$""")
 """What minimega's command line splits at, or takes for something else, unless it is quoted."""
+
+
+class _Resp(TypedDict, total=False):
+    Host: str
+    Response: str | None
+    Error: str | None
+    Header: Sequence[str] | None
+    Tabular: Sequence[Sequence[str]] | None
+    Data: Json
+
+
+class Part(TypedDict, total=False):
+    """One object of an answer."""
+
+    Resp: Sequence[_Resp] | None
+    More: bool
+    Status: str
 
 
 class MinimegaError(HostError):
@@ -46,7 +64,7 @@ class Entry:
     text: str
     rows: tuple[Row, ...]
     """Its table, by column."""
-    data: Any
+    data: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +84,9 @@ class Answer:
         return self.entries[0]
 
     @property
-    def data(self) -> list[Any]:
+    def data(self) -> list[Document]:
         """The list that each node gave as data, all in one."""
-        return [item for entry in self.entries for item in entry.data or ()]
+        return [item for entry in self.entries for item in documents(entry.data or ())]
 
     def of(self, host: str) -> Entry | None:
         """The entry of a node; where only one node answered, its entry."""
@@ -86,10 +104,10 @@ class Decoder:
         self._in_text = self._escaped = False
         self._at = 0
 
-    def feed(self, data: bytes) -> list[Any]:
+    def feed(self, data: bytes) -> list[Part]:
         """The objects that are complete now. Raises ValueError for what is no object."""
         self._bytes += data
-        values: list[Any] = []
+        values: list[Part] = []
         while self._at < len(self._bytes):
             byte = self._bytes[self._at]
             self._at += 1
@@ -182,9 +200,9 @@ class CommandSocket:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise HostError(f"minimega: `{_short(line)}`: its answer cannot be understood: {error!r}") from None
 
-    def _exchange(self, line: str, limit_s: float) -> list[Mapping[str, Any]]:
+    def _exchange(self, line: str, limit_s: float) -> list[Part]:
         deadline = time.monotonic() + limit_s
-        answer: list[Mapping[str, Any]] = []
+        answer: list[Part] = []
         decoder, size = Decoder(), 0
         try:
             with socket.socket(socket.AF_UNIX) as stream:
@@ -210,7 +228,7 @@ class CommandSocket:
         return answer
 
 
-def _understood(line: str, parts: Sequence[Mapping[str, Any]]) -> Answer:
+def _understood(line: str, parts: Sequence[Part]) -> Answer:
     entries, refusals = [], []
     for part in parts:
         if part.get("Status"):

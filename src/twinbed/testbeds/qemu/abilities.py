@@ -20,7 +20,7 @@ def nic(model: str) -> Check:
     """Whether QEMU has this model of a NIC."""
     what = f"NIC {model}"
     try:
-        there = f'name "{model}"' in _said("-device", "help")
+        there = f'name "{model}"' in _output("-device", "help")
     except ProcessFailed as error:
         return Check(what, False, str(error).replace("\n", " "), "apt-get install qemu-system-x86")
     if there:
@@ -32,7 +32,7 @@ def nic(model: str) -> Check:
 
 def nics() -> list[str]:
     """The NIC models that can be had here, of those that a study can ask for."""
-    listed = _said("-device", "help")
+    listed = _output("-device", "help")
     return [model for model in NIC_MODELS if f'name "{model}"' in listed]
 
 
@@ -62,11 +62,11 @@ def _cpu(settings: QemuSettings) -> Check:
 
 
 def _version() -> str:
-    match = re.search(r"version (\S+)", _said("--version"))
+    match = re.search(r"version (\S+)", _output("--version"))
     return f"QEMU {match[1]}" if match else "this QEMU"
 
 
-def _said(*arguments: str) -> str:
+def _output(*arguments: str) -> str:
     program = shutil.which(PROGRAM)
     if program is None:
         raise ProcessFailed([PROGRAM], "no such program")

@@ -45,7 +45,7 @@ def prove(image: Image, probe: Path) -> Proof:
     remembered = memory.place(cache_root() / "accelerator", image)
     known = memory.recall(remembered)
     if known is not None and known.keys() == Proof.__dataclass_fields__.keys():
-        return Proof(**known)
+        return Proof(bool(known["kvm"]), str(known["found"]))
     proof = _try(image, probe)
     memory.keep(remembered, asdict(proof))
     return proof
@@ -72,6 +72,6 @@ def _try(image: Image, probe: Path) -> Proof:
                 )
                 return Proof(True, f"a guest booted with KVM in {guest.seconds:.1f} s")
         except GuestLost as error:
-            return Proof(False, f"KVM boots no guest here: {error.said.splitlines()[0].removeprefix(f'{PROGRAM}: ')}")
+            return Proof(False, f"KVM boots no guest here: {error.output.splitlines()[0].removeprefix(f'{PROGRAM}: ')}")
         except HostError as error:
             return Proof(False, f"KVM boots no guest here: {error}")

@@ -63,8 +63,6 @@ class Qemu(LabDriver[QemuSettings]):
 
 
 class GuestMaker:
-    own_kernel = True
-
     def __init__(self, settings: QemuSettings, site: Site) -> None:
         self._image = _image_with(settings.kernel, site.image)
         proof = prove(self._image, site.probe) if settings.accelerator == "auto" else None
@@ -98,8 +96,7 @@ class GuestMaker:
             vhost=self._vhost,
         )
         if cpus:
-            threads = [int(cpu["thread-id"]) for cpu in monitor.ask(guest.monitor, name)["query-cpus-fast"]]
-            pinning.pin(machine, threads, cpus)
+            pinning.pin(machine, monitor.ask(guest.monitor, name).threads, cpus)
         set_queues(guest.host, settings, nics)
         return Made(
             guest.host,

@@ -29,11 +29,11 @@ _LINES = 3
 
 
 class GuestLost(HostError):
-    """A guest whose agent never greeted; ``said`` is what QEMU said, at least one line."""
+    """A guest whose agent never greeted; ``output`` is what QEMU printed, at least one line."""
 
-    def __init__(self, error: HostError, said: str, console: str) -> None:
-        super().__init__(f"{error}; QEMU said: {said}; console: {console}")
-        self.said = said
+    def __init__(self, error: HostError, output: str, console: str) -> None:
+        super().__init__(f"{error}; QEMU said: {output}; console: {console}")
+        self.output = output
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def boot(
     try:
         connection.hello(limit_s)
     except HostError as error:
-        raise GuestLost(error, _said(process), _tail(sockets.console)) from None
+        raise GuestLost(error, _output(process), _tail(sockets.console)) from None
     seconds = time.monotonic() - started
     host = AgentHost(name, connection, ARTIFACTS)
     host.run(["mkdir", ARTIFACTS])
@@ -120,7 +120,7 @@ def _end(process: Running) -> None:
         process.wait(5.0)
 
 
-def _said(process: Running) -> str:
+def _output(process: Running) -> str:
     return bytes(process.stderr).decode(errors="replace").strip() or "nothing"
 
 

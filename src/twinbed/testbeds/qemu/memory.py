@@ -7,11 +7,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from twinbed.image import Image
+from twinbed.model.json import Document
 from twinbed.testbeds.qemu.command_line import PROGRAM
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -26,7 +25,7 @@ def place(folder: Path, image: Image, *about: str) -> Path:
     return folder / f"{hashlib.sha256(tried.encode()).hexdigest()[:16]}.json"
 
 
-def recall(file: Path) -> Mapping[str, Any] | None:
+def recall(file: Path) -> Document | None:
     """What was kept; None where nothing was, or nothing that can be read."""
     with contextlib.suppress(OSError, ValueError):
         data = json.loads(file.read_text())
@@ -34,7 +33,7 @@ def recall(file: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def keep(file: Path, outcome: Mapping[str, Any]) -> None:
+def keep(file: Path, outcome: Document) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(outcome))

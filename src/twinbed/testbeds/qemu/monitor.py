@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from qemu.qmp import QMPClient, QMPError
 
 from twinbed.hosts.error import HostError, LimitExceeded
 
-QUESTIONS = ("query-version", "query-kvm", "query-cpus-fast", "query-memory-size-summary", "query-status")
+_Cpu = TypedDict("_Cpu", {"qom-path": str, "thread-id": int})
+_Memory = TypedDict("_Memory", {"base-memory": int})
 
 
-def ask(socket: Path, name: str, cpu_flags: Sequence[str] = (), *, limit_s: float = 10.0) -> dict[str, Any]:
-    """The answers, by question; and ``machine``, ``cpu`` (their types in QEMU's object model) and ``cpu flags``, by flag.
+class _Kvm(TypedDict):
+    enabled: bool
 
-    Raises HostError when QEMU does not answer as QMP."""
+
+class _Numbers(TypedDict):
+    major: int
+    minor: int
+    micro: int
+
+
+class _Version(TypedDict):
+    qemu: _Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Monitored:
+    """What QEMU says of a guest."""
+
+    version: str
+    kvm: bool
+    memory_bytes: int
+    threads: tuple[int, ...]
+    """Of the virtual CPUs, in their order, as the machine's kernel numbers them."""
+    machine: str
+    """Its type in QEMU's object model, as that of ``cpu`` is."""
+    cpu: str
+    cpu_flags: Mapping[str, object]
+
+
+def ask(socket: Path, name: str, cpu_flags: Sequence[str] = (), *, limit_s: float = 10.0) -> Monitored:
+    """Raises HostError when QEMU does not answer as QMP."""
     try:
         return asyncio.run(asyncio.wait_for(_ask(socket, cpu_flags), limit_s))
     except TimeoutError:
@@ -26,21 +55,27 @@ def ask(socket: Path, name: str, cpu_flags: Sequence[str] = (), *, limit_s: floa
         raise HostError(f"{name}: QEMU's monitor: {error}") from None
 
 
-async def _ask(socket: Path, cpu_flags: Sequence[str]) -> dict[str, Any]:
+async def _ask(socket: Path, cpu_flags: Sequence[str]) -> Monitored:
     client = QMPClient("twinbed")
     await client.connect(str(socket))
 
-    async def of(path: str, what: str) -> Any:
+    async def of(path: str, what: str) -> object:
         return await client.execute("qom-get", {"path": path, "property": what})
 
     try:
-        answers: dict[str, Any] = {question: await client.execute(question) for question in QUESTIONS}
-        first_cpu = str(answers["query-cpus-fast"][0]["qom-path"])
-        return {
-            **answers,
-            "machine": await of("/machine", "type"),
-            "cpu": await of(first_cpu, "type"),
-            "cpu flags": {flag: await of(first_cpu, flag) for flag in cpu_flags},
-        }
+        version = cast(_Version, await client.execute("query-version"))["qemu"]
+        kvm = cast(_Kvm, await client.execute("query-kvm"))
+        cpus = cast(Sequence[_Cpu], await client.execute("query-cpus-fast"))
+        memory = cast(_Memory, await client.execute("query-memory-size-summary"))
+        first_cpu = cpus[0]["qom-path"]
+        return Monitored(
+            version=f"{version['major']}.{version['minor']}.{version['micro']}",
+            kvm=kvm["enabled"],
+            memory_bytes=memory["base-memory"],
+            threads=tuple(cpu["thread-id"] for cpu in cpus),
+            machine=str(await of("/machine", "type")),
+            cpu=str(await of(first_cpu, "type")),
+            cpu_flags={flag: await of(first_cpu, flag) for flag in cpu_flags},
+        )
     finally:
         await client.disconnect()

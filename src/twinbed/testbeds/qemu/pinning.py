@@ -47,7 +47,7 @@ def applied(
         items.append(Applied(guest, f"vcpu{number}.cpus", share, own, SOURCE))
     others = set()
     for entry in machine.listdir(f"/proc/{pid}/task"):
-        thread = int(entry["name"])
+        thread = int(entry.name)
         if thread in threads:
             continue
         with contextlib.suppress(HostError):  # QEMU's workers come and go

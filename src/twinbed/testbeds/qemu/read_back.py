@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from twinbed.contracts.bed import Applied
+from twinbed.contracts.bed import Applied, Fact, Facts
 from twinbed.hosts.agent import AgentHost
 from twinbed.links.layout import Nic
 from twinbed.links.network import understood
@@ -14,6 +13,7 @@ from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.testbeds.qemu import monitor, pinning, vhost
 from twinbed.testbeds.qemu.command_line import EMULATED_CPU
 from twinbed.testbeds.qemu.guest import Guest
+from twinbed.testbeds.qemu.monitor import Monitored
 from twinbed.testbeds.qemu.settings import FEATURES, QemuSettings
 
 _MACHINES = {"q35": "q35", "i440fx": "pc"}
@@ -30,27 +30,23 @@ def read_back(
     nics: Sequence[Nic],
     cpus: Sequence[int] | None,
     vhost_used: bool,
-    facts: Mapping[str, Any],
-) -> tuple[list[Applied], dict[str, Any]]:
+    facts: Facts,
+) -> tuple[list[Applied], Facts]:
     """``kernel`` is the version that was booted; ``facts`` is what the guest says of itself."""
     name = guest.host.name
     monitored = monitor.ask(guest.monitor, name, tuple(settings.cpu_flags()))
-    threads = [int(cpu["thread-id"]) for cpu in monitored["query-cpus-fast"]]
-    pinned, running_on = pinning.applied(machine, name, guest.pid, threads, cpus)
+    pinned, running_on = pinning.applied(machine, name, guest.pid, monitored.threads, cpus)
     applied = [
-        Applied(name, "accelerator", accelerator, "kvm" if monitored["query-kvm"]["enabled"] else "tcg", "QMP query-kvm"),
+        Applied(name, "accelerator", accelerator, "kvm" if monitored.kvm else "tcg", "QMP query-kvm"),
         *_computer(name, settings, accelerator, monitored),
-        Applied(name, "vcpus", settings.vcpus, len(threads), "QMP query-cpus-fast"),
+        Applied(name, "vcpus", settings.vcpus, len(monitored.threads), "QMP query-cpus-fast"),
         Applied(name, "vcpus.online", settings.vcpus, facts["cpus"], "/proc/cpuinfo, in the guest"),
-        Applied(
-            *(name, "memory", settings.megabytes() * 2**20, monitored["query-memory-size-summary"]["base-memory"]),
-            "QMP query-memory-size-summary",
-        ),
+        Applied(name, "memory", settings.megabytes() * 2**20, monitored.memory_bytes, "QMP query-memory-size-summary"),
         Applied(name, "kernel", kernel, facts["kernel"], f"{_KERNEL}, in the guest"),
         Applied(name, "nic", NIC_MODELS[settings.nic].driver, facts["NIC driver"], "ethtool -i, in the guest"),
         *pinned,
     ]
-    about: dict[str, Any] = {}
+    about: dict[str, Fact] = {}
     if settings.nic == VIRTIO and facts["NIC driver"] == NIC_MODELS[VIRTIO].driver:
         for number, nic in enumerate(nics):
             prefix = "" if len(nics) == 1 else f"{nic.device}."
@@ -59,12 +55,11 @@ def read_back(
             if number == 0:
                 about["NIC features"] = features
         applied.append(_vhost(machine, guest, nics, settings, vhost_used))
-    version = monitored["query-version"]["qemu"]
     return applied, {
-        "QEMU": f"{version['major']}.{version['minor']}.{version['micro']}",
+        "QEMU": monitored.version,
         "accelerator": accelerator,
-        "machine": monitored["machine"],
-        "CPU model": monitored["cpu"],
+        "machine": monitored.machine,
+        "CPU model": monitored.cpu,
         "NIC model": settings.nic,
         "threads": "; ".join(f"{thread} on {','.join(map(str, on))}" for thread, on in running_on.items()),
         "kernel command line": re.sub(r" twinbed\.\S+", "", guest.host.read("/proc/cmdline").decode().strip()),
@@ -92,15 +87,15 @@ def negotiated(bits: str) -> dict[str, str]:
     return {name: "on" if bits[bit] == "1" else "off" for name, bit in FEATURES.items()}
 
 
-def _computer(name: str, settings: QemuSettings, accelerator: str, monitored: Mapping[str, Any]) -> list[Applied]:
-    kind = re.fullmatch(r"pc-(q35|i440fx)-.*-machine", monitored["machine"])
-    machine = _MACHINES[kind[1]] if kind else monitored["machine"]
+def _computer(name: str, settings: QemuSettings, accelerator: str, monitored: Monitored) -> list[Applied]:
+    kind = re.fullmatch(r"pc-(q35|i440fx)-.*-machine", monitored.machine)
+    machine = _MACHINES[kind[1]] if kind else monitored.machine
     model = (settings.cpu or ("host" if accelerator == "kvm" else EMULATED_CPU)).partition(",")[0]
     return [
         Applied(name, "machine", settings.machine, machine, "QMP qom-get /machine type"),
-        Applied(name, "cpu", model, monitored["cpu"].removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
+        Applied(name, "cpu", model, monitored.cpu.removesuffix("-x86_64-cpu"), "QMP qom-get CPU type"),
         *(
-            Applied(name, f"cpu.{flag}", asked, monitored["cpu flags"][flag], f"QMP qom-get CPU {flag}")
+            Applied(name, f"cpu.{flag}", asked, monitored.cpu_flags[flag], f"QMP qom-get CPU {flag}")
             for flag, asked in settings.cpu_flags().items()
         ),
     ]

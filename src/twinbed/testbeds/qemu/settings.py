@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from twinbed.contracts.host_settings import HostSettings, OnOff
-from twinbed.contracts.resources import HostNeed
+from twinbed.contracts.params import HostNeed
 from twinbed.model.nic import NIC_MODELS, VIRTIO
 from twinbed.model.units import Size, format_size
 
@@ -39,8 +39,6 @@ Source: Virtual I/O Device (VIRTIO) Version 1.2, 5.1.3 and 6."""
 QEMU_BYTES = 192 * 2**20
 """QEMU's own memory besides the guest's: 161 to 179 MB under TCG with a Linux guest at work, of which translated code is the
 most; under KVM there is none of that."""
-QEMU_ADDRESS_SPACE_BYTES = 2 * 2**30
-"""Besides the guest's memory: 1.7 to 1.9 GB, 1 GiB of it set aside for translated code."""
 _QEMU_TASKS = 9
 """Threads without vCPUs, 5 to 7; the agent's and the controller's."""
 
@@ -118,6 +116,4 @@ class QemuSettings(HostSettings):
             memory + QEMU_BYTES,
             _QEMU_TASKS + self.vcpus,
             f"a guest of {format_size(memory)} with {format_size(QEMU_BYTES)} for QEMU itself",
-            own_memory=True,
-            address_space_bytes=memory + QEMU_ADDRESS_SPACE_BYTES,
         )

@@ -10,13 +10,13 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from twinbed.contracts.check import Check
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.error import HostError
 from twinbed.links.lab_bed import LabDriver
+from twinbed.model.json import Document
 from twinbed.model.nic import NIC_MODELS
 from twinbed.model.topology import Topology
 from twinbed.testbeds.qemu import memory
@@ -55,7 +55,7 @@ def _nic(driver: LabDriver[QemuSettings], model: str, installed: Installed, boot
     return Check(model, bool(known["works"]), str(known["found"]), mend, required=False, group=GROUP)
 
 
-def _boot(driver: LabDriver[QemuSettings], settings: QemuSettings, installed: Installed) -> dict[str, Any]:
+def _boot(driver: LabDriver[QemuSettings], settings: QemuSettings, installed: Installed) -> Document:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="twinbed-check-") as folder:
         site = Site("check", installed.probe, installed.image, Path(folder), tuple(sorted(os.sched_getaffinity(0))))

@@ -20,7 +20,7 @@ _PACKAGES = {"ab": "apache2-utils", "nginx": "nginx-light", "owping": "owamp-cli
 """Debian's packages, where their names are not those of the programs."""
 _IMAGE_BYTES = 600_000_000
 """For the packed and the unpacked image together, with space to spare."""
-_LOOK = """
+_SURVEY = """
 folder=$1; shift
 echo "system $(uname -srm)"
 while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
@@ -34,7 +34,7 @@ echo "nics $(ip -j -d addr show 2>/dev/null)"
 
 
 # With the path that programs of a run are looked for in.
-_LOOK_FOR = """
+_MISSING = """
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 for program in "$@"; do command -v "$program" >/dev/null || echo "$program"; done
 """
@@ -70,7 +70,7 @@ def programs(params: RemoteSettings, wanted: Mapping[str, Collection[str]]) -> S
 
 def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
     try:
-        output = ssh.run(host.settings.reached(host.name), _LOOK_FOR, wanted, limit_s=_LIMIT_S)
+        output = ssh.run(host.settings.reached(host.name), _MISSING, wanted, limit_s=_LIMIT_S)
     except HostError:
         return None
     missing = output.splitlines()
@@ -82,7 +82,7 @@ def _programs(host: _Host, wanted: Sequence[str]) -> Check | None:
 def _try(host: _Host, params: RemoteSettings) -> list[Check]:
     tools = {**_NEEDED_TOOLS, "tar": "tar"}
     try:
-        output = ssh.run(host.settings.reached(host.name), _LOOK, [host.settings.folder, *tools], limit_s=_LIMIT_S)
+        output = ssh.run(host.settings.reached(host.name), _SURVEY, [host.settings.folder, *tools], limit_s=_LIMIT_S)
     except HostError as error:
         reason, _, mend = str(error).splitlines()[0].rpartition(": ")
         return [Check(f"host {host.name}", False, reason or mend, mend if reason else "")]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from twinbed.contracts.bed import Fact
 from twinbed.hosts.agent import AgentHost, parse_cpus
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.passport import content, describe, first, output_of
@@ -23,7 +23,7 @@ _VERSIONS = 'for tool in "$@"; do echo "== $tool"; $tool 2>&1 </dev/null; done; 
 CARRIER = "/sys/class/net/{}/carrier_changes"
 
 
-def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Any]:
+def facts(lease: Lease, nic: str, *, own_tools: bool) -> dict[str, Fact]:
     """A fact that cannot be had is null."""
     host = lease.host
     facts = describe(host, nic)

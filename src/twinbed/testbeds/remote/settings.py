@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Interface
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -34,7 +34,7 @@ class RemoteHost(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _text_alone(cls, given: Any) -> Any:
+    def _text_alone(cls, given: object) -> object:
         return {"ssh": given} if isinstance(given, str) else given
 
     @field_validator("ssh")

@@ -59,7 +59,6 @@ class Uplinked(LabDriver[UplinkedSettings]):
 
 
 class RemoteMaker:
-    own_kernel = True
     cpus_each = 0
 
     def __init__(self, settings: UplinkedSettings) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from twinbed.contracts.params import WorkloadParams
-from twinbed.contracts.resources import PROGRAM_BYTES, PROGRAM_TASKS, ProgramNeed
 from twinbed.model.units import Duration, Size
 
 AB_TSV_BYTES = 48
@@ -56,14 +55,6 @@ class HttpParams(WorkloadParams):
 
     def estimate_seconds(self) -> float:
         return self.duration + BEGIN_AND_END_S
-
-    def server_need(self) -> ProgramNeed:
-        """With its document, which is in memory as all files of a container are."""
-        return ProgramNeed(PROGRAM_BYTES + self.payload)
-
-    def client_need(self) -> ProgramNeed:
-        """wrk has a thread for each connection."""
-        return ProgramNeed(tasks=PROGRAM_TASKS + (self.threads if self.tool == "wrk" else 0))
 
     def estimate_bytes(self, link_rate: int) -> float:
         """Bytes of per-request times a second, at most: as many requests as the cap or the link lets through."""

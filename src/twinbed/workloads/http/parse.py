@@ -95,10 +95,10 @@ def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:
     if not params.warm_up_requests:
         yield Caution(Kind.WARM_UP, "warm_up_requests is 0")
     for file in files:
-        said = file.with_name("warm-up.txt")
-        if not params.warm_up_requests or not said.exists():
+        warm_up = file.with_name("warm-up.txt")
+        if not params.warm_up_requests or not warm_up.exists():
             continue
-        report = _core.ab(said.read_bytes())
+        report = _core.ab(warm_up.read_bytes())
         wrong = (report["failed_requests"] or 0) + (report["non_2xx_responses"] or 0)
         if wrong:
             yield Caution(Kind.WARM_UP, f"{wrong} of {params.warm_up_requests} requests{_of(file.parent.name)}")

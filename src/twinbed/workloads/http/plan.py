@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from twinbed.contracts.command import Command, Ready
+from twinbed.contracts.command import PROGRAM_BYTES, PROGRAM_TASKS, Command, Ready
 from twinbed.contracts.workload import WorkloadPlan
 from twinbed.workloads.http.params import HttpParams
 
@@ -86,6 +86,8 @@ def workload_plan(params: HttpParams, pairs: Sequence[tuple[str, str, str]]) -> 
                 server,
                 ("nginx", "-e", ERROR_LOG, "-c", CONFIGURATION),
                 ready=Ready(listening=params.port),
+                # With its document: all files of a container are in memory.
+                memory_bytes=PROGRAM_BYTES + params.payload,
             )
             for server in servers
         ],
@@ -105,6 +107,7 @@ def workload_plan(params: HttpParams, pairs: Sequence[tuple[str, str, str]]) -> 
                 _wrk(params, address) if params.tool == "wrk" else _ab(params, address),
                 stdout=f"{params.tool}.txt",
                 limit_s=params.duration + ANSWER_LIMIT_S + GRACE_S,
+                tasks=PROGRAM_TASKS + (params.threads if params.tool == "wrk" else 0),
             )
             for client, _server, address in pairs
         ],

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.metrics.iperf3 import SUMMED, UNITS
@@ -27,7 +26,7 @@ class Client:
     host: str
     numbers: Numbers
     cautions: Sequence[Caution]
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, object]]
 
 
 def read(params: Iperf3Params, artifacts: Path) -> Extracted:
@@ -38,8 +37,8 @@ def read(params: Iperf3Params, artifacts: Path) -> Extracted:
     clients = [_client(params, file) for file in files]
     rows = [row for client in clients for row in client.rows]
     tables = {"intervals": interval_table(rows)} if rows else {}
-    found = values([(client.host, client.numbers) for client in clients], UNITS, together)
-    return Extracted(list(found), tables, [caution for client in clients for caution in client.cautions])
+    metrics = values([(client.host, client.numbers) for client in clients], UNITS, together)
+    return Extracted(list(metrics), tables, [caution for client in clients for caution in client.cautions])
 
 
 def _client(params: Iperf3Params, file: Path) -> Client:
@@ -51,8 +50,8 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     except ValueError as error:
         raise ValueError(f"{file}: not JSON: {error}: {text[:200]!r}") from None
     except KeyError as error:
-        said = report.get("error") or text[:200]
-        raise ValueError(f"{file}: iperf3 gave no {error}: {said}") from None
+        why = report.get("error") or text[:200]
+        raise ValueError(f"{file}: iperf3 gave no {error}: {why}") from None
     cautions = []
     if not sent or not received:
         cautions.append(Caution(Kind.UNREADABLE, f"{host}: no interval was counted: the streams ended within what is omitted"))
@@ -69,7 +68,7 @@ def _client(params: Iperf3Params, file: Path) -> Client:
         arrived = math.fsum(each["sum"]["bytes"] for each in received)
         detail = f"{host}: {arrived:,.0f} bytes in {whole:.3g} s by the server's clock, faster than they were sent: no rate"
         cautions.append(Caution(Kind.UNREADABLE, detail))
-    rows = [interval_row(host, end, each) for end, found in (("client", sent), ("server", received)) for each in found]
+    rows = [interval_row(host, end, each) for end, counted in (("client", sent), ("server", received)) for each in counted]
     return Client(host, numbers, cautions, rows)
 
 

@@ -231,6 +231,24 @@ def test_one_testbed_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     assert [(each.testbed, each.estimate.n, each.estimate.mean) for each in rates] == [("a", 3, 2.0)]
 
 
+def test_the_picture_of_characters_holds_every_ratio(tmp_path: Path) -> None:
+    """100, 200 and nearly the same: the first line's mark is in the band, the other's beyond it, twice as far as 1.41."""
+    write_study(tmp_path, ["a", "b", "c"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99], "c": [200, 201, 199]}))
+    runner = CliRunner()
+    text = runner.invoke(command, [str(tmp_path)], standalone_mode=False, obj=ResultsFolders()).output
+    head, *lines = text[: text.index("Application:")].splitlines()
+    assert "░ within 10 %  ├─●─┤ ratio and interval  ◄ ► beyond the picture" in lines
+    same, far = (next(line for line in lines if line.startswith(f"  {name} ")) for name in "bc")
+    assert head.startswith("ratio to a") and same.index("●") == head.index(" 1 ") + 1
+    assert "=" in same and "≠" in far and "░" in same and far.index("●") == head.rindex(" 2 ") + 1
+    assert max(map(len, lines)) <= 100
+    quiet = runner.invoke(command, [str(tmp_path), "-q"], standalone_mode=False, obj=ResultsFolders()).output
+    assert quiet.splitlines() == [
+        "= b is equivalent to a within 10 % in all 3 headline comparisons.",
+        "≠ c differs from a in 1 of 3 headline comparisons; it is equivalent within 10 % in 2.",
+    ]
+
+
 def test_summary_sentences(tmp_path: Path) -> None:
     write_study(tmp_path, ["a", "b", "c"], {}, 3, listed({"a": [100, 101, 99], "b": [100, 101, 99], "c": [200, 201, 199]}))
     same, far = summaries(compared(tmp_path))

@@ -125,7 +125,7 @@ def test_features_by_their_bits() -> None:
 def test_a_nic_that_qemu_does_not_have_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = 'Network devices:\nname "e1000", bus PCI\nname "virtio-net-pci", bus PCI\n'
     monkeypatch.setattr(
-        abilities, "_said", lambda *asked: "QEMU emulator version 7.2.22\n" if asked == ("--version",) else listed
+        abilities, "_output", lambda *asked: "QEMU emulator version 7.2.22\n" if asked == ("--version",) else listed
     )
     assert abilities.nic("e1000").works
     missing = abilities.nic("igb")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
@@ -76,7 +76,7 @@ def read_report(
     if report["requests"] is None:
         raise FormatError("has no count of requests", first)
     diagnostics = [*diagnostics, *cut]
-    numbers = {name: number if _is_one(number) else None for name, number in wrk_numbers(report, None)}
+    numbers = {name: number if _is_one(number) else None for name, number in wrk_numbers(cast("_core.WrkReport", report), None)}
     if diagnostics:
         # What is not printed is 0 in a whole report alone.
         printed = report["socket_errors"] is not None, report["non_2xx_or_3xx_responses"] is not None

@@ -1,4 +1,4 @@
-"""The clock of a run: its phases, how long each took, and the end of a phase that takes too long."""
+"""The phases of a run: which one it is in, how long each took, and the end of a phase that takes too long."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ GRACE_S = 30.0
 """What a phase may take beyond the limits of the work in it."""
 
 
-class Clock:
-    """Times the phases, knows in which one a run is, and ends the run's hosts when a phase exceeds its limit.
+class TimedPhases:
+    """Times phases, knows which one a run is in, and ends the run's hosts when a phase exceeds its limit.
 
     Each wait in a phase has a limit of its own; this limit holds for waits that nobody thought of.
     """
@@ -24,10 +24,10 @@ class Clock:
         self._seconds, self._on_phase = seconds, on_phase
         self.current = Phase.UP
         self.hosts: Sequence[Host] = ()
-        self.verdict: str | None = None
+        self.overran: str | None = None
 
     @contextlib.contextmanager
-    def phase(self, phase: Phase, limit_s: float = 0.0) -> Iterator[None]:
+    def timed(self, phase: Phase, limit_s: float = 0.0) -> Iterator[None]:
         """``limit_s`` is what the work in the phase may take; the phase itself has some more for what is around it."""
         self.current = phase
         self._on_phase(phase)
@@ -43,6 +43,6 @@ class Clock:
             self._seconds[phase.value] = round(time.monotonic() - started, 6)
 
     def _end(self, phase: Phase, limit_s: float) -> None:
-        self.verdict = f"the phase was not done after {limit_s:g} s; its hosts were ended"
+        self.overran = f"the phase was not done after {limit_s:g} s; its hosts were ended"
         for host in self.hosts:
             host.close()
