@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.simulated.arrays import ratio_p_values
 from twinbed.design import interim_blocks
 from twinbed.model.interim import UntilDecided
-from twinbed.statistics.sequential import information, look_levels
+from twinbed.statistics.sequential import information, interim_levels
 
 ALPHA, MARGIN = 0.05, 0.10
 
@@ -33,7 +33,7 @@ def ends(until: UntilDecided, ratio: float, spreads: tuple[float, float], studie
     times = [information(blocks, until.most) for blocks in looks]
     going = np.ones(studies, bool)
     equivalent, different, made = 0, 0, 0
-    for blocks, level, half in zip(looks, look_levels(ALPHA, times), look_levels(ALPHA / 2, times), strict=True):
+    for blocks, level, half in zip(looks, interim_levels(ALPHA, times), interim_levels(ALPHA / 2, times), strict=True):
         inside, outside = ratio_p_values(x[:, :blocks], y[:, :blocks], MARGIN)
         ended_inside, ended_outside = going & (inside <= level), going & (outside <= 2 * half)
         ended = ended_inside | ended_outside | (going & (blocks == until.most))

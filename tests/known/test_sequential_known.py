@@ -12,7 +12,7 @@ from scipy.special import ndtri, stdtr
 
 from twinbed.design import interim_blocks
 from twinbed.model.interim import UntilDecided
-from twinbed.statistics.sequential import information, look_levels, overall_level, spent
+from twinbed.statistics.sequential import information, interim_levels, overall_level, spent
 
 GOLDEN = Path(__file__).parents[1] / "golden/sequential/pocock.tsv"
 LINES = [line for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
@@ -23,19 +23,19 @@ SIXTHS = tuple(look / 6 for look in range(1, 7))
     "row", list(csv.DictReader(LINES, delimiter="\t")), ids=lambda row: f"{row['alpha']}-{row['levels'][:8]}"
 )
 def test_levels_are_those_of_rpact(row: dict[str, str]) -> None:
-    found = look_levels(float(row["alpha"]), [float(time) for time in row["information"].split()])
+    found = interim_levels(float(row["alpha"]), [float(time) for time in row["information"].split()])
     assert found == pytest.approx([float(level) for level in row["levels"].split()], rel=2e-4)
 
 
 def test_bounds_are_those_that_are_printed() -> None:
     """Lan and DeMets's function of Pocock's type, five equal looks, two-sided 5 %: Reboussin et al. (2000, Control. Clin.
     Trials 21:190), 2.4380, 2.4268, 2.4101, 2.3966, 2.3859."""
-    bounds = [-float(ndtri(level)) for level in look_levels(0.025, [0.2, 0.4, 0.6, 0.8, 1.0])]
+    bounds = [-float(ndtri(level)) for level in interim_levels(0.025, [0.2, 0.4, 0.6, 0.8, 1.0])]
     assert bounds == pytest.approx([2.4380, 2.4268, 2.4101, 2.3966, 2.3859], abs=1e-4)
 
 
 def test_one_look_is_an_ordinary_test() -> None:
-    assert look_levels(0.05, [1.0]) == pytest.approx((0.05,), rel=1e-9)
+    assert interim_levels(0.05, [1.0]) == pytest.approx((0.05,), rel=1e-9)
     for p_value in (1e-6, 0.01, 0.05, 0.3):
         assert overall_level(p_value, [1.0]) == pytest.approx(p_value, rel=1e-3)
 
@@ -49,7 +49,7 @@ def test_everything_is_spent_at_the_end() -> None:
 @pytest.mark.parametrize("alpha", [0.05, 0.025, 0.05 / 24])
 def test_the_overall_level_of_a_looks_level_is_alpha(looks: int, alpha: float) -> None:
     times = SIXTHS[:looks]
-    assert overall_level(look_levels(alpha, times)[-1], times) == pytest.approx(alpha, rel=1e-3)
+    assert overall_level(interim_levels(alpha, times)[-1], times) == pytest.approx(alpha, rel=1e-3)
 
 
 def test_smaller_p_values_never_get_larger_levels() -> None:
@@ -62,7 +62,7 @@ def test_smaller_p_values_never_get_larger_levels() -> None:
 @pytest.mark.parametrize("times", [(), (0.0, 1.0), (0.5, 0.5), (0.5, 0.2)])
 def test_information_that_does_not_increase_is_refused(times: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="increase"):
-        look_levels(0.05, times)
+        interim_levels(0.05, times)
 
 
 def test_information_is_all_at_the_end_and_nothing_with_three() -> None:
@@ -83,7 +83,7 @@ def test_at_the_margins_edge_no_look_of_all_is_wrong_more_often_than_stated(
     looks = interim_blocks(UntilDecided(least=least, most=most))
     times = [information(blocks, most) for blocks in looks]
     equivalent, different = np.zeros(draws, bool), np.zeros(draws, bool)
-    for blocks, level, half in zip(looks, look_levels(alpha, times), look_levels(alpha / 2, times), strict=True):
+    for blocks, level, half in zip(looks, interim_levels(alpha, times), interim_levels(alpha / 2, times), strict=True):
         a, b = one[:, :blocks].var(1, ddof=1) / blocks, two[:, :blocks].var(1, ddof=1) / blocks
         error, df = np.sqrt(a + b), (a + b) ** 2 * (blocks - 1) / (a**2 + b**2)
         found = one[:, :blocks].mean(1) - two[:, :blocks].mean(1)

@@ -19,7 +19,7 @@ from twinbed.model.result import Verdict
 from twinbed.render.words import look_sentence
 from twinbed.results.folder import Folder
 from twinbed.results.store import Store
-from twinbed.statistics.sequential import FEWEST, information, look_levels, spent
+from twinbed.statistics.sequential import FEWEST, information, interim_levels, spent
 from twinbed.study.run import Run
 from twinbed.study.study import Study
 
@@ -116,7 +116,7 @@ class Deciding:
             blocks=blocks,
             information=times[-1],
             spent=spent(alpha, times[-1]),
-            level=look_levels(alpha, times)[-1],
+            level=interim_levels(alpha, times)[-1],
             alpha=alpha,
             decided=0,
             open=0,

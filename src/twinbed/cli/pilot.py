@@ -16,7 +16,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 from twinbed.render.rows import print_table
 from twinbed.render.words import cell_title, metric_title
-from twinbed.statistics.sequential import information, look_levels
+from twinbed.statistics.sequential import information, interim_levels
 from twinbed.study.study import Study
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
     if study.until is None:
         return Levels(alpha, different)
     times = tuple(information(blocks, study.until.most) for blocks in design.interim_blocks(study.until))
-    return Levels(look_levels(alpha, times)[-1], 2 * look_levels(different / 2, times)[-1])
+    return Levels(interim_levels(alpha, times)[-1], 2 * interim_levels(different / 2, times)[-1])
 
 
 def _title(need: Need) -> str:

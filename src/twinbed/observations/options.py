@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -13,9 +14,73 @@ from twinbed.contracts.analysis import Inputs, Row
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
 
+if TYPE_CHECKING:
+    from twinbed.model.tables import Tables
+
 STYLES = ("text", "json", "csv")
 SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Given(TypedDict):
+    """What RESULTS and ``options`` give a command: the rest of its parameters, as ``**given: Unpack[Given]``."""
+
+    source: Path
+    response: str | None
+    over: str | None
+    per_pair: bool
+    host: str | None
+    direction: str | None
+    style: str | None
+    table: str
+    output: Path | None
+
+
+class Rate(TypedDict):
+    """Which rate is meant, over which N: these are names of settings of an analysis."""
+
+    response: str | None
+    over: str
+    per_pair: bool
+    host: str | None
+    direction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a command on N that takes RESULTS alone is asked for: which data, and how to write what comes of them."""
+
+    tables: Tables
+    rate: Rate
+    given: Given
+
+    @classmethod
+    def of(cls, inputs: Inputs, given: Given, needs: str) -> Request:
+        """``needs`` says what the command takes of results. Raises TwinbedError where the source is none."""
+        source = given["source"]
+        if not inputs.is_results(source):
+            raise TwinbedError(f"{source} is no results folder", advice=needs)
+        rate = Rate(
+            response=given["response"],
+            over=factor_of_n(inputs, source, given["over"]),
+            per_pair=given["per_pair"],
+            host=given["host"],
+            direction=given["direction"],
+        )
+        return cls(inputs.tables(source), rate, given)
+
+    def write(
+        self,
+        tables: Mapping[str, Sequence[Row]],
+        cautions: Sequence[Caution],
+        rows_left_out: Mapping[str, int],
+        text: Iterator[str],
+        page: Callable[[], str] | None = None,
+    ) -> None:
+        """As the function ``write``, by the options given."""
+        given = self.given
+        source, style, table, output = given["source"], given["style"], given["table"], given["output"]
+        write(tables, cautions, rows_left_out, source, style, table, text, output, page)
 
 
 def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Callable[[Command], Command]:

@@ -1,9 +1,10 @@
 """Tests of equal means or locations that assume less than analysis of variance.
 
-``welch_anova``: one factor, variances differ (Welch 1951).  ``kruskal_wallis``: one factor, any distribution of one shape, by
-ranks with the correction for ties (1952).  ``permutation``: any term of a model, errors exchangeable but of any distribution:
-residuals of the model without the term are permuted (Freedman & Lane 1983), and the p-value counts the data's own order
-(Phipson & Smyth 2010). A result is None where the data do not allow the test.
+``welch_anova`` is for one factor whose variances differ (Welch 1951).  ``kruskal_wallis`` is for one factor and any
+distribution of one shape, by ranks with the correction for ties (1952).  ``permutation`` is for any term of a model, with
+errors that are exchangeable but of any distribution: it permutes residuals of the model without the term (Freedman & Lane
+1983), and its p-value counts the data's own order (Phipson & Smyth 2010).  A result is None where the data do not allow the
+test.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from twinbed.statistics.distribution import f_tail
 
 Floats = NDArray[np.float64]
 ROUNDS = 1999
-"""Permutations: the least p-value is 1/2000, and the error of one near 0.05 is 0.005."""
+"""The number of permutations: the least p-value is 1/2000, and the error of one near 0.05 is 0.005."""
 MOST_WORK = 5e8
 """Multiplications a term may take."""
 
@@ -71,7 +72,7 @@ def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int)
     rest = [term for each, term in enumerate(terms) if each != at]
     without = fit(of, rest)
     residuals = of.centred - without.fitted[of.of_row]
-    # Per row, directions of cells are divided by the roots of counts, so that a product over rows is one over cells.
+    # Directions of cells are divided by the roots of counts, as for single rows, so that a product over rows is one over cells.
     mine, all_of = (own / root[:, None])[of.of_row], (whole / root[:, None])[of.of_row]
     generator = np.random.Generator(np.random.PCG64(seed))
 

@@ -1,6 +1,6 @@
-"""Is each of several pairs at once faster than one pair alone: at which N, and which counters move with the rate?
+"""Is each of several simultaneous pairs faster than one pair alone, at which N, and which counters move with the rate?
 
-The question of the LDRD report's Table 3.1: at some N > 1 the rate of a pair is above that of a single pair.  Each N is
+The LDRD report's Table 3.1 raises the question: at some N > 1 the rate of a pair is above that of a single pair.  Each N is
 compared with N = 1 by Welch's one-sided t (1947) of logarithms, with Holm's correction over all tested N, so that a mark is
 wrong in at most alpha of studies. Each counter of its Table 3.2, up to 188, is compared with the rate of a pair over the same
 runs by rank correlations. Benjamini and Hochberg's correction limits the expected share of false ones among the named counters.
@@ -31,13 +31,13 @@ class Faster:
 
     n: int
     ratio: float
-    """Of geometric means of the rate of a pair."""
+    """The ratio of geometric means of the rate of a pair."""
     interval: Bounds
     """Two-sided, at 1 - alpha."""
     p_value: float
-    """One-sided: of the ratio being at most 1."""
+    """One-sided, of a ratio of at most 1."""
     adjusted: float
-    """After Holm."""
+    """After Holm's correction."""
     faster: bool
 
 
@@ -47,7 +47,7 @@ class Moving:
 
     counter: str
     runs: int
-    """That have both."""
+    """The number of runs that have both values."""
     spearman: Correlation | None
     """None where the counter or the rate does not vary, or fewer than three runs have both."""
     kendall: Correlation | None
@@ -58,7 +58,7 @@ class Moving:
 
 
 def faster(rates: Mapping[int, Sequence[float]], alpha: float = 0.05) -> list[Faster]:
-    """By N, of the rates of a pair in each run.
+    """Compares each N with N = 1, from the rates of a pair in each run.
 
     Raises ValueError without at least two runs at N = 1 and at each other N, and for rates that are not above 0.
     """
@@ -88,7 +88,8 @@ def _ratio(values: Sequence[float], single: Sequence[float], alpha: float) -> tu
 
 
 def moving(rates: Sequence[float], counters: Mapping[str, Sequence[float | None]], alpha: float = 0.05) -> list[Moving]:
-    """Counters against the rate of a pair, run by run; None is a counter that a run does not have. Largest |rho| first."""
+    """Correlates counters with the rate of a pair, run by run; None is a counter that a run does not have. The largest |rho|
+    first."""
     correlations = {name: _correlations(rates, values) for name, values in counters.items()}
     varying = [name for name, (_runs, rho, _tau) in correlations.items() if rho is not None]
     p_values = [rho.p_value for _runs, rho, _tau in correlations.values() if rho is not None]

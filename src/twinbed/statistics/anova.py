@@ -1,12 +1,12 @@
-"""Sums of squares of a linear model of categorical factors: sequential (I), marginal (II) and with the rest (III).
+"""Sums of squares of a linear model of categorical factors: types I (sequential), II (marginal) and III (after all others).
 
 Observations are first reduced to cells (combinations of levels): every model of factors has the same sums of squares on the
 cells' means, weighted by their counts, plus the squares within cells.  The work therefore depends on the number of cells, not
-of rows. Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of squares is
-the squared length of the response's part along the term's own directions (Householder QR), never a difference of two large
-residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), without which type III has no meaning.
+that of rows. Values are centred before anything is squared, sums of cells are exact (``math.fsum``), and a term's sum of
+squares is the squared length of the response's part along the term's own directions (Householder QR), never a difference of two
+large residual sums.  Factors are coded by sum contrasts (rows 1, 0 | 0, 1 | -1, -1), without which type III has no meaning.
 
-Limits: factors only; cells that a term needs must not be empty, nor terms collinear (``Aliased``).
+Limits: factors only; cells that a term needs must not be empty, and terms must not be collinear (``Aliased``).
 Sources: Jain, The Art of Computer Systems Performance Analysis (1991), chapters 20 to 23; Fox, Applied Regression Analysis
 (2016), chapter 8 (types II and III, as R's car::Anova); MacKinnon & White (1985) for HC3.
 """
@@ -26,7 +26,7 @@ Term = tuple[int, ...]
 """The factors (positions, ascending) whose interaction it is; one factor is a main effect."""
 
 DEPENDENT = 1e-8
-"""A column whose part that earlier columns do not explain is a smaller share of its length is taken as dependent on them."""
+"""A column counts as dependent on earlier ones if the part that they do not explain is a smaller share of its length."""
 
 
 class Aliased(ValueError):
@@ -69,7 +69,7 @@ def cells(y: Floats, codes: Sequence[Integers], levels: Sequence[int]) -> Cells:
     """Reduces observations to cells; ``codes`` holds each factor's level of each observation."""
     shift = math.fsum(y) / len(y)
     centred = y - shift
-    # The mean of large values is rounded as they are; what that leaves is taken off once more.
+    # The mean of large values is rounded as they are; the mean of the remainder corrects that.
     rest = math.fsum(centred) / len(y)
     centred = centred - rest
     table = np.stack(codes, axis=1) if codes else np.zeros((len(y), 0), dtype=np.intp)
@@ -85,7 +85,7 @@ def cells(y: Floats, codes: Sequence[Integers], levels: Sequence[int]) -> Cells:
 
 
 def mean_of(values: Floats) -> float:
-    """The mean, which is exactly the value where all are the same."""
+    """The mean; where all values are the same it is exactly that value."""
     first = float(values[0])
     return first + math.fsum(values - first) / len(values)
 
@@ -141,7 +141,7 @@ def sums_of_squares(of: Cells, terms: Sequence[Term], kind: str) -> list[float]:
 
 
 def before_of(terms: Sequence[Term], at: int, kind: str) -> list[Term]:
-    """The terms that a term is judged after."""
+    """The terms that a term is adjusted for."""
     if kind == "I":
         return list(terms[:at])
     others = [*terms[:at], *terms[at + 1 :]]
@@ -156,9 +156,9 @@ class Fit:
     unscaled: Floats
     """The inverse of X'WX: times the mean square of errors it is the covariance of the coefficients."""
     fitted: Floats
-    """Of each cell, less the mean of all."""
+    """The fitted value of each cell, less the mean of all."""
     design: Floats
-    """Of each cell, not weighted."""
+    """The row of each cell, not weighted."""
     error: float
     """Sum of squares of the residuals."""
     error_freedom: int
@@ -166,7 +166,7 @@ class Fit:
 
     @property
     def mean_square(self) -> float | None:
-        """Of the errors; None where there is nothing left to estimate it from."""
+        """The mean square of errors; None where nothing is left to estimate it from."""
         return self.error / self.error_freedom if self.error_freedom > 0 else None
 
 
@@ -200,8 +200,9 @@ def robust_covariance(of: Cells, model: Fit) -> Floats | None:
 
 
 def wald(model: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: str) -> float | None:
-    """F of one term from a covariance of coefficients: of type III its own coefficients, of type II the part of them that is
-    conjugate to those of the terms that contain it (as car::Anova does with vcov.). None where the covariance is singular."""
+    """F of one term from a covariance of coefficients. Type III takes its own coefficients; type II takes the part of them that
+    is conjugate to those of the terms that contain it (as car::Anova does with vcov.). None where the covariance is
+    singular."""
     ends = [*model.starts[1:], len(model.coefficients)]
 
     def of_term(each: int) -> list[int]:

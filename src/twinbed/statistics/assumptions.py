@@ -31,7 +31,7 @@ class Tested:
 
 
 def brown_forsythe(groups: Sequence[Floats]) -> Tested | None:
-    """Of groups of two values or more; None for fewer than two such groups, or where no group varies about its median."""
+    """Takes groups of two values or more; None for fewer than two such groups, or where no group varies about its median."""
     used = [group for group in groups if len(group) > 1]
     spreads = [np.abs(group - np.median(group)) for group in used]
     if len(used) < 2:
@@ -101,7 +101,7 @@ def anderson_darling(values: Floats) -> Tested:
 
 
 def normal_quantiles(n: int) -> Floats:
-    """Where n sorted values of a standard normal are expected, as R's ``qnorm(ppoints(n))``."""
+    """The expected positions of n sorted values of a standard normal, as R's ``qnorm(ppoints(n))``."""
     from scipy.special import ndtri
 
     offset = 3 / 8 if n <= 10 else 1 / 2

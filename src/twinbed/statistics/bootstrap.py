@@ -1,9 +1,10 @@
 """BCa bootstrap interval of a ratio of means, for samples whose logarithms are too far from normal for Student's t.
 
-Bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of each sample, by
-scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  Deterministic: the seed is
-fixed and samples are sorted first, so neither the order of replicates nor which sample is the reference changes anything.
-Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that were not drawn.
+The interval has bias-corrected and accelerated percentiles (Efron 1987, J. Am. Stat. Assoc. 82:171) of RESAMPLES resamples of
+each sample, by scipy. The ratio is of geometric means where all values are positive, else of arithmetic means.  The result is
+deterministic: the seed is fixed and samples are sorted first, so neither the order of replicates nor which sample is the
+reference changes anything. Limit: samples of fewer than LEAST values get no interval, since resampling cannot show tails that
+were not drawn.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinbed.statistics.assumptions import normality
 from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import varies
 
+Floats = NDArray[np.float64]
+
 LEAST = 10
 RESAMPLES = 1999
 SKEWED = 0.001
-"""Significance of Shapiro and Wilk's test, small because it is asked of every cell."""
+"""Significance of Shapiro and Wilk's test, small because every cell is tested."""
 
 
 def far_from_normal(values: Sequence[float]) -> bool:
@@ -32,13 +36,13 @@ def far_from_normal(values: Sequence[float]) -> bool:
 
 
 def ratio_interval(values: Sequence[float], reference: Sequence[float], level: float, seed: int = 0) -> Bounds | None:
-    """Of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or where it has no bounds."""
+    """The interval of mean(values) / mean(reference); None for fewer than LEAST values, negative ones, or infinite bounds."""
     if min(len(values), len(reference)) < LEAST or min(*values, *reference) < 0:
         return None
     if not varies(values) and not varies(reference):
         return None
     one, two = sorted(values), sorted(reference)
-    # One order for both ways of asking, so that the ratio the other way is the reciprocal to the last resample.
+    # Both ratios take the samples in one order, so that one is the reciprocal of the other to the last resample.
     if (len(two), _shape(two)) < (len(one), _shape(one)):
         interval = _interval(two, one, level, seed)
         return None if interval is None or interval.low <= 0 else Bounds(1 / interval.high, 1 / interval.low, level)
@@ -46,7 +50,7 @@ def ratio_interval(values: Sequence[float], reference: Sequence[float], level: f
 
 
 def _shape(ordered: Sequence[float]) -> float:
-    """Something that tells two samples apart and that no change of unit changes."""
+    """A number that distinguishes samples and that no change of unit changes."""
     return (ordered[-1] - ordered[0]) / max(ordered[-1], math.ulp(0.0))
 
 
@@ -56,9 +60,9 @@ def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: in
     positive = one[0] > 0 and two[0] > 0
     x, y = (np.log(sample) if positive else np.asarray(sample, dtype=float) for sample in (one, two))
 
-    def statistic(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+    def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
         one, two = np.mean(x, axis), np.mean(y, axis)
-        estimate: np.ndarray = np.subtract(one, two) if positive else np.divide(one, two)
+        estimate: Floats = np.subtract(one, two) if positive else np.divide(one, two)
         return estimate
 
     with np.errstate(divide="ignore", invalid="ignore"):

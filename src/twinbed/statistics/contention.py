@@ -3,7 +3,7 @@
 A run is contended where its own rate, and the mean rate at its N made monotone over N, are both at least ``drop`` below the
 mean at the least N; it is free of contention where neither is. Where they disagree, the noise of one rate would decide: such
 runs are neither, are counted as ``unclear``, and are not used for training. ``drop`` is less than the loss that matters
-(``fallen``), so that a run may be detected before.
+(``fallen``), so that a run may be detected before that loss.
 
 Runs are split by replicate, so that no test run shares its replicate with a training run. The kinds of training runs follow
 from means of training runs alone. The kinds of test runs, and the loss of the rate at an N, follow from means of all runs.
@@ -63,7 +63,7 @@ class Detection:
     scores: tuple[float, ...]
     """Of all runs, in their order."""
     kinds: Kinds
-    """As the test runs are judged."""
+    """The kinds by which test runs are scored."""
     area: Area
     curve: list[Operating]
     false_alarms: float
@@ -74,7 +74,7 @@ class Detection:
 
 
 def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
-    """``of`` are the runs that means are taken over, by default all. A run whose N has none of them is neither.
+    """``of`` are the runs that the means take, by default all. A run whose N has none of them is neither.
 
     Raises ValueError where the mean at the least N is not above 0.
     """
@@ -105,8 +105,8 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
     first, second = np.isin(of_run, training), np.isin(of_run, testing)
     if (least := min(runs.n)) not in n[first]:
         raise ValueError(f"no training run at N = {least}, which the others are held against")
-    trained, judged = kinds(runs, drop, first), kinds(runs, drop)
-    for name, part, classes in (("training", first, trained), ("test", second, judged)):
+    trained, tested = kinds(runs, drop, first), kinds(runs, drop)
+    for name, part, classes in (("training", first, trained), ("test", second, tested)):
         if not classes.contended[part].any():
             raise ValueError(
                 f"no {name} run is contended: none of an N whose mean rate has lost {drop * 100:g} % has lost it too"
@@ -126,19 +126,19 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
         false_alarms,
     )
     scores, alarms = detector.scores(runs.machine), detector.alarms(runs.machine)
-    positives, negatives = scores[second & judged.contended].tolist(), scores[second & judged.free].tolist()
+    positives, negatives = scores[second & tested.contended].tolist(), scores[second & tested.free].tolist()
     return Detection(
         detector,
         training,
         testing,
         tuple(scores.tolist()),
-        judged,
+        tested,
         area(positives, negatives),
         curve(positives, negatives),
-        float(alarms[second & judged.free].mean()),
-        float(alarms[second & judged.contended].mean()),
-        int((second & judged.unclear).sum()),
-        lead([_at(each, lost, alarms[second & (n == each)]) for each, lost in judged.lost.items()], drop, fallen),
+        float(alarms[second & tested.free].mean()),
+        float(alarms[second & tested.contended].mean()),
+        int((second & tested.unclear).sum()),
+        lead([_at(each, lost, alarms[second & (n == each)]) for each, lost in tested.lost.items()], drop, fallen),
     )
 
 

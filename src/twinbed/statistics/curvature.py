@@ -1,8 +1,8 @@
 """Where a curve bends: its empirical second derivative over N, and where that changes sign.
 
-As the LDRD report's Figure 3.2: the second difference of smoothed values over the squared step, scaled so that metrics of
-different units can be laid over each other.  Steps need not be equal. For unequal steps the value is twice the second divided
-difference, which is the same for equal steps, and which for a parabola is its second derivative whatever the steps.
+As in the LDRD report's Figure 3.2, it is the second difference of smoothed values over the squared step, scaled so that metrics
+of different units can be laid over each other.  Steps need not be equal. For unequal steps the value is twice the second
+divided difference.  For equal steps the two are the same; for a parabola the value is its second derivative whatever the steps.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 ROUNDING = 1e-12
-"""Of the largest value: what smoothing and subtraction may make of a straight line."""
+"""A share of the largest value: smoothing and subtraction may make so much of a straight line."""
 NOISE = 0.05
 """Share of the greatest curvature below which its sign means nothing."""
 
@@ -20,13 +20,15 @@ NOISE = 0.05
 @dataclass(frozen=True, slots=True)
 class Inflection:
     at: float
-    """Straight between the points of either sign."""
+    """By a straight line between the points of either sign."""
     rising: bool
-    """Whether the slope falls before it and rises after it: the report's points "from decreasing to increasing slope"."""
+    """Whether the slope falls before the point and rises after it: the report's points "from decreasing to increasing
+    slope"."""
 
 
 def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
-    """At each x but the first and the last, which must rise; 0 where it is no more than the rounding of the values."""
+    """The curvature at each x but the first and the last; 0 where it is no more than the rounding of the values. x must
+    rise."""
     steps = [right - left for left, right in pairwise(x)]
     slopes = [(above - below) / step for (below, above), step in zip(pairwise(y), steps, strict=True)]
     rounding = ROUNDING * max(map(abs, y), default=0.0)
@@ -37,7 +39,7 @@ def second_difference(x: Sequence[float], y: Sequence[float]) -> list[float]:
 
 
 def scaled(values: Sequence[float]) -> list[float]:
-    """To at most 1 in size, with 0 where it was."""
+    """The values scaled to at most 1 in size; 0 stays 0."""
     largest = max(map(abs, values), default=0.0)
     return [value / largest for value in values] if largest > 0 else list(values)
 
@@ -65,7 +67,7 @@ def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: fl
 
 
 def order(points: Mapping[str, Sequence[Inflection]], *, rising: bool = True) -> list[tuple[str, float]]:
-    """Which metric turns first: the first inflection of each that has one, in the order of N; equal ones by name."""
+    """The first inflection of each metric that has one, in the order of N; equal ones by name."""
     first = [
         (min(point.at for point in turns if point.rising == rising), name)
         for name, turns in points.items()

@@ -28,9 +28,9 @@ from twinbed.statistics.roc import area
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 RIDGES = (10.0, 1.0, 0.1, 0.01)
-"""For each run that is fitted; of equal ones the first."""
+"""Ridges to try, per fitted run; of equally good ones the first is taken."""
 LEAST_SPREAD = 1e-3
-"""Of the standard deviation over all runs: a metric that hardly varies at one N is not taken for more exact."""
+"""A share of the standard deviation over all runs: a metric that hardly varies at one N is not taken as more exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Detector:
     threshold: float
 
     def scores(self, machine: Floats) -> Floats:
-        """Log odds: a row a run, a column a metric."""
+        """The log odds of runs: a row a run, a column a metric."""
         return self.model.scores(_taken(machine, self.floor))
 
     def alarms(self, machine: Floats) -> Bools:
@@ -55,11 +55,11 @@ class Training:
 
     machine: Floats
     yes: Bools
-    """Runs to alarm in."""
+    """Runs that it is to alarm in."""
     no: Bools
-    """Runs not to alarm in; those that are neither are not trained on."""
+    """Runs that it is not to alarm in; it is not trained on those that are neither."""
     hardest: Bools
-    """Those of ``yes`` to be detected first."""
+    """Those of ``yes`` that it is to detect first."""
     n: NDArray[np.intp]
     replicate: NDArray[np.intp]
 
@@ -123,7 +123,7 @@ def _fitted(runs: Training, rows: Floats, of: Bools, ridge: float, spread: Float
 
 
 def _threshold(scores: Floats, false_alarms: float) -> float:
-    """Of at least two scores, sorted."""
+    """The threshold from at least two scores, sorted."""
     count = len(scores)
     rank = math.ceil((count + 1) * (1 - false_alarms))
     if rank <= count:

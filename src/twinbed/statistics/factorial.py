@@ -1,6 +1,6 @@
 """2^k r factorial designs by the sign table: effects, allocation of variation, intervals of effects.
 
-k factors of two levels (-1 the first, +1 the second), every combination with the same number r of replicates.  An effect q is
+The design has k factors of two levels (-1 the first, +1 the second), and r replicates of every combination.  An effect q is
 half the change from the first level to the second; its sum of squares is 2^k r q^2.  Where r is 1 there is no estimate of the
 error, and no interval.  Source: Jain (1991), chapters 17 and 18.
 """
@@ -28,7 +28,7 @@ class SignEffect:
 
 
 def is_factorial(of: Cells) -> bool:
-    """Whether it is a 2^k r design: two factors or more of two levels each, all combinations there, equally often."""
+    """Whether it is a 2^k r design: two factors or more of two levels each, all combinations present, equally often."""
     k = len(of.levels)
     return k >= 2 and set(of.levels) == {2} and len(of.codes) == 2**k and len(set(of.counts.tolist())) == 1
 

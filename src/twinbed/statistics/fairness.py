@@ -1,7 +1,7 @@
 """How evenly flows share.
 
 Jain's index (Jain, Chiu and Hawe 1984, DEC-TR-301; Jain 1991, The Art of Computer Systems Performance Analysis, 3.6) of n
-shares: (sum x)^2 / (n sum x^2), from 1/n, where one takes all, to 1, where all are equal; no unit, whatever that of the shares.
+shares: (sum x)^2 / (n sum x^2), from 1/n, where one takes all, to 1, where all are equal; it has no unit.
 Its interval is that of the index of flows of the same kind, each an independent draw (for the given flows the index is exact).
 With C the coefficient of variation the index is 1 / (1 + C^2), so an interval of ln C^2 gives one that stays between 0 and 1:
 Bonett's of a variance (2006, Comput. Stat. Data Anal. 50:775), which assumes nothing about the kurtosis. The delta method adds
@@ -19,11 +19,12 @@ from twinbed.statistics.bounds import Bounds
 from twinbed.statistics.moments import fourth_moment, variance, varies
 
 LEAST = 5
-"""Flows that an interval needs: fewer say next to nothing of how flows vary."""
+"""An interval needs so many flows: fewer say next to nothing about how flows vary."""
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """None where there is no flow or all shares are 0: then there is nothing to share. Raises ValueError for a negative one."""
+    """Jain's index; None where there is no flow or all shares are 0: then there is nothing to share. Raises ValueError for a
+    negative one."""
     if any(share < 0 for share in shares):
         raise ValueError("a flow's share is negative")
     if not shares or max(shares) == 0:
@@ -34,7 +35,7 @@ def jain(shares: Sequence[float]) -> float | None:
 
 
 def jain_interval(shares: Sequence[float], level: float) -> Bounds | None:
-    """None for fewer than LEAST flows, or where all are equal: nothing then says how unequal others would be."""
+    """The interval; None for fewer than LEAST flows, or where all are equal: nothing then says how unequal others would be."""
     n = len(shares)
     if n < LEAST or any(share < 0 for share in shares) or not varies(shares):
         return None

@@ -1,7 +1,7 @@
-"""Monotone regression: the sequence that never turns back and is nearest to the values by weighted least squares.
+"""Monotone regression: the monotone sequence nearest to the values by weighted least squares.
 
 Pool adjacent violators (Ayer et al. 1955, Ann. Math. Stat. 26:641): neighbours in the wrong order are replaced by their mean
-until none are.  Values are taken in the order of what they depend on, with ties in it already averaged.
+until none are.  Values are in the order of the variable they depend on, and ties in it are already averaged.
 """
 
 from __future__ import annotations

@@ -43,23 +43,23 @@ class AtN:
     lost: float
     """Share of the rate at the least N that the mean rate, made monotone over N, has lost."""
     alarms: Share | None
-    """Of test runs; None where there is none."""
+    """The share of test runs that alarm; None where there is no test run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
     steps: tuple[AtN, ...]
     alarmed: int | None
-    """The least N at which more than half of the test runs alarm, shares made monotone over N; None where none is."""
+    """The least N at which more than half of the test runs alarm, after shares are made monotone over N; None without one."""
     fallen: int | None
-    """The least N at which the rate has fallen by what matters; None where none is."""
+    """The least N at which the rate has fallen by what matters; None without one."""
     before: Share | None
-    """Of test runs whose N has lost what counts as contended and less than matters, those that alarm; None where no tested N is
-    there: then nothing could be detected in time."""
+    """The share that alarm of test runs whose N has lost what counts as contended and less than matters; None without such an
+    N: then nothing could be detected in time."""
 
 
 def lead(steps: Sequence[AtN], drop: float, fallen: float) -> Lead:
-    """Of tested N, in their order."""
+    """The lead over tested N, in their order."""
     tested = [(step.n, step.alarms) for step in steps if step.alarms is not None]
     monotone = isotonic([alarms.value for _, alarms in tested], [float(alarms.of) for _, alarms in tested])
     alarmed = next((n for (n, _), share in zip(tested, monotone, strict=True) if share > MOST), None)

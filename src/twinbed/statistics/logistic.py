@@ -3,8 +3,8 @@
 Columns are centred by the mean of the rows fitted and divided by their standard deviation, or by a given spread: a difference
 of many such spreads then needs only a small coefficient. A column that does not vary has no effect.  The penalty is half of
 ``ridge`` times the sum of squared coefficients (not of the intercept), which keeps them finite where a column separates the
-kinds wholly (Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  By Newton's method with halved steps; the penalised
-likelihood has one maximum.
+kinds wholly (Le Cessie and van Houwelingen 1992, Appl. Stat. 41:191).  The fit is by Newton's method with halved steps; the
+penalised likelihood has one maximum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.special import expit
 Floats = NDArray[np.float64]
 ROUNDS = 100
 CLOSE = 1e-10
-"""Newton's decrement at which one more step, whose error is the square of the last, is the last."""
+"""At this Newton decrement one more step is the last: its error is the square of that of the step before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Logistic:
     """Spreads; infinite for columns that do not vary."""
     intercept: float
     coefficients: Floats
-    """For a change by one spread."""
+    """Coefficients for a change by one spread."""
 
     def scores(self, rows: Floats) -> Floats:
         """Log odds."""
@@ -37,7 +37,7 @@ class Logistic:
 
 
 def logistic(rows: Floats, kinds: NDArray[np.bool_], ridge: float = 1.0, spread: Floats | None = None) -> Logistic:
-    """Of rows of both kinds. ``ridge`` is above 0; ``spread`` None takes standard deviations."""
+    """Fits rows of both kinds. ``ridge`` is above 0; ``spread`` None takes standard deviations."""
     centre = rows.mean(axis=0)
     spread = rows.std(axis=0, ddof=1) if spread is None else spread
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, np.inf)

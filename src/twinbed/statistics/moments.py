@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from twinbed.statistics.bounds import Bounds
 
 OUTLIER_LEVEL = 0.001
-"""Significance of Grubbs's test, small because it is asked of every cell."""
+"""Significance of Grubbs's test, small because every cell is tested."""
 
 
 def variance(values: Sequence[float]) -> float:
@@ -30,13 +30,14 @@ def varies(values: Sequence[float]) -> bool:
 
 
 def logarithms(values: Sequence[float]) -> list[float]:
-    """Of positive values; all the same where values differ by their rounding only, which near 1 would be all there is."""
+    """Logarithms of positive values; all the same where values differ by rounding only, since near 1 nothing else would be
+    left."""
     return [math.log(value) for value in values] if varies(values) else [math.log(values[0])] * len(values)
 
 
 def fourth_moment(values: Sequence[float]) -> float:
-    """Sum of fourth powers around the mean without the share 1/(2 sqrt(n - 4)) at each end, of at least 5 values: what Bonett's
-    kurtosis is made of (2006, Comput. Stat. Data Anal. 50:775)."""
+    """Sum of fourth powers around the mean without the share 1/(2 sqrt(n - 4)) at each end, of at least 5 values, for
+    Bonett's kurtosis (2006, Comput. Stat. Data Anal. 50:775)."""
     ordered, n = sorted(values), len(values)
     cut = min(int(n / (2 * math.sqrt(n - 4))), (n - 1) // 2)
     centre = fmean(ordered[cut : n - cut])
@@ -45,13 +46,13 @@ def fourth_moment(values: Sequence[float]) -> float:
 
 def welch_df(a: float, n: int, b: float, m: int) -> float:
     """Satterthwaite's degrees of freedom of a difference of two means with squared standard errors ``a`` and ``b``."""
-    # By shares: the squares of errors that are tiny beside their means would be 0.
+    # Shares are used because squares of tiny errors would be 0.
     share = a / (a + b)
     return 1 / (share**2 / (n - 1) + (1 - share) ** 2 / (m - 1))
 
 
 def mean_interval(values: Sequence[float], level: float) -> Bounds:
-    """Student's t interval of the mean of at least two values, for which means are taken as normal."""
+    """Student's t interval of the mean of at least two values, whose mean is taken as normal."""
     mean, n = fmean(values), len(values)
     half = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance(values) / n)
     return Bounds(mean - half, mean + half, level)

@@ -1,7 +1,8 @@
 """Non-linear least squares: a curve through points, its parameters with standard errors.
 
-Levenberg and Marquardt's method (scipy's MINPACK) with derivatives by complex steps, exact to the last digits (Squire and Trapp
-1998), then Gauss-Newton steps while they improve the fit.  Standard errors are those of the curve linearised at the solution.
+The fit is by Levenberg and Marquardt's method (scipy's MINPACK) with derivatives by complex steps, exact to the last digits
+(Squire and Trapp 1998), then by Gauss-Newton steps while they improve it.  Standard errors are those of the curve linearised at
+the solution.
 
 Limits: a model must be analytic, and take complex parameters: no abs, no comparisons. The result is the nearest minimum.
 """
@@ -10,25 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
-Model = Callable[[NDArray[Any], NDArray[np.float64]], NDArray[Any]]
+Values = Doubles | NDArray[np.complex128]
+Model = Callable[[Values, Doubles], Values]
 """(parameters, x) -> values; x may have several columns."""
 _STEP = 1e-30
 _POLISHING = 50
 
 
 class NoFitError(ValueError):
-    """The curve cannot be fitted: what is wrong, and what to do."""
+    """The curve cannot be fitted; the text says what is wrong, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A fitted curve: parameters with their standard errors, what is left, and its degrees of freedom."""
+    """A fitted curve: parameters with their standard errors, the residual sum of squares, and its degrees of freedom."""
 
     parameters: Doubles
     standard_errors: Doubles
@@ -37,7 +38,7 @@ class Curve:
 
     @property
     def standard_deviation(self) -> float:
-        """Of the residuals."""
+        """The standard deviation of the residuals."""
         return float(np.sqrt(self.residual_sum / self.degrees_of_freedom))
 
 
@@ -75,7 +76,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
         parameters = _polished(residuals, slopes, solution.x)
         jacobian = slopes(parameters)
     lengths = np.sqrt(np.einsum("ij,ij->j", jacobian, jacobian))
-    # One that may be twice as large without moving a value by its last digit tells nothing either.
+    # A parameter also tells nothing if twice its value does not move a point by its last digit.
     idle = (parameters != 0) & (lengths * np.abs(parameters) <= tightest * np.linalg.norm(y))
     if not np.all(np.isfinite(jacobian)) or np.any(lengths == 0) or np.any(idle):
         raise NoFitError("a parameter changes nothing at what was found: start elsewhere, or leave it out")
@@ -89,7 +90,7 @@ def fit(model: Model, x: Doubles, y: Doubles, start: Doubles) -> Curve:
 
 
 def _polished(residuals: Callable[[Doubles], Doubles], slopes: Callable[[Doubles], Doubles], parameters: Doubles) -> Doubles:
-    """Gauss-Newton steps, as long as they become shorter; that with the shortest step ahead of it is the nearest."""
+    """Takes Gauss-Newton steps as long as they become shorter; the parameters before the shortest step are the nearest."""
     best, shortest = parameters, np.inf
     for _ in range(_POLISHING):
         jacobian = slopes(parameters)

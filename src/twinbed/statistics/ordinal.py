@@ -1,9 +1,9 @@
 """Two samples on an ordinal scale: only order counts, so any values in the same order give the same answers.
 
 Cliff's delta (1993, Psychol. Bull. 114:494) is P(value > reference) - P(value < reference), from -1 to 1, by counting all
-pairs. Its interval and its tests at a margin are Newcombe's method 5 (2006, Stat. Med. 25:559), which inverts the test: with
-theta = (delta + 1) / 2, all theta for which |found - theta| <= z sqrt(V(theta)), where for n and m
-values and k = (n + m)/2 - 1
+pairs. Its interval and its tests at a margin are Newcombe's method 5 (2006, Stat. Med. 25:559), which inverts the test.  With
+theta = (delta + 1) / 2 it holds all theta for which |observed - theta| <= z sqrt(V(theta)), where for n and m values and
+k = (n + m)/2 - 1
 
     V(theta) = theta (1 - theta) (1 + k ((1 - theta)/(2 - theta) + theta/(1 + theta))) / (n m).
 
@@ -24,7 +24,7 @@ from twinbed.statistics.bounds import Bounds
 
 EDGE = 1e-9
 EXACT = 2500
-"""Pairs up to which the distribution is counted."""
+"""The distribution is counted for at most so many pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class OrdinalTest:
 
     delta: float
     interval: Bounds
-    """At 1 - 2 alpha."""
+    """The interval at 1 - 2 alpha."""
     wide: Bounds
-    """At 1 - alpha."""
+    """The interval at 1 - alpha."""
     p_mann_whitney: float
     p_equivalent: float
     p_different: float
@@ -73,7 +73,7 @@ def _variance(theta: float, n: int, m: int) -> float:
 
 
 def _interval(theta: float, n: int, m: int, tail: float) -> Bounds:
-    """Of delta, by inversion, ``tail`` on each side."""
+    """The interval of delta, by inversion, with ``tail`` on each side."""
     from scipy.optimize import brentq
 
     z = float(ndtri(1 - tail))

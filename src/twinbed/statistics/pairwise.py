@@ -1,9 +1,9 @@
 """Intervals and tests of differences of levels' means: each by itself, and simultaneously.
 
-``by_itself``: Student's t.  ``tukey_kramer``: all pairs of k means at once (Tukey 1953, Kramer 1956); with each pair's own
-standard error and degrees of freedom by Welch it is Games & Howell's (1976), somewhat liberal for fewer than six values a mean.
-``sidak``: a chosen number of two-sided intervals at once; conservative whatever their correlation (Šidák 1967).  A standard
-error is above 0.
+``by_itself`` is Student's t.  ``tukey_kramer`` is for all pairs of k means at once (Tukey 1953, Kramer 1956); with each pair's
+own standard error and degrees of freedom by Welch it is Games & Howell's (1976), somewhat liberal for fewer than six values a
+mean.  ``sidak`` is for a chosen number of two-sided intervals at once; conservative whatever their correlation (Šidák 1967).  A
+standard error is above 0.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def by_itself(difference: float, standard_error: float, freedom: float, confiden
 
 
 def sidak(difference: float, standard_error: float, freedom: float, confidence: float, count: int) -> PairTest:
-    """As one of ``count`` intervals that hold together at ``confidence``."""
+    """The test as one of ``count`` whose intervals hold together at ``confidence``."""
     each = confidence ** (1 / count)
     p = t_two_sided(difference / standard_error, freedom)
-    # 1 - (1 - p)^count, without loss where p is small.
+    # This is 1 - (1 - p)^count, without loss where p is small.
     together = -math.expm1(count * math.log1p(-p)) if p < 1 else 1.0
     return PairTest(t_quantile((1 + each) / 2, freedom) * standard_error, together)
 
 
 def tukey_kramer(difference: float, standard_error: float, freedom: float, confidence: float, means: int) -> PairTest:
-    """As one of all pairs of ``means`` means."""
+    """The test as one of all pairs of ``means`` means."""
     if means == 2:
         return by_itself(difference, standard_error, freedom, confidence)
     statistic = abs(difference) / standard_error * math.sqrt(2)

@@ -31,7 +31,7 @@ TIMESTAMPS = 12
 
 
 class Accounting(StrEnum):
-    """What a rate is of."""
+    """What a rate counts."""
 
     WIRE = "wire"
     SHAPER = "shaper"
@@ -39,7 +39,7 @@ class Accounting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What the packets of a link are made of."""
+    """The make-up of a link's packets."""
 
     mtu: int = 1500
     ip_version: int = 4
@@ -57,7 +57,7 @@ class Path:
         return IP_HEADER[self.ip_version] + TCP_HEADER + (TIMESTAMPS if self.timestamps else 0)
 
     def frame(self, packet: int) -> int:
-        """Bytes of the rate that an IP packet of so many bytes takes.
+        """The bytes that an IP packet of so many bytes takes of the rate.
 
         >>> Path().frame(1500), Path(vlan_tags=1).frame(1500), Path(accounting=Accounting.SHAPER).frame(1500)
         (1538, 1542, 1514)
@@ -68,13 +68,13 @@ class Path:
         return max(framed, SMALLEST_FRAME) + PREAMBLE + GAP
 
     def tcp_frames(self, payload: int) -> int:
-        """Bytes of the rate that a message takes in segments of its own."""
+        """The bytes that a message in segments of its own takes of the rate."""
         full, rest = divmod(payload, self.segment)
         return full * self.frame(self.mtu) + (self.frame(rest + self.tcp_headers) if rest else 0)
 
     @property
     def acknowledgement(self) -> int:
-        """Bytes of the rate that a segment without payload takes."""
+        """The bytes that a segment without payload takes of the rate."""
         return self.frame(self.tcp_headers)
 
 

@@ -22,10 +22,13 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, stdtrit
 
+Floats = NDArray[np.float64]
+
 FEWEST = 3
-"""Replicates a testbed that are proposed at least: with two, Welch's approximation oversteps its level."""
+"""The least number of replicates a testbed to propose: with two, Welch's approximation oversteps its level."""
 _NODES = 48
 
 
@@ -80,9 +83,9 @@ def _chi_square(df: float, probability: float) -> float:
     return float(2 * gammaincinv(df / 2, probability))
 
 
-def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Standard deviation of the difference found; and for a grid of pairs of sample variances that may be found: the
-    standard error, Welch's degrees of freedom, and the weight."""
+def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[float, Floats, Floats, Floats]:
+    """The standard deviation of the observed difference; and for a grid of pairs of possible sample variances the standard
+    error, Welch's degrees of freedom, and the weight."""
     true = [deviation**2 / n for deviation, n in zip(deviations, counts, strict=True)]
     (one, w1), (two, w2) = (_variances(n - 1) for n in counts)
     a, b = np.meshgrid(true[0] * one, true[1] * two, indexing="ij")
@@ -93,19 +96,19 @@ def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[
 
 
 @lru_cache(maxsize=1024)
-def _variances(df: int) -> tuple[np.ndarray, np.ndarray]:
+def _variances(df: int) -> tuple[Floats, Floats]:
     """Sample variances of unit normal values at the nodes of a quadrature over their distribution, and the weights."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return 2 * gammaincinv(df / 2, (nodes + 1) / 2) / df, weights / 2
 
 
-def _critical(tail: float, df: np.ndarray) -> np.ndarray:
-    """Student's t that ``tail`` lies above; read from a table, which quantiles of thousands of pairs are too slow without."""
+def _critical(tail: float, df: Floats) -> Floats:
+    """Student's t with ``tail`` above it, read from a table: quantiles of thousands of pairs would be too slow."""
     inverse, table = _critical_table(tail)
     return np.asarray(np.interp(1 / df, inverse, table))
 
 
 @lru_cache(maxsize=64)
-def _critical_table(tail: float) -> tuple[np.ndarray, np.ndarray]:
+def _critical_table(tail: float) -> tuple[Floats, Floats]:
     inverse = np.linspace(1e-9, 1.0, 4001) ** 2
     return inverse, stdtrit(1 / inverse, 1 - tail)

@@ -1,12 +1,12 @@
 """Quantiles with intervals that hold for any continuous distribution, and the ratio of two medians.
 
-One sample: the interval between two order statistics, whose coverage is a binomial's whatever the distribution (Thompson 1936,
-Ann. Math. Stat. 7:122; Conover, Practical Nonparametric Statistics, 3rd ed., 3.2).  Equal tails where the sample allows; where
-its largest or smallest value leaves more than an equal tail but less than both, the other end has what is left.
-Ratio of medians: Price and Bonett (2002, J. Stat. Comput. Simul. 72:119; formulas as Bonett and Price 2020, J. Educ. Behav.
-Stat. 45:750), by the logarithms of order statistics around each median; values are positive.  Unlike the former it assumes one
-mode: between two modes the density at the median is near 0, and the interval holds the ratio in half to two thirds of samples
-(docs/coverage.md).
+One sample has the interval between two order statistics, whose coverage is a binomial's whatever the distribution (Thompson
+1936, Ann. Math. Stat. 7:122; Conover, Practical Nonparametric Statistics, 3rd ed., 3.2).  Tails are equal where the sample
+allows; where its largest or smallest value leaves more than an equal tail but less than both, the other end has the rest. The
+ratio of medians follows Price and Bonett (2002, J. Stat. Comput. Simul. 72:119; formulas as Bonett and Price 2020, J. Educ.
+Behav. Stat. 45:750), by the logarithms of order statistics around each median; values are positive.  Unlike the former it
+assumes one mode: between two modes the density at the median is near 0, and the interval holds the ratio in half to two thirds
+of samples (docs/coverage.md).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from scipy.special import bdtr, ndtri
 from twinbed.statistics.bounds import Bounds
 
 LEAST = 5
-"""Values that a sample needs for the interval of a ratio of medians."""
+"""The interval of a ratio of medians needs samples of so many values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Order statistics, counted from 1, and the probability that the quantile lies between them."""
+    """Two order statistics, counted from 1, and the probability that the quantile lies between them."""
 
     low: int
     high: int
@@ -70,7 +70,8 @@ def fewest(share: float, level: float) -> int:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Interpolated between order statistics (type 7 of Hyndman and Fan 1996, Am. Stat. 50:361, as numpy's and R's default)."""
+    """The quantile, interpolated between order statistics (type 7 of Hyndman and Fan 1996, Am. Stat. 50:361, as numpy's and R's
+    default)."""
     ordered = sorted(values)
     position = (len(ordered) - 1) * share
     below = math.floor(position)
@@ -79,7 +80,8 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def quantile_interval(values: Sequence[float], share: float, level: float) -> Bounds | None:
-    """None for fewer values than ``fewest`` says. ``level`` of the bounds is what was asked; the coverage is at least that."""
+    """The interval of a quantile; None for fewer values than ``fewest``. The bounds' ``level`` is the requested one; the
+    coverage is at least that."""
     limits = ranks(len(values), share, level)
     if limits is None:
         return None
@@ -88,7 +90,7 @@ def quantile_interval(values: Sequence[float], share: float, level: float) -> Bo
 
 
 def median_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
-    """Of median(values) / median(reference); None for fewer than LEAST values, or where one is not positive."""
+    """The interval of median(values) / median(reference); None for fewer than LEAST values, or where one is not positive."""
     if min(len(values), len(reference)) < LEAST or min(*values, *reference) <= 0:
         return None
     ratio = math.log(median(values) / median(reference))

@@ -1,8 +1,8 @@
 """Do two quantities rise together? Rank correlations, with ties: Spearman's rho and Kendall's tau-b, and tests of no
 correlation.
 
-Two-sided p-values.  Spearman's: over all orders for at most EXACT pairs, tied or not, else by Student's t (Kendall and
-Stuart, 31.19).  Kendall's: exact without ties for at most EXACT_KENDALL pairs, else normal with the variance corrected for
+P-values are two-sided.  Spearman's is over all orders for at most EXACT pairs, tied or not, else by Student's t (Kendall and
+Stuart, 31.19).  Kendall's is exact without ties for at most EXACT_KENDALL pairs, else normal with the variance corrected for
 ties (Kendall 1970, Rank Correlation Methods, chapter 4).
 """
 
@@ -32,7 +32,7 @@ class Correlation:
 
 
 def midranks(values: Sequence[float]) -> Floats:
-    """From 1; ties share the mean of their ranks."""
+    """Ranks from 1; ties share the mean of their ranks."""
     sample = np.asarray(values, dtype=np.float64)
     ordered = np.sort(sample)
     ranks: Floats = (np.searchsorted(ordered, sample, "left") + np.searchsorted(ordered, sample, "right") + 1) / 2
@@ -78,7 +78,7 @@ def kendall(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
 
 
 def _exact(n: int, discordant: int) -> float:
-    """Chance of at most so few discordant pairs, or so few concordant ones, every order being as likely."""
+    """The chance of at most so few discordant pairs, or so few concordant ones, if all orders are equally likely."""
     return min(1.0, 2 * float(_inversions(n)[: discordant + 1].sum()))
 
 
@@ -92,7 +92,7 @@ def _inversions(n: int) -> Floats:
 
 
 def _variance(n: int, one: Sequence[int], two: Sequence[int]) -> float:
-    """Of the concordant pairs less the discordant ones."""
+    """The variance of the number of concordant pairs less that of discordant ones."""
 
     def sums(counts: Sequence[int]) -> tuple[float, float, float]:
         return (

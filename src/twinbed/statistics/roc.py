@@ -21,13 +21,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Operating:
-    """What alarming at a score of at least ``threshold`` does."""
+    """The effect of alarming at a score of at least ``threshold``."""
 
     threshold: float
     false_alarms: float
-    """Share of negatives."""
+    """The share of negatives that alarm."""
     detected: float
-    """Share of positives."""
+    """The share of positives that alarm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Area:
 
 
 def curve(positives: Sequence[float], negatives: Sequence[float]) -> list[Operating]:
-    """Every threshold that changes something, from the strictest: first one that never alarms, last one that always does."""
+    """Every threshold that changes something, from the strictest. The first never alarms, the last always does."""
     high, low = np.sort(positives), np.sort(negatives)
     thresholds = [math.inf, *np.unique(np.concatenate([high, low]))[::-1].tolist()]
     return [
@@ -54,7 +54,7 @@ def curve(positives: Sequence[float], negatives: Sequence[float]) -> list[Operat
 
 
 def area(positives: Sequence[float], negatives: Sequence[float], level: float = 0.95) -> Area:
-    """Of at least one of each."""
+    """The area, for at least one score of each kind."""
     high, low = np.asarray(positives, dtype=np.float64), np.asarray(negatives, dtype=np.float64)
     of_high, of_low = _placements(high, low), 1 - _placements(low, high)
     value = float(of_high.mean())
@@ -70,7 +70,7 @@ def area(positives: Sequence[float], negatives: Sequence[float], level: float = 
 
 
 def _placements(values: Floats, others: Floats) -> Floats:
-    """Share of others below each value, ties counting half."""
+    """The share of others below each value; ties count half."""
     ordered = np.sort(others)
     below, up_to = np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
     shares: Floats = (below + up_to) / (2 * len(ordered))

@@ -1,7 +1,7 @@
 """Shapiro and Wilk's test of normality, for 3 to 5000 values.
 
-Royston (1995), Appl. Stat. 44:547, Algorithm AS R94, without censoring; as R's ``shapiro.test`` and ``scipy.stats.shapiro``,
-whose package takes longer to import than all else that a report needs.
+Royston (1995), Appl. Stat. 44:547, Algorithm AS R94, without censoring; as in R's ``shapiro.test`` and
+``scipy.stats.shapiro``.  The latter's package takes longer to import than all else that a report needs.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from scipy.special import log_ndtr, ndtri
 LEAST, MOST = 3, 5000
 FIRST = (0.0, 0.221157, -0.147981, -2.07119, 4.434685, -2.706056)
 SECOND = (0.0, 0.042981, -0.293762, -1.752461, 5.682633, -3.582633)
-"""The largest and second largest weight, by 1/sqrt(n)."""
+"""The largest and second largest weight, as polynomials of 1/sqrt(n)."""
 SMALL_END, SMALL_MEAN, SMALL_DEVIATION = (
     (-2.273, 0.459),
     (0.544, -0.39978, 0.025054, -6.714e-4),
     (1.3822, -0.77857, 0.062767, -0.0020322),
 )
-"""Up to 11 values, by n."""
+"""Polynomials of n, for up to 11 values."""
 LARGE_MEAN, LARGE_DEVIATION = (-1.5861, -0.31082, -0.083751, 0.0038915), (-0.4803, -0.082676, 0.0030302)
-"""From 12 values, by ln n."""
+"""Polynomials of ln n, from 12 values on."""
 
 
 def shapiro_wilk(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
@@ -44,14 +44,14 @@ def shapiro_wilk(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, 
     squares = math.fsum(about**2)
     half = n // 2
     slope = math.fsum(weights * (x[::-1][:half] - x[:half]))
-    # 1 - W as a product of differences, which loses no digits where W is near 1.
+    # This is 1 - W as a product of differences, which loses no digits where W is near 1.
     root = math.sqrt(2 * math.fsum(weights**2) * squares)
     rest = max(0.0, (root - slope) * (root + slope) / root**2)
     return 1 - rest, _p(n, rest)
 
 
 def _weights(n: int) -> NDArray[np.float64]:
-    """Of the larger half of the sorted values; those of the smaller are the same with the other sign."""
+    """The weights of the larger half of the sorted values; those of the smaller have the opposite sign."""
     if n == 3:
         return np.array([math.sqrt(0.5)])
     scores = -np.asarray(ndtri((np.arange(1, n // 2 + 1) - 0.375) / (n + 0.25)))

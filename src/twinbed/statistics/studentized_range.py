@@ -20,7 +20,7 @@ NODES = 128
 LIMIT = 8.5
 """A standard normal is beyond this with probability 1e-17."""
 NORMAL = 1e6
-"""From so many degrees of freedom on, the standard deviation is taken as known."""
+"""From this many degrees of freedom on, the standard deviation is taken as known."""
 
 _AT, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 

@@ -1,4 +1,4 @@
-"""The ratio of two means for which only summaries are known: mean, standard error, number of values.
+"""The ratio of two means of which only summaries are known: mean, standard error, number of values.
 
 If the values are known, ratios are better compared on the scale of logarithms. Summaries allow only the tests of mean(x) -
 theta mean(y) (Fieller 1954, J. R. Stat. Soc. B 16:175; for equivalence Hauschke et al. 1999, Stat. Med. 18:93) with
@@ -34,7 +34,7 @@ class SummaryTest:
     p_equivalent: float
     """The larger of the two one-sided p-values; equivalent where it is at most alpha."""
     p_different: float
-    """Two-sided p-value of the ratio being outside of 1/(1+margin) to 1+margin."""
+    """The two-sided p-value for a ratio outside of 1/(1+margin) to 1+margin."""
 
 
 def ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) -> SummaryTest:

@@ -1,10 +1,11 @@
 """Does a metric drift in the order of runs, apart from the effects of its cells?
 
-Seasonal Kendall test (Hirsch, Slack and Smith 1982, Water Resour. Res. 18:107) with cells for seasons: only runs of one cell
-are compared with each other, so that effects of levels cancel; S is the number of rising pairs less that of falling pairs.
-Exact where no values are tied and there are at most EXACT pairs, else normal with the variance corrected for ties, and for
-continuity. Size: Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of the values as given: for
-logarithms it is a relative drift for each run. The test assumes that runs are independent except for the drift.
+The test is the seasonal Kendall test (Hirsch, Slack and Smith 1982, Water Resour. Res. 18:107) with cells for seasons.  Only
+runs of one cell are compared with each other, so that effects of levels cancel; S is the number of rising pairs less that of
+falling pairs.  It is exact where no values are tied and there are at most EXACT pairs, else normal with the variance corrected
+for ties, and for continuity.  The size is Sen's slope (1968, J. Am. Stat. Assoc. 63:1379), the median of all pairs' slopes, of
+the values as given: for logarithms it is a relative drift for each run. The test assumes that runs are independent except for
+the drift.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from scipy.special import ndtr
 
 EXACT = 2000
 Series = Sequence[tuple[float, float]]
-"""(position in the order of runs, value) of one cell."""
+"""The runs of one cell: (position in the order of runs, value)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
     pairs: int
     rising: int
-    """Pairs that rise less pairs that fall."""
+    """The number of rising pairs less that of falling pairs."""
     slope: float
-    """A step of position."""
+    """The change for a step of position."""
     p_value: float
     """Two-sided."""
 
 
 def trend(cells: Sequence[Series]) -> Trend | None:
-    """Over all cells; None where no cell has two runs."""
+    """The drift over all cells; None where no cell has two runs."""
     cells = [sorted(cell) for cell in cells if len(cell) > 1]
     if not cells:
         return None
@@ -64,7 +65,8 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def _exact(sizes: Sequence[int], pairs: int, rising: int) -> float:
-    """Probability of an S as far from 0, every order of each cell being as likely: discordant pairs add up over cells."""
+    """The probability of an S as far from 0 if all orders of each cell are equally likely. Discordant pairs add up over
+    cells."""
     chances = [1.0]
     for size in sizes:
         for length in range(2, size + 1):

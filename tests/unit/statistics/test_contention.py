@@ -67,9 +67,9 @@ def test_order_of_planted_inflections() -> None:
         name: inflections(x[1:-1], second_difference(x, [1 / (1 + math.exp((n - place) / 3)) for n in x]))
         for name, place in at.items()
     }
-    found = order({**points, "flat": []})
-    assert [name for name, _at in found] == ["rate", "cpu_idle", "interrupts"]
-    assert [place for _name, place in found] == pytest.approx(list(at.values()), abs=0.01)
+    result = order({**points, "flat": []})
+    assert [name for name, _at in result] == ["rate", "cpu_idle", "interrupts"]
+    assert [place for _name, place in result] == pytest.approx(list(at.values()), abs=0.01)
     assert order(points, rising=False) == []
 
 
@@ -89,14 +89,14 @@ def study(seed: int, *, contention: bool, replicates: int = 16) -> Runs:
 
 
 def test_a_planted_contention_is_detected_before_the_rate_has_fallen() -> None:
-    found = detect(study(1, contention=True))
-    assert not set(found.train) & set(found.test)
-    assert found.area.value >= 0.95
-    assert found.detected >= 0.9
+    result = detect(study(1, contention=True))
+    assert not set(result.train) & set(result.test)
+    assert result.area.value >= 0.95
+    assert result.detected >= 0.9
     # At 14 pairs the rate is 8 % lower: contended, and not yet fallen by 10 %.
-    assert (found.lead.alarmed, found.lead.fallen) == (14, 16)
-    assert found.lead.before == Share(8, 8)
-    assert [step.n for step in found.lead.steps] == list(TESTED)
+    assert (result.lead.alarmed, result.lead.fallen) == (14, 16)
+    assert result.lead.before == Share(8, 8)
+    assert [step.n for step in result.lead.steps] == list(TESTED)
 
 
 def test_metrics_that_say_nothing_detect_nothing() -> None:
@@ -111,11 +111,11 @@ def test_metrics_that_say_nothing_detect_nothing() -> None:
 def test_a_run_that_disagrees_with_its_number_is_neither() -> None:
     # Means are 1000, 1000 and 900: of N = 4 the run at 960 has not lost 5 %, of N = 2 the run at 940 has.
     runs = Runs([1, 1, 2, 2, 4, 4], [0, 1] * 3, [1000, 1000, 940, 1060, 960, 840], np.zeros((6, 1)))
-    found = kinds(runs)
-    assert found.lost == pytest.approx({1: 0, 2: 0, 4: 0.1})
-    assert found.contended.tolist() == [False] * 5 + [True]
-    assert found.free.tolist() == [True, True, False, True, False, False]
-    assert found.unclear.tolist() == [False, False, True, False, True, False]
+    result = kinds(runs)
+    assert result.lost == pytest.approx({1: 0, 2: 0, 4: 0.1})
+    assert result.contended.tolist() == [False] * 5 + [True]
+    assert result.free.tolist() == [True, True, False, True, False, False]
+    assert result.unclear.tolist() == [False, False, True, False, True, False]
     # Of one replicate's means alone nothing of the other enters.
     assert kinds(runs, of=np.array([True, False] * 3)).lost == pytest.approx({1: 0, 2: 0.05, 4: 0.05})
 
@@ -123,15 +123,15 @@ def test_a_run_that_disagrees_with_its_number_is_neither() -> None:
 @pytest.mark.parametrize(("count", "of"), [(0, 4), (3, 4), (7, 8), (8, 8), (40, 100)])
 def test_a_share_has_the_exact_interval(count: int, of: int) -> None:
     exact = binomtest(count, of).proportion_ci(0.95, "exact")
-    found = Share(count, of).interval()
-    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+    result = Share(count, of).interval()
+    assert (result.low, result.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
 def test_lead_is_read_off_monotone_shares() -> None:
     shares = [(1, 0.0, 0), (8, 0.03, 1), (14, 0.07, 3), (15, 0.09, 2), (24, 0.3, 4)]
-    found = lead([AtN(n, lost, Share(count, 4)) for n, lost, count in shares], 0.05, 0.10)
+    result = lead([AtN(n, lost, Share(count, 4)) for n, lost, count in shares], 0.05, 0.10)
     # 3 of 4 and 2 of 4 are taken together, 5 of 8, which is most.
-    assert (found.alarmed, found.fallen, found.before) == (14, 24, Share(5, 8))
+    assert (result.alarmed, result.fallen, result.before) == (14, 24, Share(5, 8))
     assert lead([AtN(1, 0.0, Share(0, 4)), AtN(8, 0.2, None)], 0.05, 0.10).before is None
     assert lead([AtN(1, 0.0, Share(2, 4))], 0.05, 0.10).alarmed is None
 
@@ -160,10 +160,10 @@ def test_a_planted_anomaly_is_found_where_it_is() -> None:
     chance = np.random.default_rng(3)
     shares = {1: 1.0, 2: 1.08, 4: 1.05, 8: 1.0, 16: 0.7}
     rates = {n: (500 * share * np.exp(chance.normal(0, 0.01, 10))).tolist() for n, share in shares.items()}
-    found = faster(rates)
-    assert [(each.n, each.faster) for each in found] == [(2, True), (4, True), (8, False), (16, False)]
-    assert all(each.interval.low <= shares[each.n] <= each.interval.high for each in found)
-    assert all(each.p_value <= each.adjusted for each in found)
+    rows = faster(rates)
+    assert [(each.n, each.faster) for each in rows] == [(2, True), (4, True), (8, False), (16, False)]
+    assert all(each.interval.low <= shares[each.n] <= each.interval.high for each in rows)
+    assert all(each.p_value <= each.adjusted for each in rows)
 
 
 def test_where_nothing_is_faster_marks_are_wrong_in_at_most_five_percent() -> None:
@@ -181,14 +181,14 @@ def test_of_188_counters_those_that_move_are_named() -> None:
     counters = {f"noise_{at:03}": chance.normal(size=40).tolist() for at in range(180)}
     counters |= {f"moves_{at}": (rates * (-1) ** at + chance.normal(0, 2, 40)).tolist() for at in range(5)}
     counters |= {"constant": [3.0] * 40, "absent": [None] * 40, "sparse": [None] * 30 + rates[30:].tolist()}
-    found = moving(rates.tolist(), counters)
-    assert len(found) == 188
-    named = {each.counter for each in found if each.moves}
+    rows = moving(rates.tolist(), counters)
+    assert len(rows) == 188
+    named = {each.counter for each in rows if each.moves}
     assert {f"moves_{at}" for at in range(5)} | {"sparse"} <= named and len(named) <= 8
-    by_name = {each.counter: each for each in found}
+    by_name = {each.counter: each for each in rows}
     assert by_name["constant"].spearman is None and by_name["constant"].adjusted is None
     assert (by_name["absent"].runs, by_name["sparse"].runs) == (0, 10)
-    assert found[0].counter == "sparse" and found[0].spearman is not None and found[0].spearman.value == 1
+    assert rows[0].counter == "sparse" and rows[0].spearman is not None and rows[0].spearman.value == 1
     assert by_name["moves_1"].spearman is not None and by_name["moves_1"].spearman.value < 0
 
 

@@ -1,20 +1,21 @@
 """The analysis ``anomaly``: at which N is a pair faster than alone, and which counters move with it.
 
-In: runs with N, their rate, and every other metric. Out, for each combination of the other levels: ``faster`` (each N against
-N = 1: the marks of the LDRD report's Table 3.1), and where any is, ``counters`` (rank correlations of every other metric with
-the rate over the runs from N = 1 to the largest such N: its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
+In: runs with N, their rate, and every other metric.  Out, for each combination of the other levels: ``faster`` compares each N
+with N = 1 (the marks of the LDRD report's Table 3.1).  Where any N is faster, ``counters`` has the rank correlations of every
+other metric with the rate, over the runs from N = 1 to the largest such N (its Table 3.2).  Limits and sources:
+twinbed.statistics.anomaly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.anomaly.result import Anomalies
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Json
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import of_tables
 from twinbed.observations.numbered import ALONE, Numbered, each_by_itself, measured, numbered
@@ -35,7 +36,7 @@ class AnomalyParams(BaseModel):
 
 
 class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
-    """Several faster than one."""
+    """At which N a pair is faster than alone."""
 
     name = "anomaly"
     params = AnomalyParams
@@ -46,17 +47,17 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         frame = of_tables(source, params.response, params.host, params.direction)
         others = measured(source)
         others.pop(frame.response, None)
-        found, refused = each_by_itself(
+        groups, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair), lambda group: (group, _faster(group, params))
         )
         left_out = {**frame.left_out, **refused}
-        if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in found):
+        if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in groups):
             left_out[ALONE] = alone
-        counters: list[dict[str, Any]] = []
-        for group, tested in found:
+        counters: list[dict[str, Json]] = []
+        for group, tested in groups:
             if largest := max((one.n for one in tested if one.faster), default=0):
                 counters += [_counter(group, one) for one in _moving(group, others, largest, params.alpha)]
-        marks = tuple(_mark(group, one) for group, tested in found for one in tested)
+        marks = tuple(_mark(group, one) for group, tested in groups for one in tested)
         return Anomalies(marks, tuple(counters), frame.cautions, left_out)
 
     def tables(self, result: Anomalies) -> Mapping[str, Sequence[Row]]:
@@ -80,7 +81,7 @@ def _moving(group: Numbered, others: Mapping[str, Mapping[str, float]], largest:
     return moving(rates, counters, alpha)
 
 
-def _mark(group: Numbered, one: Faster) -> dict[str, Any]:
+def _mark(group: Numbered, one: Faster) -> dict[str, Json]:
     return {
         **group.levels,
         "n": one.n,
@@ -93,7 +94,7 @@ def _mark(group: Numbered, one: Faster) -> dict[str, Any]:
     }
 
 
-def _counter(group: Numbered, one: Moving) -> dict[str, Any]:
+def _counter(group: Numbered, one: Moving) -> dict[str, Json]:
     return {
         **group.levels,
         "counter": one.counter,

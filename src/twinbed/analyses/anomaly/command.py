@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
 import click
 
 from twinbed.analyses.anomaly.result import Anomalies
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs
-from twinbed.model.error import TwinbedError
-from twinbed.observations.options import factor_of_n, options, table_text, write
+from twinbed.observations.options import Given, Request, options, table_text
 
 MOST = 20
-"""Counters shown in text."""
+"""The text shows so many counters."""
 
 
 @click.command(
@@ -24,41 +24,19 @@ MOST = 20
 @click.option("--alpha", type=click.FloatRange(0, 0.5, True, True), default=0.05, show_default=True, help="Of tests.")
 @options(("faster", "counters"), whole=False)
 @click.pass_obj
-def command(
-    inputs: Inputs,
-    /,
-    source: Path,
-    alpha: float,
-    response: str | None,
-    over: str | None,
-    per_pair: bool,
-    host: str | None,
-    direction: str | None,
-    style: str | None,
-    table: str,
-    output: Path | None,
-) -> int:
+def command(inputs: Inputs, /, alpha: float, **given: Unpack[Given]) -> int:
     """Is a pair faster among several than alone, at which N, and which of the other metrics move with its rate?
 
     \b
     twinbed analyse anomaly results/
     twinbed analyse anomaly results/ --format csv --table counters
     """
-    if not inputs.is_results(source):
-        raise TwinbedError(f"{source} is no results folder", advice="anomaly needs all metrics of every run")
+    request = Request.of(inputs, given, "anomaly needs all metrics of every run")
     from twinbed.analyses.anomaly.analysis import AnomalyParams
     from twinbed.analyses.anomaly.analysis import analysis as anomaly
 
-    params = AnomalyParams(
-        response=response,
-        over=factor_of_n(inputs, source, over),
-        per_pair=per_pair,
-        alpha=alpha,
-        host=host,
-        direction=direction,
-    )
-    found = anomaly.run(inputs.tables(source), params)
-    write(anomaly.tables(found), found.cautions, found.left_out, source, style, table, _text(found), output)
+    result = anomaly.run(request.tables, AnomalyParams(**request.rate, alpha=alpha))
+    request.write(anomaly.tables(result), result.cautions, result.left_out, _text(result))
     return codes.DONE
 
 

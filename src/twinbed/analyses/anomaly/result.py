@@ -11,7 +11,7 @@ from twinbed.model.caution import Caution
 
 @dataclass(frozen=True, slots=True)
 class Anomalies:
-    """Rows have the levels of the factors other than N."""
+    """Each row has the levels of the factors other than N."""
 
     faster: tuple[Row, ...]
     """Each N against N = 1."""

@@ -1,8 +1,8 @@
 """The analysis ``anova``: how much of a response's variation each factor and interaction accounts for.
 
-In: one row an observation with its levels.  Out: an ``Anova``.  Limits: factors
-are categorical and fixed, errors independent; blocks are a factor like any other.  Sources: Jain (1991), chapters 17 to 23; see
-the files beside this and twinbed.statistics.
+In: one row an observation with its levels.  Out: an ``Anova``.  Limits: factors are categorical and fixed, errors are
+independent; blocks are a factor like any other.  Sources: Jain (1991), chapters 17 to 23; see the other files of this folder
+and twinbed.statistics.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.tables import Tables
 from twinbed.observations.frame import Frame, headlines, of_tables
 from twinbed.observations.residual import Residual
-from twinbed.statistics import anova as statistics
-from twinbed.statistics import factorial
+from twinbed.statistics import anova, factorial
 from twinbed.statistics.anova import Floats
 from twinbed.statistics.assumptions import normal_quantiles
 
@@ -49,7 +48,7 @@ class AnovaParams(BaseModel):
 
 
 MOST_EXPLAINED = 3
-"""Metrics of which a report shows what explains them."""
+"""A report shows what explains so many metrics."""
 
 
 def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
@@ -77,7 +76,7 @@ class AnovaAnalysis(Analysis[AnovaParams, Anova]):
     summary = "how much of a response's variation each factor and interaction accounts for"
 
     def columns(self, params: AnovaParams) -> tuple[str, ...] | None:
-        """The columns that a model needs; None where it takes what there is."""
+        """The columns that a model needs; None where it takes all that there are."""
         if params.formula is not None:
             return parse(params.formula).factors
         return params.factors or None
@@ -152,7 +151,7 @@ def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term,
 
 def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[Term, ...]:
     """The terms of at least this share of the variation, and those that they contain."""
-    squares = statistics.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
+    squares = anova.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
     large = [term for term, each in zip(terms, squares, strict=True) if each / of.of.total >= least]
     kept = tuple(term for term in terms if any(set(term) <= set(each) for each in large))
     if not kept:
@@ -164,9 +163,9 @@ def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[
 
 def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: AnovaParams, notes: list[str]) -> Anova:
     confidence = params.confidence
-    found = statistics.fit(of.of, [of.positions(term) for term in terms])
-    errors = table.errors_of(of, found)
-    fitted = found.fitted[of.of.of_row]
+    fit = anova.fit(of.of, [of.positions(term) for term in terms])
+    errors = table.errors_of(of, fit)
+    fitted = fit.fitted[of.of.of_row]
     residuals = of.of.centred - fitted if errors.sum_of_squares else np.zeros(of.of.n)
     checks = assumptions.checks(of, residuals, errors.sum_of_squares)
     unequal, other = (assumptions.fails(checks, which) for which in (assumptions.VARIANCES, assumptions.NORMAL))
@@ -174,9 +173,9 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         unequal = params.variances == "unequal"
     answers: list[Alternative | str] = []
     if errors.mean_square:
-        answers = list(assumptions.answers(of, found, terms, params.type, unequal, other))
+        answers = list(assumptions.answers(of, fit, terms, params.type, unequal, other))
     lines = tuple(table.lines(of, terms, params.type, errors, confidence))
-    weighed = estimates(of, found, terms, errors, unequal, confidence)
+    weighed = estimates(of, fit, terms, errors, unequal, confidence)
     found_differences = tuple(differences.differences(weighed))
     return Anova(
         source=of.frame.source,

@@ -1,8 +1,8 @@
 """Whether the assumptions hold, and what to read where they do not.
 
-Variances are compared between cells, normality is asked of all residuals; each at LEVEL.  What fails is answered: unequal
-variances by Welch's ANOVA (one factor) or by F from the HC3 covariance (several); errors that are not normal by Kruskal-Wallis
-(one factor) or by permutation of residuals (several).
+Variances are compared between cells; normality is tested over all residuals; each at LEVEL.  Where variances are unequal, the
+answer is Welch's ANOVA (one factor) or F from the HC3 covariance (several).  Where errors are not normal, it is Kruskal-Wallis
+(one factor) or a permutation of residuals (several).
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ def checks(of: Data, residuals: Floats, error: float) -> tuple[AssumptionCheck, 
     )
 
 
-def _check(assumption: str, test: str, found: Tested | None, reason: str) -> AssumptionCheck:
-    if found is None:
+def _check(assumption: str, test: str, tested: Tested | None, reason: str) -> AssumptionCheck:
+    if tested is None:
         return AssumptionCheck(assumption, test, None, None, None, reason)
-    return AssumptionCheck(assumption, found.name, found.statistic, found.p, found.p >= LEVEL)
+    return AssumptionCheck(assumption, tested.name, tested.statistic, tested.p, tested.p >= LEVEL)
 
 
-def fails(found: Sequence[AssumptionCheck], assumption: str) -> bool:
-    """By the first test of it that could be made: Bartlett's also rejects for errors that are not normal."""
-    known = [each for each in found if each.assumption == assumption and each.holds is not None]
+def fails(checks: Sequence[AssumptionCheck], assumption: str) -> bool:
+    """The first test that could be made decides: Bartlett's also rejects for errors that are not normal."""
+    known = [each for each in checks if each.assumption == assumption and each.holds is not None]
     return bool(known) and known[0].holds is False
 
 
@@ -106,7 +106,7 @@ def _robust(of: Data, fit: Fit, terms: Sequence[Term], kind: str) -> Iterator[Al
         return
     positions = [of.positions(term) for term in terms]
     for at, term in enumerate(terms):
-        # Of type I there is no such test; after all terms that do not contain it is what it comes nearest to.
+        # Type I has no such test; the nearest is that after all terms that do not contain the term.
         f = anova.wald(fit, covariance, positions, at, "III" if kind == "III" else "II")
         if f is None:
             yield f"{':'.join(term)} has no F from the HC3 covariance: some of its cells do not vary."

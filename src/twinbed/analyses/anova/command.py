@@ -99,9 +99,9 @@ def command(
     if columns is None and not inputs.is_results(source):
         raise TwinbedError("which factors?", advice=_advice(source))
     frame = read_frame(inputs, source, anova.response(params), columns, host=host, direction=direction)
-    found = anova.run(_only(frame, only), params)
+    result = anova.run(_only(frame, only), params)
     style = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
-    _write(rendered(found, style, table), output)
+    _write(rendered(result, style, table), output)
     return 0
 
 
@@ -171,12 +171,12 @@ def _share(option: str, text: str, above: float) -> float:
     from twinbed.model.units import QuantityError, parse_share
 
     try:
-        found = parse_share(text)
+        value = parse_share(text)
     except QuantityError as error:
         raise TwinbedError(f"{option}: {text!r} is not a share", advice="such as 95% or 0.95") from error
-    if not above < found < 1:
+    if not above < value < 1:
         raise TwinbedError(f"{option}: {text} is not between {above * 100:g}% and 100%", advice="such as 95% or 0.95")
-    return found
+    return value
 
 
 def _levels(text: str) -> tuple[str, list[str]]:

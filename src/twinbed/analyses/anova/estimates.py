@@ -1,8 +1,8 @@
 """Means, effects and differences of levels as weighted sums with standard errors.
 
-One factor: sums of the levels' means, whose variance is the pooled s²/n_j or, where variances differ, each level's own with
-Satterthwaite's degrees of freedom (of a difference that is Welch's).  Several factors: sums of coefficients, whose covariance
-is s² (X'X)^-1 or, where variances differ, HC3.
+One factor: sums of the levels' means.  Their variance is the pooled s²/n_j or, where variances differ, each level's own with
+Satterthwaite's degrees of freedom (for a difference these are Welch's).  Several factors: sums of coefficients.  Their
+covariance is s² (X'X)^-1 or, where variances differ, HC3.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Estimates:
     """``robust`` is the HC3 covariance of the coefficients; None for one factor, or where variances are taken as equal."""
 
     of: Data
-    found: Fit
+    fit: Fit
     terms: tuple[Term, ...]
     errors: Line
     unequal: bool
@@ -41,20 +41,20 @@ class Estimates:
         return len(self.of.factors) == 1
 
     def effect_weights(self, term: Term) -> tuple[Integers, Floats]:
-        """The combinations of a term's levels as codes, and for each what to weigh to have its effect."""
+        """The combinations of a term's levels as codes, and the weights that give the effect of each."""
         cells = self.of.of
         if self.one_factor:
             return cells.codes, np.eye(len(cells.counts)) - cells.counts / cells.n
         levels = [cells.levels[at] for at in self.of.positions(term)]
         codes = np.array(list(np.ndindex(*levels)), dtype=np.intp)
         columns = anova.columns(tuple(range(len(term))), codes, levels)
-        start = self.found.starts[self.terms.index(term)]
-        weights = np.zeros((len(codes), len(self.found.coefficients)))
+        start = self.fit.starts[self.terms.index(term)]
+        weights = np.zeros((len(codes), len(self.fit.coefficients)))
         weights[:, start : start + columns.shape[1]] = columns
         return codes, weights
 
     def mean_weights(self, factor: str) -> Floats:
-        """For each level of a factor what to weigh to have its mean, less the mean of all."""
+        """The weights that give the mean of each level of a factor, less the mean of all."""
         if self.one_factor:
             return np.eye(len(self.of.of.counts))
         _, weights = self.effect_weights((factor,))
@@ -62,7 +62,7 @@ class Estimates:
         return weights
 
     def value(self, weights: Floats) -> float:
-        return float(weights @ (self.of.of.means if self.one_factor else self.found.coefficients))
+        return float(weights @ (self.of.of.means if self.one_factor else self.fit.coefficients))
 
     def error(self, weights: Floats) -> tuple[float | None, float]:
         """Standard error and degrees of freedom; None where there are no errors to estimate it from."""
@@ -70,7 +70,7 @@ class Estimates:
             return None, 0.0
         cells = self.of.of
         if not self.one_factor:
-            covariance = self.found.unscaled * self.errors.mean_square if self.robust is None else self.robust
+            covariance = self.fit.unscaled * self.errors.mean_square if self.robust is None else self.robust
             variance, freedom = float(weights @ covariance @ weights), float(self.errors.freedom)
         elif not self.unequal:
             variance = float(np.sum(weights**2 / cells.counts)) * self.errors.mean_square

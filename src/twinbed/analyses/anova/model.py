@@ -1,6 +1,6 @@
 """Which model: the factors with their cells, the scale of the response, and the terms that the cells can tell apart.
 
-Without a formula all interactions are in the model that have all their cells and leave something to estimate the errors from.
+Without a formula the model has every interaction that has all its cells and leaves something to estimate the errors from.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from twinbed.statistics.anova import Aliased, Cells
 MOST_PARAMETERS = 1500
 """A model with more takes minutes."""
 LARGEST = 1e145
-"""Squares of larger values, summed up, overflow; of smaller than its inverse, vanish."""
+"""The sum of squares of larger values overflows; that of values smaller than the inverse vanishes."""
 MOST_NAMED = 5
 """Empty cells that a message names."""
 
@@ -54,9 +54,9 @@ class Data:
 
 
 def data(frame: Frame, factors: Sequence[str], logarithm: bool | None) -> tuple[Data, tuple[str, ...]]:
-    """The data, and what is to be said of their scale. ``logarithm`` None takes it for positive values of a ratio scale.
+    """The data, and notes on their scale. ``logarithm`` None takes it for positive values of a ratio scale.
 
-    Raises TwinbedError for factors or a response that nothing can be said of.
+    Raises TwinbedError for factors or a response that cannot be analysed.
     """
     if not factors:
         raise TwinbedError(
@@ -109,7 +109,7 @@ def _scale(frame: Frame, logarithm: bool | None) -> tuple[bool, tuple[str, ...]]
 
 
 def default_terms(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
-    """The terms of the whole model, and what is to be said of them."""
+    """The terms of the whole model, and notes on them."""
     count = len(of.factors)
     if of.full:
         replicated = of.of.n > len(of.of.codes)
@@ -133,7 +133,8 @@ def _parameters(of: Data, terms: Sequence[Term]) -> int:
 
 
 def _estimable(of: Data) -> tuple[tuple[Term, ...], tuple[str, ...]]:
-    """Cells are missing: main effects, and each interaction that has all its cells and can be told from the terms before it."""
+    """The terms where cells are missing: main effects, and each interaction that has all its cells and is not collinear with
+    the terms before it."""
     kept = [(name,) for name in of.factors]
     check(of, kept)
     terms: list[Term] = list(kept)
@@ -168,7 +169,7 @@ def missing(of: Data, term: Term) -> list[tuple[int, ...]]:
 
 
 def check(of: Data, terms: Sequence[Term]) -> None:
-    """Raises TwinbedError where the terms are no hierarchy, too many, or cannot be told apart, and names them."""
+    """Raises TwinbedError where the terms are no hierarchy, too many, or collinear, and names them."""
     known = {frozenset(term) for term in terms}
     for term in terms:
         for part in factorial(term, len(term) - 1):
@@ -189,13 +190,13 @@ def check(of: Data, terms: Sequence[Term]) -> None:
             )
     try:
         anova.fit(of.of, [of.positions(term) for term in terms])
-    except Aliased as found:
-        one = term_text(of.term(found.term))
-        others = " and ".join(term_text(of.term(other)) for other in found.others) or "the mean"
+    except Aliased as alias:
+        one = term_text(of.term(alias.term))
+        others = " and ".join(term_text(of.term(other)) for other in alias.others) or "the mean"
         raise TwinbedError(
             f"{one} cannot be told from {others}: where one changes, so does the other (they are collinear)",
             advice=f"leave {one} out, or vary it apart from {others}",
-        ) from found
+        ) from alias
 
 
 def _named(of: Data, term: Term, empty: Sequence[tuple[int, ...]]) -> str:

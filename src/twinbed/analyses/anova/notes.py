@@ -13,7 +13,7 @@ from twinbed.analyses.anova.result import AssumptionCheck, Difference, Line, Ter
 from twinbed.statistics.distribution import normal_quantile, t_quantile
 
 UNBALANCED = 5e-4
-"""Shares that miss 1 by more are remarked on."""
+"""Shares whose sum misses 1 by more get a note."""
 SIGNIFICANT = 0.05
 WIDE = 10
 """Values that span more than this factor are worth a look at their logarithms, where variances differ."""
@@ -39,11 +39,11 @@ def of_model(of: Data, terms: Sequence[Term], errors: Line, lines: Sequence[Line
         yield f"{', '.join(many)}: more than {differences.MOST_LEVELS} levels, so only neighbours are compared."
 
 
-def of_differences(found: Sequence[Difference], errors: Line) -> Iterator[str]:
+def of_differences(differences: Sequence[Difference], errors: Line) -> Iterator[str]:
     """About differences without an interval."""
-    without = sum(each.interval is None for each in found)
+    without = sum(each.interval is None for each in differences)
     if without and errors.mean_square:
-        yield f"{without} of {len(found)} differences have no interval: neither level varies, or one has a single value."
+        yield f"{without} of {len(differences)} differences have no interval: neither level varies, or one has a single value."
 
 
 def of_variances(of: Data, errors: Line, checks: Sequence[AssumptionCheck], unequal: bool, confidence: float) -> Iterator[str]:

@@ -41,7 +41,7 @@ MOST_INTERACTIONS = 3
 
 
 MOST_BARS = 45
-"""Differences in a plot: all pairs of ten levels. A factor with more levels has its effects in the table only."""
+"""Differences in a plot: all pairs of ten levels. A factor with more levels has them in the table only."""
 
 
 MOST_OPEN = 21
@@ -61,7 +61,7 @@ def page(anova: Anova) -> Markup:
 
 
 def sections(anova: Anova) -> Iterator[Markup]:
-    """What a page shows of it, from the table to the residuals."""
+    """What a page shows of the analysis, from the table to the residuals."""
     sentences = (*anova.notes, *caution_sentences(anova.cautions))
     yield html("<section><h2>Analysis of variance</h2>{}{}", variance_table(anova).as_html(), notes(sentences))
     yield Markup().join(_titled(table, "h3") for table in model_tables(anova)) + Markup("</section>")
@@ -70,7 +70,7 @@ def sections(anova: Anova) -> Iterator[Markup]:
 
 
 def model_tables(anova: Anova) -> Iterator[Tabular]:
-    """What else there is to say of the model itself."""
+    """Other tables of the model itself."""
     if anova.truncation:
         yield truncation_table(anova)
     if anova.signs:
@@ -80,7 +80,7 @@ def model_tables(anova: Anova) -> Iterator[Tabular]:
 def parts(
     anova: Anova, heading_is: str = "h3", most_bars: int = MOST_BARS, most_points: int = diagnostics.MOST_POINTS
 ) -> Iterator[tuple[str, str]]:
-    """What follows the table, each with its title: tables and figures, with headings of a level, and so many marks at most."""
+    """Titled tables and figures that follow the table, with headings of a level, and so many marks at most."""
     figures = Markup().join([*_effects(anova, most_bars), *_interactions(anova)])
     yield "Means and effects", html('{}<div class="plots">{}</div>', means_table(anova).as_html(), figures)
     yield "Differences between levels", Markup().join(_differences(anova, heading_is, most_bars))
@@ -92,7 +92,7 @@ def parts(
 
 
 def latex(anova: Anova) -> str:
-    r"""All tables, for ``\input``, with the packages that the first line names."""
+    r"""All tables, for ``\input``; the first line names the packages that they need."""
     name = title(anova)
     made = [table.as_latex(f"tab-anova-{name}-{at}") for at, table in enumerate(tables(anova), 1)]
     parts = [f"% Analysis of variance of {name}: needs {needs(made)}".replace("\n", " "), *made]
@@ -152,7 +152,7 @@ def _interactions(anova: Anova) -> Iterator[Markup]:
 
 
 def _points(anova: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
-    """Means of the cells of two factors; over the cells of others, each alike."""
+    """Means of the cells of two factors, over the cells of the other factors, which count alike."""
     at = [list(anova.factors).index(name) for name in pair]
     factor = unit_of(anova).factor
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level, level_text
 from twinbed.observations.residual import Residual
@@ -26,7 +26,7 @@ def term_text(term: Term) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the table. Errors have no F; nothing has where there are no errors to hold it against."""
+    """One line of the table. The line of the errors has no F; without errors no line has one."""
 
     term: Term
     """Empty for the errors."""
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How far a combination of levels lies from what the terms below it say; a main effect from the mean of all."""
+    """How far a combination of levels lies from the prediction of the terms below it; a main effect from the mean of all."""
 
     term: Term
     levels: tuple[Level, ...]
@@ -65,7 +65,7 @@ class SignEffect:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean at a level of a factor over the cells of the others, each cell alike; or, ``factors`` all, of a cell."""
+    """The mean at a level of a factor over the cells of the others, which count alike; of all ``factors``, that of a cell."""
 
     factors: Term
     levels: tuple[Level, ...]
@@ -88,11 +88,11 @@ class Difference:
     interval: Interval | None
     """The interval of this difference by itself."""
     simultaneous: Interval | None
-    """Holds together with those of all others of its kind."""
+    """The interval that holds together with those of all others of its kind."""
     p: float | None
     p_simultaneous: float | None
     method: str
-    """How the simultaneous one was made."""
+    """How the simultaneous interval was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,12 @@ class AssumptionCheck:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A test of a term that does not need an assumption that fails."""
+    """A test of a term without an assumption that fails."""
 
     term: Term
     test: str
     instead_of: str
-    """The assumption that it does without."""
+    """The assumption that it does not need."""
     statistic: float | None
     freedom: tuple[float, ...]
     p: float | None
@@ -159,12 +159,12 @@ class Anova:
     total: float
     """SST = SSY - SS0, computed about the mean."""
     lines: tuple[Line, ...]
-    """One a term, in the model's order."""
+    """One line a term, in the model's order."""
     errors: Line
     r_squared: float
     effects: tuple[Effect, ...]
     signs: tuple[SignEffect, ...]
-    """Empty where it is no 2^k r design."""
+    """Empty unless it is a 2^k r design."""
     means: tuple[Mean, ...]
     cell_means: tuple[Mean, ...]
     differences: tuple[Difference, ...]
@@ -187,7 +187,7 @@ class Unexplained:
     """Without a full stop."""
 
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 def tables(anova: Anova) -> dict[str, list[Row]]:

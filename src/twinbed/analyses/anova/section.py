@@ -1,7 +1,7 @@
 """The part of the page on what explains headline metrics: how much of their variation each factor accounts for.
 
-From the analysis ``anova``: of the first metric with means, effects, differences and residuals as tables and figures, of the
-others the table alone.
+The analysis ``anova`` gives it: means, effects, differences and residuals of the first metric as tables and figures, and the
+table alone of the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_POINTS = 300
 
 
 def section(explained: Sequence[Anova | Unexplained]) -> Section:
-    """For every form of a report."""
+    """The section in every form of a report."""
     return Section(KEY, TITLE, lambda: Markup().join(explanations(explained)), tuple(_part(each) for each in explained))
 
 
@@ -36,7 +36,7 @@ def _part(each: Anova | Unexplained) -> Part:
     return Part(each.response, label, heading(title(each)), lede(each), variance_table(each))
 
 
-def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
+def explanations(anovas: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
     """The section of the page."""
     yield html('<section id="{}"><h2>{}</h2>', KEY, TITLE)
     yield Markup(
@@ -45,7 +45,7 @@ def explanations(found: Sequence[Anova | Unexplained]) -> Iterator[Markup]:
     )
     drawn = False
     notes_shown: set[str] = set()
-    for each in found:
+    for each in anovas:
         if isinstance(each, Unexplained):
             yield html("<h3>{}</h3><p>{}</p>", heading(metric_name(each.response)), no_analysis(each))
             continue

@@ -1,8 +1,8 @@
 """The table of an analysis of variance, effects, means, and what a truncated model costs.
 
-One factor is Jain's (1991) chapter 20: an effect is the mean at a level less the mean of all values, and has the variance
-s²(1/n_j - 1/N).  Several factors are coded to sum to zero: an effect is what a combination of levels adds to what the terms
-below it say, over cells that count alike.
+One factor follows Jain (1991), chapter 20: an effect is the mean at a level less the mean of all values, and has the variance
+s²(1/n_j - 1/N).  Several factors are coded to sum to zero: an effect is what a combination of levels adds to the prediction of
+the terms below it, over cells that count alike.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def errors_of(of: Data, fit: Fit) -> Line:
 
 
 def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: float) -> Iterator[Line]:
-    """One a term. F and p are None where there are no errors to hold it against."""
+    """One line a term. F and p are None where there are no errors."""
     positions = [of.positions(term) for term in terms]
     for term, at, squares in zip(terms, positions, anova.sums_of_squares(of.of, positions, kind), strict=True):
         free = anova.freedom(at, of.of.levels)
@@ -48,49 +48,53 @@ def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: 
         yield Line(term, squares, share, free, squares / free, f, critical, f_tail(f, free, errors.freedom))
 
 
-def effects(found: Estimates) -> Iterator[Effect]:
+def effects(estimates: Estimates) -> Iterator[Effect]:
     """The effects of every term with at most MOST_COMBINATIONS combinations of levels."""
-    for term in found.terms:
-        if math.prod(found.of.of.levels[at] for at in found.of.positions(term)) > MOST_COMBINATIONS:
+    for term in estimates.terms:
+        if math.prod(estimates.of.of.levels[at] for at in estimates.of.positions(term)) > MOST_COMBINATIONS:
             continue
-        for codes, weights in zip(*found.effect_weights(term), strict=True):
-            value, error = found.value(weights), found.error(weights)
-            yield Effect(term, _levels(found.of, term, codes), found.shown(value), error[0], found.interval(value, error))
+        for codes, weights in zip(*estimates.effect_weights(term), strict=True):
+            value, error = estimates.value(weights), estimates.error(weights)
+            yield Effect(
+                term, _levels(estimates.of, term, codes), estimates.shown(value), error[0], estimates.interval(value, error)
+            )
 
 
 def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
     return tuple(of.frame.columns[name].levels[code] for name, code in zip(term, codes, strict=True))
 
 
-def means(found: Estimates) -> Iterator[Mean]:
-    """The mean of every level of every factor, over the cells of the others, each alike."""
-    cells = found.of.of
-    for at, name in enumerate(found.of.factors):
-        if (name,) not in found.terms:
+def means(estimates: Estimates) -> Iterator[Mean]:
+    """The mean of every level of every factor, over the cells of the others, which count alike."""
+    cells = estimates.of.of
+    for at, name in enumerate(estimates.of.factors):
+        if (name,) not in estimates.terms:
             continue
         counts = np.bincount(cells.codes[:, at], weights=cells.counts, minlength=cells.levels[at])
-        for level, weights, count in zip(found.of.frame.columns[name].levels, found.mean_weights(name), counts, strict=True):
-            middle = found.shown(cells.mean + found.value(weights))
-            yield Mean((name,), (level,), int(count), middle, found.interval(middle, found.error(weights)))
+        for level, weights, count in zip(
+            estimates.of.frame.columns[name].levels, estimates.mean_weights(name), counts, strict=True
+        ):
+            middle = estimates.shown(cells.mean + estimates.value(weights))
+            yield Mean((name,), (level,), int(count), middle, estimates.interval(middle, estimates.error(weights)))
 
 
-def cell_means(found: Estimates) -> Iterator[Mean]:
-    """The mean of every cell that has values. Intervals are from the cell's own spread where variances differ, else from all
-    errors; none for one factor, whose means they are."""
-    cells, errors = found.of.of, found.errors
-    if found.one_factor:
+def cell_means(estimates: Estimates) -> Iterator[Mean]:
+    """The mean of every cell that has values. Intervals come from the cell's own spread where variances differ, else from all
+    errors. With one factor there are none: they would be those of ``means``."""
+    cells, errors = estimates.of.of, estimates.errors
+    if estimates.one_factor:
         return
     for row, mean, count, within in zip(cells.codes, cells.means, cells.counts, cells.within, strict=True):
-        middle = found.shown(cells.mean + float(mean))
+        middle = estimates.shown(cells.mean + float(mean))
         square, free = errors.mean_square, float(errors.freedom)
-        if found.unequal:
+        if estimates.unequal:
             square, free = (float(within) / (count - 1), float(count - 1)) if count > 1 else (None, 0.0)
-        bounds = found.interval(middle, (math.sqrt(square / count) if square else None, free))
-        yield Mean(found.of.factors, _levels(found.of, found.of.factors, row), int(count), middle, bounds)
+        bounds = estimates.interval(middle, (math.sqrt(square / count) if square else None, free))
+        yield Mean(estimates.of.factors, _levels(estimates.of, estimates.of.factors, row), int(count), middle, bounds)
 
 
 def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
-    """The sign table of a 2^k r design; nothing for another."""
+    """The sign table of a 2^k r design; nothing for any other."""
     if not factorial.is_factorial(of.of):
         return
     for each in factorial.sign_effects(of.of, confidence):

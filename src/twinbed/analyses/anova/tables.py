@@ -23,7 +23,7 @@ MOST_NAMED = 5
 
 
 LEAST_NAMED = 0.001
-"""Terms, and least share of one, that the first sentence names."""
+"""The first sentence names so many terms at most, each of at least this share."""
 
 
 def title(anova: Anova) -> str:
@@ -33,7 +33,7 @@ def title(anova: Anova) -> str:
 
 
 def lede(anova: Anova) -> str:
-    """What accounts for the variation, the most first."""
+    """The terms that account for the variation, the largest share first."""
     of = "the logarithm of " if anova.logarithm else ""
     ranked = sorted(anova.lines, key=lambda line: -line.share)
     named = [line for line in ranked[:MOST_NAMED] if line.share >= LEAST_NAMED or line is ranked[0]]
@@ -48,12 +48,12 @@ def lede(anova: Anova) -> str:
 
 
 def no_analysis(unexplained: Unexplained) -> str:
-    """Why there is none, in one sentence."""
+    """Why there is no analysis, in one sentence."""
     return f"No analysis of variance: {unexplained.reason}."
 
 
 def about(anova: Anova) -> str:
-    """How many values of what, in one line."""
+    """How many values of which response, in one line."""
     factors = ", ".join(f"{name} ({len(levels)} levels)" for name, levels in anova.factors.items())
     each = "equally many in each" if anova.balanced else "not balanced"
     kind = "" if anova.balanced or len(anova.factors) == 1 else f"; sums of squares of type {anova.kind}"
@@ -61,14 +61,14 @@ def about(anova: Anova) -> str:
 
 
 def unit_of(anova: Anova) -> UnitScale:
-    """What means are shown in."""
+    """The unit that means are shown in."""
     if anova.logarithm:
         return unit_scale(anova.unit, [math.exp(each.mean) for each in anova.means])
     return unit_scale(anova.unit, [each.mean for each in anova.means])
 
 
 def tables(anova: Anova, most_pairs: int | None = None) -> Iterator[Tabular]:
-    """All of it. ``most_pairs`` cuts long lists of differences; None shows them whole."""
+    """All tables. ``most_pairs`` cuts long lists of differences; None shows them whole."""
     yield variance_table(anova)
     if anova.signs:
         yield sign_table(anova)
@@ -82,7 +82,7 @@ def tables(anova: Anova, most_pairs: int | None = None) -> Iterator[Tabular]:
 
 
 def variance_table(anova: Anova) -> Tabular:
-    """Jain's layout: the responses, their mean, what is left about it, and how that is allocated."""
+    """Jain's layout: the responses, their mean, the variation about it, and how that is allocated."""
     confidence = share(anova.confidence)
     heads = ("component", "sum of squares", "of variation", "df", "mean square", "F", f"F table ({confidence})", "p")
     rows = [
@@ -203,7 +203,7 @@ def _difference(anova: Anova, each: Difference, scale: UnitScale) -> tuple[str |
 
 
 def assumption_table(anova: Anova) -> Tabular:
-    """What was asked of the errors."""
+    """The tests of the errors."""
     answers = {True: "holds", False: "FAILS", None: "not tested"}
     because = any(each.reason for each in anova.checks)
     heads = ("assumption", "test", "", *(("because",) if because else ()), "statistic", "p")

@@ -1,6 +1,7 @@
 """The terms of a model from a formula in Wilkinson & Rogers's (1973) notation, as R and statsmodels read it.
 
-``a + b`` both; ``a:b`` their interaction; ``a * b`` is ``a + b + a:b``; ``(a + b + c)^2`` all up to pairs; ``- a:b`` without.
+``a + b`` is both; ``a:b`` is their interaction; ``a * b`` is ``a + b + a:b``; ``(a + b + c)^2`` is all up to pairs; ``- a:b``
+leaves a term out.
 A response may stand before ``~``, as ``y`` or ``log(y)``.  Names that are no plain words are written in backquotes.
 """
 
@@ -25,7 +26,7 @@ class Formula:
     response: str | None
     logarithm: bool
     terms: tuple[Term, ...]
-    """By order, then as written."""
+    """Sorted by order, then as written."""
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -33,17 +34,17 @@ class Formula:
 
 
 def parse(text: str) -> Formula:
-    """Raises TwinbedError where it is no formula."""
+    """Reads a formula. Raises TwinbedError where the text is none."""
     left, tilde, right = text.rpartition("~")
     response, logarithm = _response(left.strip(), text) if tilde else (None, False)
     reader = _Reader(text, right)
-    found = reader.sum()
+    terms = reader.sum()
     if reader.at < len(reader.tokens):
         raise reader.error(f"{reader.tokens[reader.at]!r} is not expected")
-    if not found:
+    if not terms:
         raise reader.error("it has no terms")
     names = reader.names
-    ordered = sorted(found, key=len)
+    ordered = sorted(terms, key=len)
     return Formula(response, logarithm, tuple(tuple(sorted(term, key=names.index)) for term in ordered))
 
 
@@ -53,10 +54,10 @@ def factorial(factors: Sequence[str], highest: int) -> tuple[Term, ...]:
 
 
 def _response(text: str, whole: str) -> tuple[str, bool]:
-    found = re.fullmatch(r"(?:(log)\s*\(\s*)?(?:`([^`]+)`|([^\W\d][\w.@]*))\s*(\))?", text)
-    if not found or bool(found[1]) != bool(found[4]):
+    match = re.fullmatch(r"(?:(log)\s*\(\s*)?(?:`([^`]+)`|([^\W\d][\w.@]*))\s*(\))?", text)
+    if not match or bool(match[1]) != bool(match[4]):
         raise TwinbedError(f"the formula {whole!r} has no response before ~ that can be read", advice="y ~ ... or log(y) ~ ...")
-    return found[2] or found[3], bool(found[1])
+    return match[2] or match[3], bool(match[1])
 
 
 class _Reader:
@@ -69,14 +70,14 @@ class _Reader:
         self.at = 0
         place = 0
         while text[place:].strip():
-            found = TOKEN.match(text, place)
-            if not found:
+            match = TOKEN.match(text, place)
+            if not match:
                 raise self.error(f"{text[place:].strip()[0]!r} is not expected")
-            name = found["quoted"] or found["name"]
-            self.tokens.append(f"`{name}" if name else "^" if found["sign"] == "**" else found["sign"] or found["number"])
+            name = match["quoted"] or match["name"]
+            self.tokens.append(f"`{name}" if name else "^" if match["sign"] == "**" else match["sign"] or match["number"])
             if name and name not in self.names:
                 self.names.append(name)
-            place = found.end()
+            place = match.end()
 
     def error(self, why: str) -> TwinbedError:
         return TwinbedError(
@@ -90,42 +91,42 @@ class _Reader:
         return None
 
     def sum(self) -> Terms:
-        found = self.product()
+        terms = self.product()
         while sign := self.take("+", "-"):
             right = self.product()
-            found = _joined(found, right) if sign == "+" else [term for term in found if term not in right]
-        return found
+            terms = _joined(terms, right) if sign == "+" else [term for term in terms if term not in right]
+        return terms
 
     def product(self) -> Terms:
-        found = self.interaction()
+        terms = self.interaction()
         while self.take("*"):
             right = self.interaction()
-            found = _joined(_joined(found, right), _crossed(found, right))
-        return found
+            terms = _joined(_joined(terms, right), _crossed(terms, right))
+        return terms
 
     def interaction(self) -> Terms:
-        found = self.power()
+        terms = self.power()
         while self.take(":"):
-            found = _crossed(found, self.power())
-        return found
+            terms = _crossed(terms, self.power())
+        return terms
 
     def power(self) -> Terms:
-        base = found = self.atom()
+        base = terms = self.atom()
         if self.take("^"):
             exponent = self.tokens[self.at] if self.at < len(self.tokens) else ""
             if not exponent.isdigit() or int(exponent) < 1:
                 raise self.error("^ needs a whole number after it")
             self.at += 1
             for _ in range(min(int(exponent), len(base)) - 1):
-                found = _joined(found, _crossed(found, base))
-        return found
+                terms = _joined(terms, _crossed(terms, base))
+        return terms
 
     def atom(self) -> Terms:
         if self.take("("):
-            found = self.sum()
+            terms = self.sum()
             if not self.take(")"):
                 raise self.error("a closing parenthesis is missing")
-            return found
+            return terms
         if self.at >= len(self.tokens):
             raise self.error("it ends where a factor is expected")
         token = self.tokens[self.at]

@@ -1,7 +1,8 @@
-"""The analysis ``chain``: what programs asked of the kernel, as Markov chains, held against the reference testbed's.
+"""The analysis ``chain``: what programs asked of the kernel, as Markov chains, compared with the reference testbed's.
 
 In: runs with levels and status, and the table ``transitions`` (run, host, program, before_3, before_2, before_1, call, count;
-``_core.Transitions.grams`` with what it is of).  Out, for each cell, host, program and testbed but the reference:
+the rows of ``_core.Transitions.grams`` with their run, host and program).  Out, for each cell, host, program and
+testbed but the reference:
 
 * ``chains``: edges in only one chain, differences of weights, Jensen-Shannon distance, total variation of the stationary
   distributions and of the use, spectral gaps, and the test of "same chain" with Holm's correction over all of them;
@@ -9,14 +10,14 @@ In: runs with levels and status, and the table ``transitions`` (run, host, progr
 * ``graphs``: both chains in one ``Graph``, for pictures.
 
 Replicates are pooled for the chains, with a break between one and the next.  Limits: replicates are taken as exchangeable; a
-program that one testbed alone runs is compared with nothing.  Sources: see ``sameness``, ``long_run`` and ``walks``.
+program that runs on one testbed alone is not compared.  Sources: see ``sameness``, ``long_run`` and ``walks``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,7 +26,7 @@ from twinbed._core import Transitions
 from twinbed.analyses.chain.graph import Graph, graph
 from twinbed.analyses.chain.groups import ReplicatedChains, gathered
 from twinbed.analyses.chain.long_run import MOST_STATES, Spectrum, spectrum, total_variation
-from twinbed.analyses.chain.result import Alone, Chains
+from twinbed.analyses.chain.result import Alone, ChainRow, Chains, WalkRow
 from twinbed.analyses.chain.sameness import Sameness, same_chain
 from twinbed.analyses.chain.walks import Rules, Walked, exponent, walk_all
 from twinbed.contracts.analysis import Analysis, File, Row, Section
@@ -33,6 +34,11 @@ from twinbed.metrics.metric import Layer
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.tables import Tables
 from twinbed.statistics.multiplicity import holm
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from twinbed._core import ChainComparison
 
 
 class ChainParams(BaseModel):
@@ -50,12 +56,11 @@ class ChainParams(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two groups of replicates, pooled into a chain each."""
+    """The comparison of two groups of replicates, each pooled into one chain."""
 
-    summary: Mapping[str, Any]
-    """``_core.ChainComparison``"""
-    edges: Any
-    """``pyarrow.Table``: each edge with its weights in both, null where a chain lacks it."""
+    summary: ChainComparison
+    edges: pa.Table
+    """Each edge with its weights in both, null where a chain lacks it."""
     spectra: tuple[Spectrum, Spectrum] | None
     """None where a chain has no states, or more than ``long_run.MOST_STATES``."""
     sameness: Sameness
@@ -72,7 +77,7 @@ class Compared:
 def compare_chains(
     one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, threshold: float = 0.0, seed: int = 0
 ) -> Compared:
-    """One testbed's replicates against another's. The test is of the whole chains, whatever the threshold."""
+    """Compares one testbed's replicates with another's. The test takes the whole chains, whatever the threshold."""
     first, second = Transitions.pool(one), Transitions.pool(two)
     summary, edges = first.compare(second, order, threshold)
     there = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
@@ -81,7 +86,7 @@ def compare_chains(
 
 
 def alone(tables: Tables) -> Iterator[Alone]:
-    """Every chain by itself, all replicates of a cell, host, program and testbed pooled; of one call a state."""
+    """Every chain by itself, of order 1; all replicates of a cell, host, program and testbed are pooled."""
     for group in gathered(tables):
         for testbed, replicates in group.replicates.items():
             pooled = Transitions.pool(replicates)
@@ -90,7 +95,7 @@ def alone(tables: Tables) -> Iterator[Alone]:
 
 
 class Chain(Analysis[ChainParams, Chains]):
-    """The analysis."""
+    """System calls as Markov chains against the reference testbed."""
 
     name = "chain"
     params = ChainParams
@@ -101,37 +106,31 @@ class Chain(Analysis[ChainParams, Chains]):
         confidence = params.confidence if params.confidence is not None else tables.outline.confidence
         rules = Rules(params.order, params.threshold, params.alpha)
         reference = tables.outline.reference
-        chains: list[dict[str, Any]] = []
-        walks: list[dict[str, Any]] = []
+        chains: list[ChainRow] = []
+        walks: list[WalkRow] = []
         graphs: list[Graph] = []
         cautions: list[Caution] = []
         for group in gathered(tables):
             groups = group.replicates
-            where = {"cell": group.cell, "host": group.host, "program": group.program}
             if reference is None or reference not in groups or len(groups) < 2:
                 continue
             for testbed in groups:
                 if testbed != reference:
                     seed = tables.outline.seed or 0
-                    found = compare_chains(
+                    compared = compare_chains(
                         groups[testbed], groups[reference], order=params.order, threshold=params.threshold, seed=seed
                     )
-                    pair = {**where, "testbed": testbed, "reference": reference}
-                    chains.append({**pair, **_row(found)})
+                    chains.append(_row(group, testbed, reference, compared))
                     graphs.append(_graph(group, testbed, reference, params))
-                    if found.sameness.least_p > 1 - confidence:
+                    if compared.sameness.least_p > 1 - confidence:
                         counts = f"{len(groups[testbed])} and {len(groups[reference])} replicates"
-                        detail = f"{counts}: the test of one chain cannot come below p = {found.sameness.least_p:.2g}"
+                        detail = f"{counts}: the test of one chain cannot come below p = {compared.sameness.least_p:.2g}"
                         cautions.append(Caution(Kind.FEW_REPLICATES, detail, testbed))
-            walks.extend({**where, **_walk_row(walked)} for walked in walk_all(groups, reference, rules, confidence))
-        tested = [row for row in chains if row["p_value"] is not None]
-        for row, p_value in zip(tested, holm([row["p_value"] for row in tested]), strict=True):
-            row["p_adjusted"] = p_value
-            row["different"] = p_value <= round(1 - confidence, 12)
-        return Chains(tuple(chains), tuple(walks), tuple(graphs), tuple(dict.fromkeys(cautions)))
+            walks.extend(_walk_row(group, walked) for walked in walk_all(groups, reference, rules, confidence))
+        return Chains(_corrected(chains, confidence), tuple(walks), tuple(graphs), tuple(dict.fromkeys(cautions)))
 
     def tables(self, result: Chains) -> Mapping[str, Sequence[Row]]:
-        return {"chains": result.chains, "walks": result.walks}
+        return {"chains": [asdict(row) for row in result.chains], "walks": [asdict(row) for row in result.walks]}
 
     def sections(self, source: Tables) -> Sequence[Section]:
         from twinbed.analyses.chain.section import chains
@@ -152,30 +151,61 @@ def _graph(group: ReplicatedChains, testbed: str, reference: str, params: ChainP
     return graph(one, two, order=params.order, threshold=params.threshold, seconds=seconds)
 
 
-def _row(found: Compared) -> dict[str, Any]:
-    spectra = found.spectra
-    return {
-        **found.summary,
-        "stationary_distance": found.stationary_distance,
-        "use_distance": found.use_distance,
-        "spectral_gap": spectra[0].gap if spectra else None,
-        "reference_spectral_gap": spectra[1].gap if spectra else None,
-        "closed_classes": spectra[0].closed_classes if spectra else None,
-        "reference_closed_classes": spectra[1].closed_classes if spectra else None,
-        "p_value": found.sameness.p_value,
-        "p_adjusted": None,
-        "different": None,
-        "permutations": found.sameness.ways,
-        "permutations_exact": found.sameness.exact,
-        "least_p": found.sameness.least_p,
-    }
+def _row(group: ReplicatedChains, testbed: str, reference: str, compared: Compared) -> ChainRow:
+    first, second = compared.spectra or (None, None)
+    return ChainRow(
+        cell=group.cell,
+        host=group.host,
+        program=group.program,
+        testbed=testbed,
+        reference=reference,
+        **compared.summary,
+        stationary_distance=compared.stationary_distance,
+        use_distance=compared.use_distance,
+        spectral_gap=first.gap if first else None,
+        reference_spectral_gap=second.gap if second else None,
+        closed_classes=first.closed_classes if first else None,
+        reference_closed_classes=second.closed_classes if second else None,
+        p_value=compared.sameness.p_value,
+        p_adjusted=None,
+        different=None,
+        permutations=compared.sameness.ways,
+        permutations_exact=compared.sameness.exact,
+        least_p=compared.sameness.least_p,
+    )
 
 
-def _walk_row(walked: Walked) -> dict[str, Any]:
-    row = asdict(walked)
-    interval = row.pop("interval")
-    row["relative_probability"] = exponent(walked.relative_log10_mean)
-    return {**row, "low": interval["low"] if interval else None, "high": interval["high"] if interval else None}
+def _corrected(rows: Sequence[ChainRow], confidence: float) -> tuple[ChainRow, ...]:
+    """The rows with Holm's correction over all that have a p-value."""
+    adjusted = iter(holm([row.p_value for row in rows if row.p_value is not None]))
+    return tuple(row if row.p_value is None else _with_verdict(row, next(adjusted), confidence) for row in rows)
+
+
+def _with_verdict(row: ChainRow, p_adjusted: float, confidence: float) -> ChainRow:
+    return replace(row, p_adjusted=p_adjusted, different=p_adjusted <= round(1 - confidence, 12))
+
+
+def _walk_row(group: ReplicatedChains, walked: Walked) -> WalkRow:
+    return WalkRow(
+        cell=group.cell,
+        host=group.host,
+        program=group.program,
+        testbed=walked.testbed,
+        walks=walked.walks,
+        invalid=walked.invalid,
+        transitions=walked.transitions,
+        valid_walks=walked.valid_walks,
+        equal_lengths=walked.equal_lengths,
+        log10_mean=walked.log10_mean,
+        mean_log10=walked.mean_log10,
+        relative_log10_mean=walked.relative_log10_mean,
+        relative_mean_log10=walked.relative_mean_log10,
+        per_call=walked.per_call,
+        per_call_difference=walked.per_call_difference,
+        relative_probability=exponent(walked.relative_log10_mean),
+        low=walked.interval.low if walked.interval else None,
+        high=walked.interval.high if walked.interval else None,
+    )
 
 
 analysis = Chain()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +16,8 @@ from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
     from twinbed._core import TraceSummary, Transitions, Walk
-    from twinbed.analyses.chain.result import Chains, Graph
+    from twinbed.analyses.chain.analysis import ChainParams
+    from twinbed.analyses.chain.result import ChainRow, Chains, Graph
 
 STYLES = ["text", "json", "dot", "graphml", "svg"]
 OF_ONE_PROGRAM = ("dot", "graphml", "svg")
@@ -69,20 +70,22 @@ def command(
                 f"{style} is of one program, and RESULTS have several",
                 advice="`twinbed export RESULTS -o DIR --chains --figures` writes all of them, and their pictures",
             )
-        params = {"order": order, "threshold": threshold, "alpha": smoothing}
+        from twinbed.analyses.chain.analysis import ChainParams
+
+        params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
-    found = _read(traces, skip)
+    first = _read(traces, skip)
     other = _read(against, skip) if against else None
-    names = _programs(found, other, program)
+    names = _programs(first, other, program)
     if style in OF_ONE_PROGRAM:
         if len(names) > 1:
             program_names = ", ".join(str(name) for name in names)
             raise TwinbedError(f"{style} is of one program, and there are {program_names}", advice="choose one with --program")
-        _write(_picture(found, other, names[0], order, threshold, style), output)
+        _write(_picture(first, other, names[0], order, threshold, style), output)
     else:
-        shown = [_shown(found, other, name, order, threshold, smoothing) for name in names]
+        shown = [_shown(first, other, name, order, threshold, smoothing) for name in names]
         _write(_json(shown) if style == "json" else "\n".join(each.text for each in shown), output)
-    return max(_report_reading(found), _report_reading(other) if other else codes.DONE)
+    return max(_report_reading(first), _report_reading(other) if other else codes.DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +107,9 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
     summaries: list[TraceSummary] = []
     for path in paths:
         with refusals():
-            found, summary = _core.system_calls(str(path), skip=skip)
+            by_program, summary = _core.system_calls(str(path), skip=skip)
         summaries.append(summary)
-        for name, counts, calls in found:
+        for name, counts, calls in by_program:
             programs.setdefault(name, []).append(counts)
             times = seconds.setdefault(name, {})
             for call, spent in zip(calls["call"].to_pylist(), calls["seconds"].to_pylist(), strict=True):
@@ -116,7 +119,7 @@ def _read(paths: Sequence[Path], skip: int) -> Traces:
 
 
 def _programs(traces: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
-    """Those to show: of two sides those that both have."""
+    """The programs to show: with two sides, those that both have."""
     names = [name for name in traces.programs if other is None or name in other.programs]
     if wanted is not None:
         names = [name for name in names if name == wanted]
@@ -157,10 +160,10 @@ def _picture(traces: Traces, other: Traces | None, name: str | None, order: int,
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A program in text and as data."""
+    """What is shown of a program, in text and as data."""
 
     text: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
 
 def _shown(
@@ -170,7 +173,7 @@ def _shown(
     from twinbed.analyses.chain import text as chain_tables
 
     one = Transitions.pool(traces.programs[name])
-    about: dict[str, Any] = {"program": name, "order": order, "threshold": threshold}
+    about: dict[str, object] = {"program": name, "order": order, "threshold": threshold}
     if other is None:
         drawn = _graph(traces, None, name, order, threshold)
         states, edges = one.states(order, threshold).to_pylist(), one.edges(order, threshold).to_pylist()
@@ -201,7 +204,7 @@ def _walk(chain: Transitions, sequence: Transitions, order: int, threshold: floa
     return chain.walk(sequence, order, threshold, alpha=smoothing)
 
 
-def _finite(walk: Walk) -> dict[str, Any]:
+def _finite(walk: Walk) -> dict[str, object]:
     """JSON has no infinity: an impossible walk has no logarithm."""
     return {name: None if value == float("-inf") else value for name, value in walk.items()}
 
@@ -211,45 +214,46 @@ def _json(shown: Sequence[Shown]) -> str:
 
 
 def _of_results(
-    inputs: Inputs, results: Path, params: Mapping[str, Any], program: str | None, style: str, output: Path | None
+    inputs: Inputs, results: Path, params: ChainParams, program: str | None, style: str, output: Path | None
 ) -> int:
     from twinbed.analyses.chain import text as chain_tables
-    from twinbed.analyses.chain.analysis import ChainParams, analysis
+    from twinbed.analyses.chain.analysis import analysis
 
     tables = inputs.tables(results)
     if not tables.table("transitions").num_rows:
         raise TwinbedError(f"{results} has no system calls", advice="put syscalls into the study's instruments, and run it")
-    result = analysis.run(tables, ChainParams(**params))
-    kept = {
-        name: [row for row in rows if program is None or row["program"] == program]
-        for name, rows in analysis.tables(result).items()
-    }
-    if not kept["chains"]:
-        there = ", ".join(sorted({str(row["program"]) for row in result.chains})) or "none"
+    result = analysis.run(tables, params)
+    kept = replace(
+        result,
+        chains=tuple(row for row in result.chains if program is None or row.program == program),
+        walks=tuple(row for row in result.walks if program is None or row.program == program),
+    )
+    if not kept.chains:
+        there = ", ".join(sorted({str(row.program) for row in result.chains})) or "none"
         raise TwinbedError("no program to compare with the reference's", advice=f"there are: {there}")
     if style == "json":
         cautions = [caution.to_json() for caution in result.cautions]
-        _write(json.dumps({**kept, "cautions": cautions}, indent=1, ensure_ascii=False) + "\n", output)
+        _write(json.dumps({**analysis.tables(kept), "cautions": cautions}, indent=1, ensure_ascii=False) + "\n", output)
     else:
-        _write("".join([*chain_tables.results(kept), *_cautions(result)]), output)
-    return exit_code(kept["chains"], tables.outline.confidence)
+        _write("".join([*chain_tables.results(kept.chains, kept.walks), *_cautions(result)]), output)
+    return exit_code(kept.chains, tables.outline.confidence)
 
 
 def _cautions(result: Chains) -> Iterator[str]:
     yield from (f"\n! {caution.subject}: {caution.kind.meaning}: {caution.detail}\n" for caution in result.cautions)
 
 
-def exit_code(rows: Sequence[Mapping[str, Any]], confidence: float) -> int:
+def exit_code(rows: Sequence[ChainRow], confidence: float) -> int:
     """Different where one chain is shown to be; inconclusive where so few replicates could not have shown it."""
-    if any(row["different"] for row in rows):
+    if any(row.different for row in rows):
         return codes.DIFFERENT
-    if any(row["different"] is None or row["least_p"] * len(rows) > 1 - confidence for row in rows):
+    if any(row.different is None or row.least_p * len(rows) > 1 - confidence for row in rows):
         return codes.INCONCLUSIVE
     return codes.DONE
 
 
 def _report_reading(traces: Traces) -> int:
-    """Says on standard error what was read; the exit code."""
+    """Says on standard error what was read, and returns the exit code."""
     for path, summary in zip(traces.paths, traces.summaries, strict=True):
         click.echo(f"{path}: {summary['calls']:,} calls, {summary['kind'].replace('_', ' ')}", err=True)
         for reasons in (summary["skipped"], summary["notes"]):

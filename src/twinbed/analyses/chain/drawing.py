@@ -1,8 +1,8 @@
-"""A chain as a picture: SVG drawn by hand, nothing to install.  Also what of a large chain to show.
+"""A chain as a picture: SVG drawn by hand, nothing to install.  It also chooses what to show of a large chain.
 
-States stand in a circle in the order of their use, so that what is used most is side by side; a disc's area is the share of
-time in calls (of calls, where no time was measured), an arrow's width its probability.  Of two chains the disc is the first's,
-the ring the second's, and arrows that only one of them has differ by colour and by dashes.
+States stand in a circle in the order of their use, so that the most used are side by side.  A disc's area is the share of
+time in calls (of calls, where no time was measured); an arrow's width is its probability.  Of two chains, discs show the first
+and rings the second; arrows that only one of them has differ by colour and by dashes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from twinbed.render.quantities import share
 
 MOST_NODES = 14
 MOST_EDGES = 40
-"""More than these cannot be told apart; the tables have all."""
+"""A reader cannot distinguish more; the tables have all."""
 
 PAGE: Mapping[str, str] = {name: f"var(--{name})" for name in ("ink", "muted", "rule", "paper", "different", "equivalent")}
-"""Colours that follow the page they are put into."""
+"""Colours that follow the page around them."""
 FILE: Mapping[str, str] = {
     "ink": "#1a1d21",
     "muted": "#5b6470",
@@ -77,8 +77,8 @@ def most_used(graph: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) ->
 
 
 def svg(shown: Shown, label: str, names: Sequence[str], colours: Mapping[str, str] = PAGE, name: str = "") -> Markup:
-    """The picture. ``names`` are those of the one chain or of the two; ``label`` says what it shows to who cannot see it,
-    ``name`` in a few words. Nothing where a page's picture is wanted as a file instead (``collected``)."""
+    """The picture. ``names`` are those of the one chain or of the two; ``label`` describes it to readers who cannot see it;
+    ``name`` does so in a few words. Nothing where a page's picture is wanted as a file instead (``collected``)."""
     if colours is PAGE and kept(lambda: Figure(name or label, label, drawing=svg(shown, label, names, FILE))):
         return Markup()
     nodes, edges = shown.graph.nodes, shown.graph.edges
@@ -143,7 +143,7 @@ def _arrow(
     width = 0.7 + 4.3 * probability
     opacity = 0.35 + 0.55 * probability
     if len(names) > 1 and edge.only is not None:
-        # However seldom: that one of them never does it is what the picture is for.
+        # However seldom it is: the picture is to show that one of them never does it.
         width, opacity = max(width, 1.6), 0.95
     (x1, y1), (x2, y2) = places[edge.state], places[edge.next_state]
     if edge.state == edge.next_state:
@@ -168,7 +168,7 @@ def _arrow(
 
 
 def _curve(start: Point, end: Point, from_size: float, to_size: float, width: float) -> tuple[str, Point, Point]:
-    """Bent to the left of its way, so that there and back are two arrows."""
+    """An arrow bent to the left of its way, so that there and back are two arrows."""
     (x1, y1), (x2, y2) = start, end
     length = math.hypot(x2 - x1, y2 - y1)
     bend = 0.16 * length
@@ -179,7 +179,7 @@ def _curve(start: Point, end: Point, from_size: float, to_size: float, width: fl
 
 
 def _loop(at: Point, size: float) -> tuple[str, Point, Point]:
-    """Outside of the circle, from a state to itself."""
+    """An arrow from a state to itself, outside of the circle."""
     out = _direction((WIDTH / 2, 245), at)
     side = (-out[1], out[0])
     reach, spread = size + 24, 15
@@ -250,7 +250,7 @@ def _short(state: str) -> str:
 
 
 def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str, str]) -> list[Markup]:
-    """What sizes, lines and colours mean."""
+    """The meaning of sizes, lines and colours."""
     what = "time in calls" if timed else "calls"
     y = HEIGHT - 58
     text = html('fill="{}" aria-hidden="true"', colours["muted"])
@@ -264,7 +264,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
             )
         ]
     first, second = (escape(name) for name in names)
-    found = [
+    parts = [
         html(
             '<circle cx="22" cy="{}" r="7" fill="{}" fill-opacity="0.55"/>'
             '<text x="36" y="{}" {}>{}</text>'
@@ -290,7 +290,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
     if alone:
         for at, (name, (colour, dashes)) in enumerate(zip((first, second), ONLY, strict=True)):
             x = 14 + 300 * at
-            found.append(
+            parts.append(
                 html(
                     '<line x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2.4"'
                     ' stroke-dasharray="{}"/><text x="{}" y="{}" {}>only {} does this</text>',
@@ -306,7 +306,7 @@ def _legend(names: Sequence[str], alone: bool, timed: bool, colours: Mapping[str
                     name,
                 )
             )
-    return found
+    return parts
 
 
 def _edge_label(edge: Edge, names: Sequence[str]) -> str:
@@ -327,5 +327,5 @@ def _state_label(node: Node, names: Sequence[str]) -> str:
 
 
 def _title(label: str, colours: Mapping[str, str]) -> Markup:
-    """Pages have their own way to show it."""
+    """A title for files; pages have their own way to show it."""
     return html("<title>{}</title>", label) if colours is FILE else Markup()

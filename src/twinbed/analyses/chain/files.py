@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from twinbed.analyses.chain.formats import dot, graphml
 from twinbed.analyses.chain.result import Alone
@@ -20,7 +19,7 @@ INDEX = "chains.csv"
 def files(chains: Iterable[Alone]) -> Iterator[File]:
     """Two files a chain, and the index last."""
     names = Names()
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     factors: dict[str, None] = {}
     for each in chains:
         name = names.of(" ".join([each.testbed, each.program or "unnamed", "on", each.host, cell_title(each.cell)]))

@@ -1,4 +1,4 @@
-"""A chain as what a picture shows: nodes with their weight, edges with their probability, and whose they are alone.
+"""A chain as a graph for pictures: nodes with their weight, edges with their probability, and which chain alone has them.
 
 In: the counts of one testbed, or of two to be shown as one; the time in each call where it was measured.  Out: ``Graph``.
 A node's time is that of its last call, shared among the states that end with it as often as each is reached.
@@ -23,7 +23,7 @@ def graph(
     threshold: float = 0.0,
     seconds: tuple[Seconds | None, Seconds | None] = (None, None),
 ) -> Graph:
-    """Both chains in one graph; alone, a chain is the first, and no edge has a second probability."""
+    """Both chains in one graph. A chain alone is the first, and no edge has a second probability."""
     second = two if two is not None else Transitions([])
     _, table = one.compare(second, order, threshold)
     edges = tuple(
@@ -66,12 +66,12 @@ def _times(counts: Transitions, order: int, seconds: Seconds | None) -> dict[str
     for state, count in reached.items():
         call = state.split(" ")[-1]
         of_call[call] = of_call.get(call, 0) + count
-    found: dict[str, float] = {}
+    times: dict[str, float] = {}
     for state, count in reached.items():
         call = state.split(" ")[-1]
         if call in seconds and of_call[call]:
-            found[state] = seconds[call] / whole * count / of_call[call]
-    return found
+            times[state] = seconds[call] / whole * count / of_call[call]
+    return times
 
 
 __all__ = ["Edge", "Graph", "Node", "graph"]

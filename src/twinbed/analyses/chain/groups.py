@@ -1,8 +1,8 @@
-"""The replicates of results that are held against each other: of one cell, host and program, by testbed.
+"""The replicates of results that are compared with each other: those of one cell, host and program, by testbed.
 
 In: runs with levels and status; the tables ``transitions`` and, for the time in calls, ``system_calls`` (run, host, program,
 call, seconds).  Runs that failed are left out, and so are the programs of the machine that carries the lab
-(``system_wide``): which strangers ran there is no property of a testbed, and each would take its share of the correction.
+(``system_wide``): strangers that ran there are no property of a testbed, and each would take its share of the correction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed._core import Transitions
 from twinbed.contracts.place import MACHINE
@@ -21,13 +20,15 @@ from twinbed.model.tables import Tables
 
 GRAM = ("before_3", "before_2", "before_1", "call", "count")
 
+Gram = tuple[str | None, str | None, str | None, str, int]
+"""What ``Transitions`` are made of: the columns GRAM of one row."""
 Program = tuple[str, str | None]
 """Host and program; None where the trace does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedChains:
-    """Testbeds are in the order of the study, their replicates in their own."""
+    """The replicates of one cell, host and program. Testbeds are in the order of the study, replicates in theirs."""
 
     cell: Mapping[str, Level]
     host: str
@@ -38,24 +39,24 @@ class ReplicatedChains:
 
 
 def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
-    """Every cell, host and program that there are transitions of."""
+    """Every cell, host and program that has transitions."""
     table = tables.table("transitions")
     if not table.num_rows:
         return
     records = {record.id: record for record in tables.records if record.status is Status.COMPLETE}
-    grams: dict[tuple[str, Program], list[tuple[Any, ...]]] = defaultdict(list)
+    grams: dict[tuple[str, Program], list[Gram]] = defaultdict(list)
     for run, host, program, *gram in zip(*(table[name].to_pylist() for name in ("run", "host", "program", *GRAM)), strict=True):
         if run in records and host != MACHINE:
             grams[run, (host, program)].append(tuple(gram))
     cells: dict[str, Mapping[str, Level]] = {}
-    found: dict[tuple[str, Program], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
+    by_cell: dict[tuple[str, Program], dict[str, list[tuple[int, Transitions]]]] = defaultdict(dict)
     for (run, where), rows in grams.items():
         record = records[run]
         levels, cell = _cell(record)
         cells[cell] = levels
-        found[cell, where].setdefault(_testbed(record), []).append((record.replicate, Transitions(rows)))
+        by_cell[cell, where].setdefault(_testbed(record), []).append((record.replicate, Transitions(rows)))
     seconds = _seconds(tables, records)
-    for (cell, (host, program)), groups in sorted(found.items(), key=lambda item: tuple(map(str, item[0]))):
+    for (cell, (host, program)), groups in sorted(by_cell.items(), key=lambda item: tuple(map(str, item[0]))):
         names = [name for name in tables.outline.testbeds if name in groups]
         replicates = {name: [counts for _, counts in sorted(groups[name], key=lambda one: one[0])] for name in names}
         times = {name: seconds[cell, (host, program), name] for name in names if (cell, (host, program), name) in seconds}
@@ -72,7 +73,7 @@ def _testbed(record: Record) -> str:
 
 
 def _seconds(tables: Tables, records: Mapping[str, Record]) -> dict[tuple[str, Program, str], dict[str, float]]:
-    found: dict[tuple[str, Program, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    totals: dict[tuple[str, Program, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     table = tables.table("system_calls")
     if not table.num_rows:
         return {}
@@ -80,5 +81,5 @@ def _seconds(tables: Tables, records: Mapping[str, Record]) -> dict[tuple[str, P
     for run, host, program, call, seconds in zip(*columns, strict=True):
         if run in records and seconds is not None:
             record = records[run]
-            found[_cell(record)[1], (host, program), _testbed(record)][call] += seconds
-    return {key: dict(calls) for key, calls in found.items()}
+            totals[_cell(record)[1], (host, program), _testbed(record)][call] += seconds
+    return {key: dict(calls) for key, calls in totals.items()}

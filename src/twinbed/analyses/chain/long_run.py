@@ -1,32 +1,34 @@
 """Where a chain spends its time in the long run, and how fast it forgets where it began.
 
 A trace ends; a chain does not.  A state that nothing follows (a thread's last call) goes back to where sequences begin, as
-often as they begin there: the program is run again and again.  With that each row sums to one.
+often as they begin there: the program is run again and again.  Each row then sums to one.
 
 * The stationary distribution is the long-run share of time in each state, begun where sequences begin (the Cesàro limit).  It
   exists for periodic chains too: within a closed class it is the one solution of the balance equations, found without
-  subtraction (Grassmann, Taksar & Heyman 1985, Oper. Res. 33:1107).  Several closed classes (edges dropped by a threshold can
-  leave such) get the probabilities with which the chain ends in them.  The use, which needs no chain, is the share of each
-  state among all that were reached; without a threshold, and where all sequences end in states that nothing follows
-  (exit_group), the two are the same, since what enters a state leaves it.
-* The spectral gap is 1 - |lambda2|, of the eigenvalues the second largest in modulus: 0 for periodic chains and for several
-  closed classes.
+  subtraction (Grassmann, Taksar & Heyman 1985, Oper. Res. 33:1107).  Several closed classes, which can be left when a
+  threshold drops edges, get the probabilities with which the chain ends in them.  The use, which needs no chain, is the
+  share of each state among all that were reached; without a threshold, and where all sequences end in states that nothing
+  follows (exit_group), the two are the same, since what enters a state leaves it.
+* The spectral gap is 1 - |lambda2|, where lambda2 is the eigenvalue with the second largest modulus.  It is 0 for periodic
+  chains and for several closed classes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinbed._core import Transitions
 
+Floats = NDArray[np.float64]
+
 DENSE_STATES = 300
-"""Above, only the largest eigenvalues are sought: all of 1000 states' take 15 s."""
+"""Of more states only the largest eigenvalues are sought: all of 1000 states take 15 s."""
 MOST_STATES = 2000
-"""Above, the long run is not worked out: it takes time by the cube."""
+"""The long run of more states is not computed: its time grows with the cube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,13 @@ class Spectrum:
     states: tuple[str, ...]
     stationary: tuple[float, ...]
     use: tuple[float, ...]
-    """The share of each state among those that calls were counted in, ends included."""
+    """The share of each state among all that were reached, ends included."""
     closed_classes: int
     period: int | None
     gap: float | None
 
 
-def matrix(counts: Transitions, order: int = 1, threshold: float = 0.0) -> tuple[list[str], np.ndarray, np.ndarray]:
+def matrix(counts: Transitions, order: int = 1, threshold: float = 0.0) -> tuple[list[str], Floats, Floats]:
     """States, transition matrix with ends led back to the starts, and where sequences begin."""
     states, edges = counts.states(order, threshold), counts.edges(order, threshold)
     names = states["state"].to_pylist()
@@ -67,7 +69,7 @@ def spectrum(counts: Transitions, order: int = 1, threshold: float = 0.0) -> Spe
     return Spectrum(tuple(names), tuple(stationary), tuple(use), len(classes), period, gap(p))
 
 
-def balance(p: np.ndarray) -> np.ndarray:
+def balance(p: Floats) -> Floats:
     """The stationary distribution of an irreducible matrix."""
     p = p.astype(float)
     n = len(p)
@@ -79,11 +81,11 @@ def balance(p: np.ndarray) -> np.ndarray:
     weights[0] = 1.0
     for k in range(1, n):
         weights[k] = weights[:k] @ p[:k, k] / out[k]
-    result: np.ndarray = weights / weights.sum()
+    result: Floats = weights / weights.sum()
     return result
 
 
-def gap(p: np.ndarray) -> float | None:
+def gap(p: Floats) -> float | None:
     """1 - |lambda2|; 1 for a single state. None where the search for the largest eigenvalues does not settle."""
     if len(p) < 2:
         return 1.0
@@ -93,7 +95,7 @@ def gap(p: np.ndarray) -> float | None:
         from scipy.sparse import csr_array
         from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
-        # Always the same vector, and not one of ones, which is the first eigenvector itself.
+        # The vector is always the same, but not the vector of ones, which is the first eigenvector itself.
         start = np.random.default_rng(0).random(len(p))
         try:
             moduli = np.abs(eigs(csr_array(p), k=6, v0=start, return_eigenvectors=False))
@@ -102,7 +104,7 @@ def gap(p: np.ndarray) -> float | None:
     return float(max(0.0, 1 - np.sort(moduli)[-2]))
 
 
-def closed_classes(p: np.ndarray) -> list[np.ndarray]:
+def closed_classes(p: Floats) -> list[NDArray[np.intp]]:
     """The sets of states that lead to each other and nowhere else."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -123,8 +125,8 @@ def total_variation(one: Spectrum, two: Spectrum, *, of_use: bool = False) -> fl
     return math.fsum(abs(a.get(state, 0.0) - b.get(state, 0.0)) for state in a.keys() | b.keys()) / 2
 
 
-def _absorption(p: np.ndarray, begin: np.ndarray, classes: list[np.ndarray]) -> list[float]:
-    """The probability of ending in each closed class, begun as ``begin`` says."""
+def _absorption(p: Floats, begin: Floats, classes: list[NDArray[np.intp]]) -> list[float]:
+    """The probability of ending in each closed class, begun by the distribution ``begin``."""
     if len(classes) == 1:
         return [1.0]
     closed = np.concatenate(classes)
@@ -137,7 +139,7 @@ def _absorption(p: np.ndarray, begin: np.ndarray, classes: list[np.ndarray]) -> 
     return [float(arrivals[members].sum()) for members in classes]
 
 
-def _period(p: np.ndarray) -> int:
+def _period(p: Floats) -> int:
     """The period of an irreducible matrix: the greatest common divisor of the lengths of its cycles."""
     level = np.full(len(p), -1)
     level[0] = 0
@@ -153,12 +155,12 @@ def _period(p: np.ndarray) -> int:
     return period
 
 
-def _use(counts: Transitions, order: int, names: list[str]) -> np.ndarray:
+def _use(counts: Transitions, order: int, names: list[str]) -> Floats:
     """How often each state was reached, as a share."""
     states, edges = counts.states(order), counts.edges(order)
     reached = states["starts"].to_numpy().astype(float)
     np.add.at(reached, edges["to"].to_numpy(), edges["count"].to_numpy())
-    of: dict[Any, float] = dict(zip(states["state"].to_pylist(), reached, strict=True))
-    found = np.array([of[name] for name in names])
-    result: np.ndarray = found / found.sum()
+    of: dict[str, float] = dict(zip(states["state"].to_pylist(), reached, strict=True))
+    ordered = np.array([of[name] for name in names])
+    result: Floats = ordered / ordered.sum()
     return result

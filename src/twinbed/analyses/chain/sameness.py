@@ -1,13 +1,13 @@
 """Do two groups of replicates come from one chain?  A permutation test.
 
 The statistic is the Jensen-Shannon distance between the chains of the two pooled groups (``Transitions.compare``).  If
-all replicates come from one chain, which of them bear which label does not matter: the p-value is the share of all ways to
-deal the labels whose distance is at least the one found, itself included.  It is exact however replicates vary and however
-long they are, so that A/A data are called different in at most alpha of the studies.  Replicates are what is exchanged,
-never calls: calls within a run depend on each other.
+all replicates come from one chain, it does not matter which of them bear which label.  The p-value is the share of all ways to
+deal the labels whose distance is at least the observed one, itself included.  It is exact however replicates vary and however
+long they are, so that A/A data are called different in at most alpha of the studies.  The test exchanges replicates, never
+calls: calls within a run depend on each other.
 
-With few replicates all ways are counted; with many, a random sample of them from a seed, where (1 + hits) / (1 + sample) keeps
-the level (Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).  Three against three give a p-value of 0.1 at best.
+With few replicates all ways are counted.  With many, a random sample of them is drawn from a seed; (1 + hits) / (1 + sample)
+keeps the level (Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).  Three against three give a p-value of 0.1 at best.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from dataclasses import dataclass
 from itertools import chain, combinations, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinbed._core import Transitions
 
+Floats = NDArray[np.float64]
+Labels = NDArray[np.bool_]
+"""Ways x replicates: whether each replicate is of the first group."""
+Positions = NDArray[np.intp]
+
 MOST_WAYS = 20_000
-"""More ways than this to deal the labels are sampled."""
+"""Where there are more ways to deal the labels, they are sampled."""
 SAMPLED_WAYS = 9_999
 BATCH = 256
 TIE = 1e-12
-"""Distances this near are equal: the same division with its sides exchanged rounds differently."""
+"""Distances as near as this are equal: the same division rounds differently with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,11 @@ class Sameness:
     distance: float | None
     p_value: float | None
     ways: int
-    """How many ways to deal the labels the p-value is from."""
+    """The number of ways to deal the labels that the p-value counts."""
     exact: bool
-    """All ways there are."""
+    """Whether these are all ways."""
     least_p: float
-    """The smallest p-value that so many replicates can give: above alpha, no difference can be shown."""
+    """The smallest p-value that so many replicates can give: if it is above alpha, no difference can be shown."""
 
 
 def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, seed: int = 0) -> Sameness:
@@ -52,26 +58,26 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
     # Groups of one size can be exchanged, which changes no distance.
     least = (2 if 2 * k == n else 1) / ways if exact else 1 / (1 + SAMPLED_WAYS)
     counts, rows = _counts(replicates, order)
-    found = float(_distances(np.arange(n)[None, :] < k, counts, rows)[0]) if counts.size else math.nan
-    if math.isnan(found):
+    distance = float(_distances(np.arange(n)[None, :] < k, counts, rows)[0]) if counts.size else math.nan
+    if math.isnan(distance):
         return Sameness(None, None, 0, exact, least)
     hits, dealt = 0, 0
     for labels in _dealt(n, k, exact, seed):
         distances = _distances(labels, counts, rows)
         # A way that leaves a group without transitions has no distance; it counts against a difference.
-        hits += int((~(distances < found - TIE)).sum())
+        hits += int((~(distances < distance - TIE)).sum())
         dealt += len(labels)
     p_value = hits / dealt if exact else (1 + hits) / (1 + dealt)
-    return Sameness(found, p_value, dealt, exact, least)
+    return Sameness(distance, p_value, dealt, exact, least)
 
 
-def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[np.ndarray]:
+def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
     """Labels of the first group, a batch of ways at a time."""
     if exact:
         ways = combinations(range(n), k)
         while batch := list(islice(ways, BATCH)):
             labels = np.zeros((len(batch), n), dtype=bool)
-            labels[np.repeat(np.arange(len(batch)), k), np.fromiter(chain.from_iterable(batch), dtype=int)] = True
+            labels[np.repeat(np.arange(len(batch)), k), np.fromiter(chain.from_iterable(batch), dtype=np.intp)] = True
             yield labels
         return
     chance = np.random.default_rng(seed)
@@ -80,20 +86,20 @@ def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[np.ndarray]:
         yield chance.permuted(np.tile(np.arange(n) < k, (size, 1)), axis=1)
 
 
-def _counts(replicates: Sequence[Transitions], order: int) -> tuple[np.ndarray, np.ndarray]:
+def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Positions]:
     """Counts of each transition in each replicate, ordered by state, and where each state's transitions begin."""
-    found: list[dict[tuple[str, str], int]] = []
+    by_replicate: list[dict[tuple[str, str], int]] = []
     for replicate in replicates:
         edges = replicate.edges(order)
         keys = zip(edges["state"].to_pylist(), edges["call"].to_pylist(), strict=True)
-        found.append(dict(zip(keys, edges["count"].to_pylist(), strict=True)))
-    keys_of_all = sorted(set().union(*found))
-    counts = np.array([[one.get(key, 0) for key in keys_of_all] for one in found], dtype=float)
+        by_replicate.append(dict(zip(keys, edges["count"].to_pylist(), strict=True)))
+    keys_of_all = sorted(set().union(*by_replicate))
+    counts = np.array([[one.get(key, 0) for key in keys_of_all] for one in by_replicate], dtype=float)
     begins = [at for at, key in enumerate(keys_of_all) if at == 0 or keys_of_all[at - 1][0] != key[0]]
-    return counts, np.array(begins, dtype=int)
+    return counts, np.array(begins, dtype=np.intp)
 
 
-def _distances(labels: np.ndarray, counts: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _distances(labels: Labels, counts: Floats, rows: Positions) -> Floats:
     """The distance of each way, NaN where a group has no transitions."""
     groups = [labels.astype(float) @ counts, (~labels).astype(float) @ counts]
     totals = [np.add.reduceat(group, rows, axis=1) for group in groups]
@@ -105,5 +111,5 @@ def _distances(labels: np.ndarray, counts: np.ndarray, rows: np.ndarray) -> np.n
         bits = np.add.reduceat(terms, rows, axis=1).clip(0, 1)
         bits = np.where((totals[0] > 0) & (totals[1] > 0), bits, 1.0)
         weight = sum(total / total.sum(axis=1, keepdims=True) for total in totals) / 2
-        distances: np.ndarray = np.sqrt((weight * bits).sum(axis=1))
+        distances: Floats = np.sqrt((weight * bits).sum(axis=1))
     return distances

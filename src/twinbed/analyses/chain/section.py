@@ -1,17 +1,17 @@
 """System calls as Markov chains in the report: how far each testbed's programs are from the reference's, and pictures of it.
 
-From the analysis ``chain``.
+The analysis ``chain`` gives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
 from twinbed.analyses.chain.drawing import Shown, most_used, svg
-from twinbed.analyses.chain.result import Chains, Graph
+from twinbed.analyses.chain.result import ChainRow, Chains, Graph, WalkRow
+from twinbed.model.json import Json
 from twinbed.render import plots
 from twinbed.render.html import html
 from twinbed.render.plots import DIFFERENT, EQUIVALENT, INK, MUTED, RULE, Spec
@@ -19,14 +19,14 @@ from twinbed.render.quantities import NONE, number, share
 from twinbed.render.words import cell_title
 
 MOST_PICTURES = 8
-"""Comparisons with pictures: those that are furthest apart."""
+"""So many comparisons have pictures: those that are furthest apart."""
 CELL = 22
 FAINTEST = 0.005
 """Differences of probabilities below this are not coloured."""
 
 
 def chains(result: Chains) -> Iterator[Markup]:
-    """The part of the page, from the analysis ``chain``; nothing where there was nothing to compare."""
+    """The section of the page; nothing where there was nothing to compare."""
     rows = result.chains
     if not rows:
         return
@@ -38,10 +38,11 @@ def chains(result: Chains) -> Iterator[Markup]:
     )
     yield _table(rows)
     yield from (html('<p class="note">{}.</p>', caution.detail) for caution in result.cautions)
-    yield _walks(result.walks, rows[0]["reference"])
+    yield _walks(result.walks, rows[0].reference)
     drawn = zip(rows, result.graphs, strict=True)
-    apart = sorted((pair for pair in drawn if pair[0]["distance"] is not None), key=lambda pair: -float(pair[0]["distance"]))
-    for at, (row, graph) in enumerate(apart[:MOST_PICTURES]):
+    apart = [(row.distance, row, graph) for row, graph in drawn if row.distance is not None]
+    apart.sort(key=lambda each: -each[0])
+    for at, (_, row, graph) in enumerate(apart[:MOST_PICTURES]):
         yield _pictures(row, graph, is_open=at == 0)
     if len(apart) > MOST_PICTURES:
         yield html(
@@ -50,27 +51,27 @@ def chains(result: Chains) -> Iterator[Markup]:
         )
 
 
-def _where(row: Mapping[str, Any]) -> str:
-    return f"{row['program'] or 'unknown program'} on {row['host']}"
+def _where(row: ChainRow | WalkRow) -> str:
+    return f"{row.program or 'unknown program'} on {row.host}"
 
 
 HEADS = ("Cell", "Program", "Testbed", "Distance", "Edges in one only", "Stationary", "Spectral gap", "p", "One chain?")
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Markup:
+def _table(rows: Sequence[ChainRow]) -> Markup:
     body = []
     for row in rows:
-        verdict = {True: "no", False: "not refuted", None: NONE}[row["different"]]
-        gaps = f"{_number(row['spectral_gap'])} / {_number(row['reference_spectral_gap'])}"
+        verdict = {True: "no", False: "not refuted", None: NONE}[row.different]
+        gaps = f"{_number(row.spectral_gap)} / {_number(row.reference_spectral_gap)}"
         numbers = (
-            *(_number(row["distance"]), _share(row["different_edges"]), _number(row["stationary_distance"])),
-            *(gaps, _number(row["p_adjusted"])),
+            *(_number(row.distance), _share(row.different_edges), _number(row.stationary_distance)),
+            *(gaps, _number(row.p_adjusted)),
         )
-        texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row["testbed"]))
+        texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row.testbed))
         cells = Markup().join(html('<td class="number">{}</td>', text) for text in numbers)
-        title = html('<th scope="row">{}</th>', cell_title(row["cell"]))
+        title = html('<th scope="row">{}</th>', cell_title(row.cell))
         body.append(html("<tr>{}{}{}<td>{}</td></tr>", title, texts, cells, verdict))
-    reference = escape(rows[0]["reference"])
+    reference = escape(rows[0].reference)
     caption = (
         f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
     )
@@ -99,20 +100,20 @@ WALKS = (
 )
 
 
-def _walks(rows: Sequence[Mapping[str, Any]], reference: str) -> Markup:
+def _walks(rows: Sequence[WalkRow], reference: str) -> Markup:
     """The seeds' Tables VIII and IX."""
     body = []
     for row in rows:
-        interval = "" if row["low"] is None else f" [{row['low']:.3g}, {row['high']:.3g}]"
-        none = row["per_call_difference"] is None or row["testbed"] == reference
-        difference = NONE if none else f"{row['per_call_difference']:.3g}{interval}"
+        interval = "" if row.low is None else f" [{row.low:.3g}, {row.high:.3g}]"
+        none = row.per_call_difference is None or row.testbed == reference
+        difference = NONE if none else f"{row.per_call_difference:.3g}{interval}"
         numbers = (
-            *(f"{row['walks']:,}", f"{row['invalid']:,}", row["relative_probability"] or NONE),
-            *(_number(row["per_call"]), difference),
+            *(f"{row.walks:,}", f"{row.invalid:,}", row.relative_probability or NONE),
+            *(_number(row.per_call), difference),
         )
-        texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row["testbed"]))
+        texts = Markup().join(html("<td>{}</td>", text) for text in (_where(row), row.testbed))
         cells = Markup().join(html('<td class="number">{}</td>', text) for text in numbers)
-        body.append(html('<tr><th scope="row">{}</th>{}{}</tr>', cell_title(row["cell"]), texts, cells))
+        body.append(html('<tr><th scope="row">{}</th>{}{}</tr>', cell_title(row.cell), texts, cells))
     heads = Markup().join(html('<th scope="col"{}>{}</th>', _numbered(head), head) for head in WALKS)
     caption = (
         "Sequences of every testbed through the reference's chains. A transition that a chain lacks is invalid and makes the "
@@ -131,10 +132,10 @@ def _numbered(head: str) -> Markup:
     return Markup(' class="number"') if head in WALKS[3:] else Markup()
 
 
-def _pictures(row: Mapping[str, Any], graph: Graph, *, is_open: bool) -> Markup:
-    testbed, reference = row["testbed"], row["reference"]
+def _pictures(row: ChainRow, graph: Graph, *, is_open: bool) -> Markup:
+    testbed, reference = row.testbed, row.reference
     shown = most_used(graph)
-    title = f"{_where(row)}, {cell_title(row['cell'])}: {testbed} against {reference}"
+    title = f"{_where(row)}, {cell_title(row.cell)}: {testbed} against {reference}"
     drawn = svg(
         shown,
         f"{title}. Transitions between system calls; the table above has the distances.",
@@ -163,7 +164,7 @@ def _pictures(row: Mapping[str, Any], graph: Graph, *, is_open: bool) -> Markup:
 
 def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
     """Rows are states, columns the calls that follow; colour says whose probability is larger, strength by how much."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Json]] = []
     for edge in shown.graph.edges:
         first, second = (probability or 0.0 for probability in edge.probabilities)
         difference = first - second

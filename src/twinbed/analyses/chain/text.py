@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from twinbed.analyses.chain.walks import exponent
 from twinbed.render.rows import as_text
@@ -11,9 +11,20 @@ from twinbed.render.rows import as_text
 if TYPE_CHECKING:
     from twinbed._core import Transitions, Walk
     from twinbed.analyses.chain.analysis import Compared
-    from twinbed.analyses.chain.result import Graph
+    from twinbed.analyses.chain.result import ChainRow, Graph, WalkRow
 
 NAMELESS = "a program without a name"
+
+
+class EdgeRow(TypedDict):
+    """The columns that are shown of ``_core.Transitions.compare``'s table."""
+
+    state: str
+    call: str
+    probability_first: float | None
+    probability_second: float | None
+    share_first: float | None
+    share_second: float | None
 
 
 def percent(value: float | None, digits: int = 2) -> str | None:
@@ -58,23 +69,23 @@ def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int
     )
 
 
-def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Iterator[str]:
-    """``walks``: what walked through what -> that walk, and the walk of the chain's own sequence through it."""
-    about = found.summary
+def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Iterator[str]:
+    """Two chains compared. ``walks``: such as first through second -> that walk, and the walk of the chain's own sequence."""
+    about = compared.summary
     yield f"{program or NAMELESS}: the first traces against the second (--against)\n\n"
-    spectra = found.spectra
-    facts: list[tuple[str, Any]] = [
+    spectra = compared.spectra
+    facts: list[tuple[str, str | None]] = [
         ("transitions in both", f"{about['shared_edges']:,}"),
         ("only in the first", f"{about['only_first']:,} ({percent(about['only_first_share'])} of its calls)"),
         ("only in the second", f"{about['only_second']:,} ({percent(about['only_second_share'])} of its calls)"),
         ("in one only, of all", percent(about["different_edges"])),
         ("greatest difference of a probability", short(about["greatest_difference"])),
         ("Jensen-Shannon distance of the rows", short(about["distance"])),
-        ("total variation, stationary", short(found.stationary_distance)),
-        ("total variation, of use", short(found.use_distance)),
+        ("total variation, stationary", short(compared.stationary_distance)),
+        ("total variation, of use", short(compared.use_distance)),
         ("spectral gaps", f"{short(spectra[0].gap) or '-'} and {short(spectra[1].gap) or '-'}" if spectra else None),
     ]
-    same = found.sameness
+    same = compared.sameness
     if same.p_value is not None and same.least_p < 1:
         facts.append(("p of one chain", f"{same.p_value:.4g} (permutation of the files; at least {same.least_p:.2g})"))
     yield "".join(f"  {name:<38}{'-' if value is None else value}\n" for name, value in facts)
@@ -93,7 +104,7 @@ def two_chains(program: str | None, found: Compared, walks: Mapping[str, tuple[W
             for name, (walk, own) in walks.items()
         ]
     )
-    rows = sorted(found.edges.to_pylist(), key=_apart)
+    rows: list[EdgeRow] = sorted(compared.edges.to_pylist(), key=_apart)
     differing = [row for row in rows if _difference(row) > 0]
     yield f"\n{len(differing):,} transitions differ" + (":\n" if differing else "\n")
     yield as_text(
@@ -118,22 +129,22 @@ def probability(walk: Walk) -> str:
     return str(exponent(walk["log10_probability"]))
 
 
-def _difference(row: Mapping[str, Any]) -> float:
-    return abs(float(row["probability_first"] or 0.0) - float(row["probability_second"] or 0.0))
+def _difference(row: EdgeRow) -> float:
+    return abs((row["probability_first"] or 0.0) - (row["probability_second"] or 0.0))
 
 
-def _apart(row: Mapping[str, Any]) -> tuple[float, str, str]:
-    """By how much it matters: the difference times the use of the state is what distances add up."""
-    use = max(float(row["share_first"] or 0.0), float(row["share_second"] or 0.0))
+def _apart(row: EdgeRow) -> tuple[float, str, str]:
+    """Sorts by how much an edge matters: distances add up the difference times the use of the state."""
+    use = max(row["share_first"] or 0.0, row["share_second"] or 0.0)
     return (-_difference(row) * use, row["state"], row["call"])
 
 
-def results(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+def results(chains: Sequence[ChainRow], walks: Sequence[WalkRow]) -> Iterator[str]:
     """The analysis of a results folder."""
     from twinbed.render.words import cell_title
 
-    def where(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {"cell": cell_title(row["cell"]), "host": row["host"], "program": row["program"], "testbed": row["testbed"]}
+    def where(row: ChainRow | WalkRow) -> dict[str, str | None]:
+        return {"cell": cell_title(row.cell), "host": row.host, "program": row.program, "testbed": row.testbed}
 
     verdicts = {True: "different", False: "not shown to differ", None: ""}
     yield "Chains against the reference's\n\n"
@@ -141,13 +152,13 @@ def results(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
         [
             {
                 **where(row),
-                "distance": short(row["distance"]),
-                "in one only": percent(row["different_edges"]),
-                "stationary": short(row["stationary_distance"]),
-                "p": short(row["p_adjusted"]),
-                "": verdicts[row["different"]],
+                "distance": short(row.distance),
+                "in one only": percent(row.different_edges),
+                "stationary": short(row.stationary_distance),
+                "p": short(row.p_adjusted),
+                "": verdicts[row.different],
             }
-            for row in tables["chains"]
+            for row in chains
         ]
     )
     yield "\nWalks of each testbed's sequences through the reference's chains (the seeds' Tables VIII and IX)\n\n"
@@ -155,13 +166,13 @@ def results(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
         [
             {
                 **where(row),
-                "walks": row["walks"],
-                "invalid": row["invalid"],
-                "relative": row["relative_probability"] or None,
-                "log10 a call": short(row["per_call"]),
-                "difference": short(row["per_call_difference"]),
-                "interval": None if row["low"] is None else f"{row['low']:.3g} to {row['high']:.3g}",
+                "walks": row.walks,
+                "invalid": row.invalid,
+                "relative": row.relative_probability or None,
+                "log10 a call": short(row.per_call),
+                "difference": short(row.per_call_difference),
+                "interval": None if row.low is None else f"{row.low:.3g} to {row.high:.3g}",
             }
-            for row in tables["walks"]
+            for row in walks
         ]
     )

@@ -1,22 +1,22 @@
 """Walks of testbeds' sequences through the reference's chains: the seeds' Tables VIII and IX, and an interval.
 
-As the seeds do it (ICNC 2019, section V-D): a chain of every replicate of the reference, each walked with every sequence of
-every testbed, the reference's own too, 10 x 10 walks a testbed.  Sequences are cut to equal lengths when their traces are read
-(``skip`` and ``limit``: the seeds limit to 2 million calls, without and with the first million skipped; with the skip the
-exponents shrink by 2 and 15 %, so it is the next 2 million that are walked, not the 1 million left).
+The seeds (ICNC 2019, section V-D) make a chain of every replicate of the reference and walk it with every sequence of every
+testbed, the reference's own too: 10 x 10 walks a testbed.  Sequences are cut to equal lengths when their traces are read
+(``skip`` and ``limit``: the seeds limit to 2 million calls, without and with the first million skipped.  With the skip
+the exponents shrink by 2 and 15 %, so the walks are of the next 2 million, not of the 1 million left).
 
-* Table VIII is the number of invalid transitions over all walks.  Whether the seeds count transitions or walks that have
-  any they do not say: both are given.
+* Table VIII is the number of invalid transitions over all walks.  The seeds do not say whether they count
+  transitions or walks that have any: both are given.
 * Table IX is the mean probability of the walks relative to the mean of the reference's sequences in the same chains.  An
   invalid transition makes a probability zero; the seeds average what is left ("very few probabilities to average"), so
-  the mean here is over valid walks, with their number.  A mean of probabilities is that of its largest; the mean of
-  logarithms, of which every walk is an equal part, is given beside.
+  the mean here is over valid walks, with their number.  The largest probability dominates a mean of them, so the
+  mean of logarithms, to which every walk contributes equally, is given too.
 
 The interval is of what a testbed's sequences lose per call against the reference's.  Walks through one chain depend on each
-other, so each sequence counts once: its log10-probability per call in the chain of all replicates of the reference, of
-which its own, if it is one of them, is left out.  Each value is a mean over thousands of calls, so near to normal, and
-replicates are few: Welch's t (1947, Biometrika 34:28) covers where a bootstrap of three to ten values is too narrow.  A
-sequence with an invalid transition is impossible, however likely its other calls: then there is no value without smoothing.
+other, so each sequence counts once: its log10-probability per call in the chain of all replicates of the reference, without
+its own if it is one of them.  Each value is a mean over thousands of calls, so near to normal, and replicates are few: Welch's
+t (1947, Biometrika 34:28) keeps its coverage where a bootstrap of three to ten values is too narrow.  A sequence with an
+invalid transition is impossible, however likely its other calls are: without smoothing it has no value.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ class Walked:
     """The logarithm of the mean probability of the valid walks; None where none is valid."""
     mean_log10: float | None
     relative_log10_mean: float | None
-    """Less the reference's: the exponent of Table IX. None too where lengths differ."""
+    """``log10_mean`` less the reference's: the exponent of Table IX. None too where lengths differ."""
     relative_mean_log10: float | None
     per_call: float | None
-    """Mean over the sequences of log10 per call, in the chain of all other replicates of the reference; None where one of
-    them has an invalid transition."""
+    """The mean of log10 per call over the sequences, in the chain of all other replicates of the reference; None where one
+    of them has an invalid transition."""
     per_call_difference: float | None
-    """Less the reference's."""
+    """``per_call`` less the reference's."""
     interval: Interval | None
     """The interval of that difference; None for the reference itself and for fewer than two replicates of either."""
 
 
 def support(groups: Mapping[str, Sequence[Transitions]]) -> int:
-    """How many calls there are: those of any replicate of any testbed."""
+    """The number of different calls in all replicates of all testbeds."""
     return len({name for group in groups.values() for one in group for name in one.names})
 
 
@@ -88,7 +88,7 @@ def walk_all(
     base: Walked | None = None
     base_lengths: set[int] = set()
     base_values: list[float] = []
-    found: list[Walked] = []
+    walked: list[Walked] = []
     for testbed in (reference, *(name for name in groups if name != reference)):
         walks = [_walk(chain, sequence, rules, calls) for chain in chains for sequence in groups[testbed]]
         each = [
@@ -102,12 +102,12 @@ def walk_all(
         equal = len(lengths | base_lengths) == 1
         one = _walked(testbed, walks, equal, base, values, base_values, confidence)
         base = base or one
-        found.append(one)
-    return found
+        walked.append(one)
+    return walked
 
 
 def exponent(log10: float | None) -> str:
-    """As the seeds print it: the power of ten alone, E-33288."""
+    """The power of ten alone, as the seeds print it: E-33288."""
     if log10 is None:
         return ""
     return "0" if log10 == -math.inf else f"E{math.floor(log10):+d}"

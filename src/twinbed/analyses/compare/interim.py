@@ -13,7 +13,7 @@ from dataclasses import replace
 from twinbed.analyses.compare.decision import Decision, Rules
 from twinbed.analyses.compare.result import Comparison, Effect, Spread
 from twinbed.model.result import Interval, Verdict
-from twinbed.statistics.sequential import look_levels, overall_level
+from twinbed.statistics.sequential import interim_levels, overall_level
 
 UNLOOKED = "unlooked"
 """The method of what no look has been taken at: there is no verdict yet."""
@@ -24,7 +24,7 @@ def at_look(decision: Decision, judge: Callable[[Rules], Decision], rules: Rules
     fixed, looks = decision.comparison, rules.information
     if not looks:
         return replace(decision, comparison=_unlooked(fixed))
-    level, half = (look_levels(alpha, looks)[-1] for alpha in (rules.alpha, rules.alpha / 2))
+    level, half = (interim_levels(alpha, looks)[-1] for alpha in (rules.alpha, rules.alpha / 2))
     narrow = judge(replace(rules, alpha=level)).comparison
     wide = judge(replace(rules, alpha=2 * half, confidence=1 - 2 * half)).comparison
     p_equivalent = None if fixed.p_equivalent is None else overall_level(fixed.p_equivalent, looks)

@@ -3,13 +3,14 @@ tell a contended run.
 
 In: runs with N, their rate, and the metrics of the host ``machine``.  Out, for each combination of the other levels:
 
-* ``curves``: each metric by LOESS over N, its second difference, scaled (the LDRD report's Figure 3.2; idle metrics mirrored);
-* ``inflections``: where each turns, from falling to rising slope or back, in the order of N;
-* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval, the shares at its threshold, and
-  the lead: from which N it alarms, from which the rate has fallen, and the share of runs between that alarm; ``reason`` where
-  there is no detector;
-* ``alarms``: the share of test runs that alarm at each N, with its interval, beside what the rate has lost there;
-* ``scores``: each run's, with its kind; ``roc``: the curve.
+* ``curves``: each metric smoothed by LOESS over N, and its second difference, scaled (the LDRD report's Figure 3.2; idle
+  metrics are mirrored);
+* ``inflections``: where each metric turns, from falling to rising slope or back, in the order of N;
+* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval; the shares at its threshold; and
+  the lead: the N from which it alarms, the N from which the rate has fallen, and the share of the runs between them that alarm.
+  Where there is no detector, ``reason`` says why;
+* ``alarms``: the share of test runs that alarm at each N, with its interval, and what the rate has lost there;
+* ``scores``: the score of each run, with its kind; ``roc``: the ROC curve.
 
 Limits and sources: twinbed.statistics.curvature and .contention.
 """
@@ -53,7 +54,7 @@ MIRRORED = "idle"
 """What a metric's name holds if it falls where others rise."""
 NO_MACHINE = "runs without metrics of the machine"
 LEAST = 4
-"""Tested N of a curve that bends."""
+"""A curve that bends has at least so many tested N."""
 Floats = NDArray[np.float64]
 
 
@@ -76,7 +77,7 @@ class ContentionParams(BaseModel):
 
 
 class ContentionAnalysis(Analysis[ContentionParams, Contention]):
-    """Where it bends, and whether the machine shows it."""
+    """Where rates bend over N, and whether the machine's metrics show it."""
 
     name = "contention"
     params = ContentionParams
@@ -86,14 +87,14 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
         params = params or ContentionParams()
         frame = of_tables(source, params.response, params.host, params.direction)
         machine = measured(source, MACHINE)
-        found, refused = each_by_itself(
+        pairs, refused = each_by_itself(
             numbered(frame, params.over, per_pair=params.per_pair),
             lambda group: _group(group, frame.response, machine, params),
         )
         left_out = {**frame.left_out, **refused}
-        if absent := sum(absent for _, absent in found):
+        if absent := sum(absent for _, absent in pairs):
             left_out[NO_MACHINE] = absent
-        groups, cautions = [group for group, _ in found], tuple(frame.cautions)
+        groups, cautions = [group for group, _ in pairs], tuple(frame.cautions)
         return Contention(frame.source, frame.response, params.over, params.drop, params.fallen, groups, cautions, left_out)
 
     def tables(self, result: Contention) -> Mapping[str, Sequence[Row]]:
@@ -103,21 +104,21 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
 def _group(
     whole: Numbered, rate: str, machine: Mapping[str, Mapping[str, float]], params: ContentionParams
 ) -> tuple[LevelContention, int]:
-    """And how many runs the machine was not measured in."""
+    """The analysis of one combination of levels, and in how many runs the machine was not measured."""
     group = _with_machine(whole, machine)
     known = _known(group, machine, params)
     shown = {rate: np.asarray(group.values), **known} if params.bends else {}
     drawn = [_curve(group, name, values, params) for name, values in shown.items()]
     turns = sorted(chain.from_iterable(turns for _, turns in drawn), key=lambda turn: (turn.n, turn.metric))
-    detector, reason = _told(group, known, params)
+    detector, reason = _detector(group, known, params)
     return LevelContention(group.levels, [curve for curve, _ in drawn], turns, detector, reason), len(whole.runs) - len(
         group.runs
     )
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
-    """Without the runs that the machine has no value of at all, so that one of them does not cost all others; the whole group
-    where it has none of any."""
+    """The group without the runs in which the machine has no value at all, so that one of them does not cost all others; the
+    whole group where no run has a value."""
     kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
     if not kept:
         return group
@@ -132,7 +133,7 @@ def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
     """The machine's metrics of a group's runs."""
-    found: dict[str, Floats] = {}
+    known: dict[str, Floats] = {}
     for name, by_run in machine.items():
         metric = name.removesuffix(f"@{MACHINE}")
         if params.metrics and metric not in params.metrics:
@@ -140,13 +141,13 @@ def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: 
         if all(run in by_run for run in group.runs):
             values = np.array([by_run[run] for run in group.runs])
             if np.ptp(values) > 1e-12 * np.abs(values).max():
-                found[metric] = values
-    if missing := [name for name in params.metrics if name not in found]:
+                known[metric] = values
+    if missing := [name for name in params.metrics if name not in known]:
         raise TwinbedError(
             f"{', '.join(missing)}: no such metric of the machine that every run has and that varies",
-            advice=f"there are: {', '.join(sorted(found)) or 'none; the study needs an instrument that reads the machine'}",
+            advice=f"there are: {', '.join(sorted(known)) or 'none; the study needs an instrument that reads the machine'}",
         )
-    return found
+    return known
 
 
 def _curve(group: Numbered, name: str, values: Floats, params: ContentionParams) -> tuple[Curve, list[Turn]]:
@@ -184,28 +185,30 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
     return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
 
 
-def _told(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[DetectorResult | None, str]:
+def _detector(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[DetectorResult | None, str]:
     if not known:
         return None, "nothing was measured on the machine that varies"
     runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
     try:
-        found = detect(runs, params.drop, params.fallen)
+        detection = detect(runs, params.drop, params.fallen)
     except ValueError as error:
         return None, str(error)
-    points = (Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in found.curve)
+    points = (
+        Operating(None if math.isinf(at.threshold) else at.threshold, at.false_alarms, at.detected) for at in detection.curve
+    )
     detector = DetectorResult(
-        found.area.value,
-        _interval(found.area.interval),
-        found.detector.threshold,
-        found.false_alarms,
-        found.detected,
-        found.unclear,
-        found.lead.alarmed,
-        found.lead.fallen,
-        _alarms(found.lead.before),
-        [Step(step.n, step.lost, _alarms(step.alarms)) for step in found.lead.steps],
+        detection.area.value,
+        _interval(detection.area.interval),
+        detection.detector.threshold,
+        detection.false_alarms,
+        detection.detected,
+        detection.unclear,
+        detection.lead.alarmed,
+        detection.lead.fallen,
+        _alarms(detection.lead.before),
+        [Step(step.n, step.lost, _alarms(step.alarms)) for step in detection.lead.steps],
         list(points),
-        _scored(group, found),
+        _scored(group, detection),
     )
     return detector, ""
 

@@ -15,13 +15,13 @@ from twinbed.render.words import metric_name
 
 WIDE = WIDTH + 60
 NEAR = 0.05
-"""How far apart numbers of turns must be on the axis to be written at one height."""
+"""Numbers of turns at least so far apart on the axis are written at one height."""
 LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
 """Above the curves, whose greatest is 1."""
 
 
 def bends(curves: Sequence[Curve], turns: Sequence[Turn], many: str) -> Spec:
-    """Metrics over N between their least and greatest; below, their second differences, with inflections numbered in order."""
+    """Metrics over N, each scaled to its range; below, their second differences, with inflections numbered in order."""
     names = [_named(curve) for curve in curves]
     x = of_n(curves[0].n, many)
     smoothed = [
@@ -107,13 +107,13 @@ def _drawn(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec, dash: Spec) -> 
 
 
 def _labels(turns: Sequence[Turn], tested: Sequence[int]) -> list[float]:
-    """How high the number of each turn is written, so that numbers that are near do not overlap."""
+    """The height of each turn's number, such that neighbouring numbers do not overlap."""
     across = math.log(tested[-1] / tested[0])
-    found: list[float] = []
+    chosen: list[float] = []
     for at, turn in enumerate(turns):
-        near = [found[one] for one in range(at) if math.log(turn.n / turns[one].n) < NEAR * across]
-        found.append(next((level for level in LEVELS if level not in near), LEVELS[at % len(LEVELS)]))
-    return found
+        near = [chosen[one] for one in range(at) if math.log(turn.n / turns[one].n) < NEAR * across]
+        chosen.append(next((level for level in LEVELS if level not in near), LEVELS[at % len(LEVELS)]))
+    return chosen
 
 
 def _between(values: Sequence[float]) -> list[float]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Unpack
 
 import click
 
 from twinbed.analyses.contention.result import Contention, tables
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.analysis import Inputs, Row
-from twinbed.model.error import TwinbedError
-from twinbed.observations.options import factor_of_n, options, table_text, write
+from twinbed.observations.options import Given, Request, options, table_text
 
 
 @click.command(name="contention", epilog="docs/capacity.md says how the detector is trained and what its threshold promises.")
@@ -32,20 +32,12 @@ from twinbed.observations.options import factor_of_n, options, table_text, write
 def command(
     inputs: Inputs,
     /,
-    source: Path,
     metrics: tuple[str, ...],
     span: float,
     degree: int,
     drop: float,
     fallen: float,
-    response: str | None,
-    over: str | None,
-    per_pair: bool,
-    host: str | None,
-    direction: str | None,
-    style: str | None,
-    table: str,
-    output: Path | None,
+    **given: Unpack[Given],
 ) -> int:
     """Where the rate of a pair and the machine's metrics bend as N grows, in what order, and whether the machine's metrics
     alone tell a contended run: one whose rate has begun to fall (--drop), before it has fallen too far (--fallen). The
@@ -56,26 +48,14 @@ def command(
     twinbed analyse contention results/ --metric cpu_idle --metric interrupts --format csv --table curves
     twinbed analyse contention results/ -o contention.html                                         as a page
     """
-    if not inputs.is_results(source):
-        raise TwinbedError(f"{source} is no results folder", advice="contention needs the machine's metrics of every run")
+    request = Request.of(inputs, given, "contention needs the machine's metrics of every run")
     from twinbed.analyses.contention.analysis import ContentionParams
     from twinbed.analyses.contention.analysis import analysis as contention
 
-    params = ContentionParams(
-        response=response,
-        over=factor_of_n(inputs, source, over),
-        per_pair=per_pair,
-        metrics=metrics,
-        span=span,
-        degree=degree,
-        drop=drop,
-        fallen=fallen,
-        host=host,
-        direction=direction,
-    )
-    found = contention.run(inputs.tables(source), params)
-    rows = tables(found)
-    write(rows, found.cautions, found.left_out, source, style, table, _text(found, rows), output, lambda: _page(found))
+    params = ContentionParams(**request.rate, metrics=metrics, span=span, degree=degree, drop=drop, fallen=fallen)
+    result = contention.run(request.tables, params)
+    rows = tables(result)
+    request.write(rows, result.cautions, result.left_out, _text(result, rows), lambda: _page(result))
     return codes.DONE
 
 

@@ -18,7 +18,7 @@ from twinbed.render.tabular import Tabular, figure, percent
 from twinbed.render.words import caution_sentences, heading, left_out, metric_name
 
 MOST_CURVES = 4
-"""Metrics in a picture: the rate, and those that bend most."""
+"""A picture has so many metrics: the rate, and those that bend most."""
 WHOLE = "Where it bends, and what the machine shows"
 MOST_GROUPS = 6
 """Combinations of levels that are drawn."""
@@ -77,18 +77,18 @@ def _turn(turn: Turn) -> str:
     return f"{metric_name(turn.metric)} at {turn.n:.3g}"
 
 
-def detector_figures(found: Contention, group: LevelContention, detector: DetectorResult) -> Iterator[Markup]:
+def detector_figures(contention: Contention, group: LevelContention, detector: DetectorResult) -> Iterator[Markup]:
     """Scores over N, how early it alarms, and the ROC curve."""
     tested = [step.n for step in detector.steps]
     yield _figure(
-        scores(detector, tested, f"{found.one}s"),
+        scores(detector, tested, f"{contention.one}s"),
         f"{where(group)}the score of each test run, from the machine's metrics alone. Above the dashed line the detector"
-        f" alarms. Contended: the run and the mean at its N have lost {share(found.drop)} of the rate.",
+        f" alarms. Contended: the run and the mean at its N have lost {share(contention.drop)} of the rate.",
     )
     yield _figure(
-        early(found, detector),
+        early(contention, detector),
         f"{where(group)}where it alarms (dotted: most runs, from there on) against where the rate has fallen by"
-        f" {share(found.fallen)} (shaded). Bars: 95 % intervals.",
+        f" {share(contention.fallen)} (shaded). Bars: 95 % intervals.",
     )
     yield _figure(
         roc(detector),
@@ -131,9 +131,9 @@ def _alarms(detector: DetectorResult) -> Tabular:
 
 
 def _figure(spec: plots.Spec, caption: str) -> Markup:
-    said = heading(caption)
+    title = heading(caption)
     return html(
         "<figure><figcaption>{}</figcaption>{}</figure>",
-        said,
-        plots.svg(spec, f"{said} The tables have the numbers."),
+        title,
+        plots.svg(spec, f"{title} The tables have the numbers."),
     )

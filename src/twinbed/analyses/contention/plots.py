@@ -24,7 +24,7 @@ SHAPES = ["circle", "square", "triangle-up"]
 
 
 def roc(detector: DetectorResult) -> Spec:
-    """What each threshold does to runs that it was not trained on, and what the detector's own does."""
+    """The ROC curve of runs that the detector was not trained on, with the point of its own threshold."""
     points = [{"x": at.false_alarms, "y": at.detected, "order": order} for order, at in enumerate(detector.curve)]
     own = {
         "x": detector.false_alarms,
@@ -122,7 +122,7 @@ def scores(detector: DetectorResult, tested: Sequence[int], many: str) -> Spec:
 
 
 def _around(values: Sequence[float]) -> list[float]:
-    """With some room, and 0 inside."""
+    """A scale with some room that includes 0."""
     return [min(*values, -1.0) * 1.15, max(*values, 1.0) * 1.15]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Turn:
     metric: str
     n: float
     rises: bool
-    """Whether the slope falls before it and rises after it."""
+    """Whether the slope falls before the point and rises after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Scored:
     kind: str
     """``contended``, ``free``, or ``unclear`` where its rate and its N disagree."""
     tested: bool
-    """Whether it is of a test replicate, not trained on."""
+    """Whether it belongs to a test replicate, which the detector was not trained on."""
     score: float
 
 
@@ -82,14 +82,14 @@ class Operating:
     """A point of the ROC curve."""
 
     threshold: float | None
-    """None is above all scores: it never alarms."""
+    """None stands above all scores, where it never alarms."""
     false_alarms: float
     detected: float
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorResult:
-    """A detector, and what it did to runs that it was not trained on."""
+    """A detector, and how it did on runs that it was not trained on."""
 
     area: float
     interval: Interval | None
@@ -99,9 +99,9 @@ class DetectorResult:
     detected: float
     """Share of contended test runs."""
     unclear: int
-    """Test runs that are neither."""
+    """Test runs that are neither contended nor free."""
     alarms_from: int | None
-    """The least N at which most test runs alarm, shares made monotone over N."""
+    """The least N at which most test runs alarm, after shares are made monotone over N."""
     fallen_from: int | None
     """The least N at which the rate has fallen by what matters."""
     before: Alarms | None
@@ -117,7 +117,7 @@ class LevelContention:
 
     levels: Mapping[str, Level]
     curves: Sequence[Curve]
-    """The rate first; nothing where they were not asked for."""
+    """The rate first; empty where curves were not asked for."""
     turns: Sequence[Turn]
     """In the order of N."""
     detector: DetectorResult | None
@@ -152,7 +152,7 @@ def tables(contention: Contention) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {"curves": [], "inflections": [], "detectors": [], "alarms": [], "scores": [], "roc": []}
     for group in contention.groups:
         detector = group.detector
-        parts = {
+        parts: dict[str, list[Row]] = {
             "curves": [row for curve in group.curves for row in _curve(curve)],
             "inflections": [
                 {"metric": turn.metric, "n": turn.n, "slope": "rises" if turn.rises else "falls"} for turn in group.turns

@@ -1,9 +1,9 @@
 """The analysis ``passport``: what differs between two testbeds, or two results, most suspicious first.
 
-In: the passports, the settings that were read back, and the settings of the runs, of one side and of the other.  Out, as the
-table ``differences``: every fact that is not the same, with all its values on either side, how suspicious it is
+In: the passports, the settings that were read back, and the settings of the runs, for each of two sides.  Out: the table
+``differences`` has every fact that is not the same, with all its values on either side.  It says how suspicious the fact is
 (``observations.suspicion``), and whether it also varies within a side, which makes it a lesser suspect.  Facts that only one
-side has recorded come after all others of their kind: what is not known may be the same.
+side has recorded come after all others of their kind, since an unknown value may be the same.
 
 Hosts with a number are pooled with those of the same role: ``client3`` is a client.
 """
@@ -13,31 +13,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinbed.analyses.passport.result import Differences, Passports
+from twinbed.analyses.passport.result import Difference, Differences, Passports
 from twinbed.contracts.analysis import Analysis, Row
 from twinbed.model.tables import Tables
 from twinbed.observations.suspicion import Suspicion, suspicion
 
 Facts = Mapping[tuple[str, str], frozenset[str]]
-"""(place, fact) -> its values; null is none of them."""
+"""(place, fact) -> its values, without null."""
 
 _NOTHING: frozenset[str] = frozenset()
 _UNKNOWN = ("", "null", "None")
 _NUMBER = re.compile(r"\d+$")
 SETTINGS = "settings"
-"""The place of what a study says rather than a host."""
+"""The place of facts of a study, rather than of a host."""
 LESSER = ("package", "name")
-"""Kinds that are shown only where everything is."""
+"""Kinds that are shown only with ``everything``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the comparison. ``testbed`` is None for all of a results folder's."""
+    """One side of the comparison. ``testbed`` None takes all of a results folder."""
 
     tables: Tables
     testbed: str | None
@@ -45,7 +44,7 @@ class Side:
 
 
 class PassportParams(BaseModel):
-    """Which facts."""
+    """Which facts to compare."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,7 +52,7 @@ class PassportParams(BaseModel):
 
 
 class PassportAnalysis(Analysis[PassportParams, Passports]):
-    """What differs."""
+    """What differs between testbeds."""
 
     name = "passport"
     params = PassportParams
@@ -67,18 +66,18 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
         return Passports(tuple(between(one, other, params) for other in others))
 
     def tables(self, result: Passports) -> Mapping[str, Sequence[Row]]:
-        rows = [{"between": pair.left, "and": pair.right, **row} for pair in result.pairs for row in pair.differences]
+        rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
         return {"differences": rows, "summary": [pair.summary for pair in result.pairs]}
 
 
 def between(one: Side, other: Side, params: PassportParams | None = None) -> Differences:
-    """Two sides, which may be of different results."""
+    """The differences between two sides, which may be of different results."""
     params = params or PassportParams()
     left, right = facts_of(one), facts_of(other)
     rows = list(_rows(left, right))
     if not params.everything:
         rows = [row for row in rows if row[0].kind not in LESSER]
-    rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1]["varies"], row[1]["place"], row[1]["fact"]))
+    rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1].varies, row[1].place, row[1].fact))
     return Differences(
         one.name,
         other.name,
@@ -89,53 +88,55 @@ def between(one: Side, other: Side, params: PassportParams | None = None) -> Dif
     )
 
 
-def _unknown(row: Mapping[str, Any]) -> bool:
-    return not row["left"] or not row["right"]
+def _unknown(row: Difference) -> bool:
+    return not row.left or not row.right
 
 
-def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, dict[str, Any]]]:
-    """Places that are alike share a row."""
+def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
+    """The facts that differ; places where a fact differs alike share a row."""
     places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
     for place, fact in sorted({*left, *right}):
         one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
         if one != other:
             places.setdefault((fact, one, other, suspicion(place, fact)), []).append(place)
     for (fact, one, other, about), alike in places.items():
-        row = {
-            "kind": about.kind,
-            "place": ", ".join(alike),
-            "fact": fact,
-            "left": sorted(one),
-            "right": sorted(other),
-            "varies": len(one) > 1 or len(other) > 1,
-            "why": about.why,
-        }
-        yield about, row
+        yield (
+            about,
+            Difference(
+                kind=about.kind,
+                place=", ".join(alike),
+                fact=fact,
+                left=sorted(one),
+                right=sorted(other),
+                varies=len(one) > 1 or len(other) > 1,
+                why=about.why,
+            ),
+        )
 
 
 def facts_of(side: Side) -> Facts:
-    """Everything that is known of a side's runs."""
-    found: dict[tuple[str, str], set[str]] = {}
+    """All known facts of a side's runs."""
+    facts: dict[tuple[str, str], set[str]] = {}
     records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
     runs = {record.id for record in records}
     for place, fact, value in _columns(side.tables, "facts", ("place", "fact", "value"), runs):
-        found.setdefault((_role(place), fact), set()).add(value)
+        facts.setdefault((_role(place), fact), set()).add(value)
     for (place, name), values in _applied(side.tables, runs).items():
-        if found.get((place, name.replace(".", " "))) != values:
-            found[place, f"{name} (set)"] = values
+        if facts.get((place, name.replace(".", " "))) != values:
+            facts[place, f"{name} (set)"] = values
     for record in records:
         for name, value in _leaves({name: part for name, part in record.settings.items() if name != "levels"}):
             if name != "testbed.name" and not name.startswith(("workload.files", "workload.metrics")):
-                found.setdefault((SETTINGS, name), set()).add(value)
-    known = {key: frozenset(values) - set(_UNKNOWN) for key, values in found.items()}
+                facts.setdefault((SETTINGS, name), set()).add(value)
+    known = {key: frozenset(values) - set(_UNKNOWN) for key, values in facts.items()}
     return {key: values for key, values in known.items() if values}
 
 
 def _applied(tables: Tables, runs: set[str]) -> Mapping[tuple[str, str], set[str]]:
-    found: dict[tuple[str, str], set[str]] = {}
+    applied: dict[tuple[str, str], set[str]] = {}
     for subject, setting, value in _columns(tables, "applied", ("subject", "setting", "found"), runs):
-        found.setdefault((_role(subject), setting), set()).add(value)
-    return found
+        applied.setdefault((_role(subject), setting), set()).add(value)
+    return applied
 
 
 def _role(place: str) -> str:
@@ -151,7 +152,7 @@ def _columns(tables: Tables, name: str, columns: tuple[str, ...], runs: set[str]
     yield from dict.fromkeys(tuple(rest) for run, *rest in rows if run in runs)
 
 
-def _leaves(data: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(data: object, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield from _leaves(value, f"{name}.{key}" if name else str(key))

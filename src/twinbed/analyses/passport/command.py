@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from twinbed.model.tables import Tables
 
 _LONGEST, _MOST = 44, 3
-"""Characters of a value and values that a line shows; JSON and CSV have all."""
+"""A line shows at most so many characters of a value, and so many values; JSON and CSV have all."""
 
 
 @click.command(name="passport")
@@ -50,7 +51,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
 
     pairs = _pairs(inputs, sides, PassportParams(everything=everything))
     if style == "json":
-        print_json([{**each.summary, "differences": each.differences} for each in pairs])
+        print_json([{**each.summary, "differences": [asdict(row) for row in each.differences]} for each in pairs])
     elif style == "csv":
         click.echo(as_csv([row for each in pairs for row in _flat(each)]), nl=False)
     else:
@@ -92,10 +93,10 @@ def _opened(inputs: Inputs, side: str) -> tuple[Tables, str | None]:
     return store, testbed
 
 
-def _flat(pair: Differences) -> Iterator[dict[str, Any]]:
+def _flat(pair: Differences) -> Iterator[dict[str, object]]:
     for row in pair.differences:
-        values = {side: " | ".join(row[side]) or None for side in ("left", "right")}
-        yield {"between": pair.left, "and": pair.right, **row, **values}
+        values = {"left": " | ".join(row.left) or None, "right": " | ".join(row.right) or None}
+        yield {"between": pair.left, "and": pair.right, **asdict(row), **values}
 
 
 def _text(pair: Differences) -> Iterator[str]:
@@ -107,15 +108,12 @@ def _text(pair: Differences) -> Iterator[str]:
         title, left, right = f"A: {left}\nB: {right}\nA and B", "A", "B"
     yield (f"{title}: {pair.differ} differ, {pair.same} the same, {pair.unknown} known of one alone")
     rows = pair.differences
-    for kind in dict.fromkeys(row["kind"] for row in rows):
-        of_kind = [row for row in rows if row["kind"] == kind]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        of_kind = [row for row in rows if row.kind == kind]
         yield ""
-        yield f"{kind}{': ' if of_kind[0]['why'] else ''}{of_kind[0]['why']}"
+        yield f"{kind}{': ' if of_kind[0].why else ''}{of_kind[0].why}"
         lines = as_text(
-            [
-                {"": f"  {row['place']}: {row['fact']}", left: _shown(row["left"]), right: _shown(row["right"])}
-                for row in of_kind
-            ]
+            [{"": f"  {row.place}: {row.fact}", left: _shown(row.left), right: _shown(row.right)} for row in of_kind]
         )
         yield lines.rstrip("\n")
 

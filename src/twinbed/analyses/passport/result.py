@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinbed.contracts.analysis import Row
 from twinbed.model.caution import Caution
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A fact that is not the same on both sides, with all its values on either."""
+
+    kind: str
+    place: str
+    fact: str
+    left: Sequence[str]
+    right: Sequence[str]
+    varies: bool
+    """Whether it also varies within a side."""
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +33,7 @@ class Differences:
     unknown: int
     """Facts that only one side has recorded."""
     same: int
-    differences: tuple[Row, ...]
-    """kind, place, fact, left, right (lists of values), varies, why."""
+    differences: tuple[Difference, ...]
 
     @property
     def summary(self) -> Row:
@@ -35,7 +48,7 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Passports:
-    """Each testbed against the reference."""
+    """The differences between each testbed and the reference."""
 
     pairs: tuple[Differences, ...]
     cautions: tuple[Caution, ...] = ()

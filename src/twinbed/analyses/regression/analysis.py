@@ -1,8 +1,9 @@
 """The analysis ``regression``: by how much factors and numbers change a response, with intervals, and whether to believe them.
 
-In: one row an observation (observations/frame.py).  Out: a ``Regression`` (result.py): for each formula its coefficients
-with errors that hold for its residuals, robust and mixed fits where asked, effects as percentages, checks of what it assumes.
-Limits: effects are linear on the model's scale; one random intercept.  Sources: see twinbed.statistics.regression.
+In: one row an observation (observations/frame.py).  Out: a ``Regression`` (result.py).  For each formula it has the
+coefficients with errors that hold for its residuals, robust and mixed fits where asked, effects as percentages, and checks of
+assumptions.  Limits: effects are linear on the model's scale; one random intercept.  Sources: see
+twinbed.statistics.regression.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class RegressionParams(BaseModel):
 
 
 class RegressionAnalysis(Analysis[RegressionParams, Regression]):
-    """By how much."""
+    """By how much factors and numbers change a response."""
 
     name = "regression"
     params = RegressionParams
@@ -110,16 +111,16 @@ def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
 
 
 def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models: Sequence[Model]) -> None:
-    """What is asked for is in some model."""
-    found = [effect for model in models for effect in model.columns[0].effects]
+    """Raises TwinbedError for an effect that no model has."""
+    effects = [effect for model in models for effect in model.columns[0].effects]
     for variable, _, _ in params.effects:
-        if variable not in {effect.variable for effect in found}:
+        if variable not in {effect.variable for effect in effects}:
             there = {name for formula in formulas for name in columns_of(formula)} - {response_of(formulas)}
             raise RegressionError(
                 f"--effect: {variable} is not on the right side of any model", f"there are {', '.join(sorted(there)) or 'none'}"
             )
     for name in params.at:
-        if not any(name in effect.at for effect in found):
+        if not any(name in effect.at for effect in effects):
             raise RegressionError(
                 f"--at {name}: no effect that is asked for depends on it",
                 "give an --effect whose variable interacts with it, or leave it out",
@@ -193,7 +194,7 @@ def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
 
 
 def _value(of: Fitted, name: str, text: str) -> Value:
-    """A level where the model takes the variable as categorical, else a number if it is one, or a size in bytes."""
+    """The value as a level where the model takes the variable as categorical, else as a number or a size in bytes."""
     if of.design.levels(name):
         return text
     try:

@@ -1,4 +1,4 @@
-"""What a linear model assumes, tested, each with what to use instead where it fails."""
+"""Tests of what a linear model assumes, each with what to use instead where it fails."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ NORMAL = "normal residuals"
 CONDITION = 100
 """Scaled condition number above which dependence is strong (Belsley, Kuh and Welsch 1980): interactions always have some."""
 MANY = 30
-"""Rows a coefficient from which means are taken for normal."""
+"""With so many rows a coefficient, means are taken as normal."""
 
 
 def checks(
-    of: Fitted, column: Column, found: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
+    of: Fitted, column: Column, influence: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
 ) -> Iterator[AssumptionCheck]:
-    """All of them; ``block`` are groups that the model does not know of. Of a fit without residuals there is little to test."""
+    """All checks of a fit; ``block`` are groups that the model does not know of. Without residuals little can be tested."""
     if of.fit.exact:
         yield from _collinear(of, inflation)
         return
     yield from _variances(of, column)
     yield _normal(of)
     yield from _collinear(of, inflation)
-    yield _outlier(found)
-    yield _influential(of, found)
+    yield _outlier(influence)
+    yield _influential(of, influence)
     yield _robust(of, column)
     yield from _power(of)
     if block is not None:
@@ -70,21 +70,21 @@ def _chi_square(name: str, test: ChiSquare | None, instead: str) -> AssumptionCh
 
 
 def _normal(of: Fitted) -> AssumptionCheck:
-    found = normality(of.fit.residuals)
-    if found is None:
+    tested = normality(of.fit.residuals)
+    if tested is None:
         return AssumptionCheck(
             NORMAL, "Shapiro-Wilk", None, None, None, None, "not tested: fewer than 8 rows, or no residuals", ""
         )
-    holds = found.p_value >= LEVEL
-    statement = f"skewness {found.skewness:.2g}, excess kurtosis {found.excess_kurtosis:.2g}"
+    holds = tested.p_value >= LEVEL
+    statement = f"skewness {tested.skewness:.2g}, excess kurtosis {tested.excess_kurtosis:.2g}"
     advice = ""
     if not holds and of.fit.n >= MANY * of.fit.p:
         advice = f"with {of.fit.n} rows coefficients' intervals hold nearly all the same; predictions of single runs do not"
     elif not holds:
         advice = "look at the Q-Q plot; try another transformation, or --robust huber"
-    name = {"shapiro-wilk": "Shapiro-Wilk", "jarque-bera": "Jarque-Bera"}[found.test]
-    freedom = 2.0 if found.test == "jarque-bera" else None
-    return AssumptionCheck(NORMAL, name, found.statistic, freedom, found.p_value, holds, statement, advice)
+    name = {"shapiro-wilk": "Shapiro-Wilk", "jarque-bera": "Jarque-Bera"}[tested.test]
+    freedom = 2.0 if tested.test == "jarque-bera" else None
+    return AssumptionCheck(NORMAL, name, tested.statistic, freedom, tested.p_value, holds, statement, advice)
 
 
 def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[AssumptionCheck]:
@@ -102,33 +102,39 @@ def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[Assumptio
     yield AssumptionCheck(what, "condition number", condition, None, None, holds, statement, advice)
 
 
-def _outlier(found: Influence) -> AssumptionCheck:
+def _outlier(influence: Influence) -> AssumptionCheck:
     what, test = "no outliers", "largest studentised residual (Bonferroni)"
-    if found.outlier is None or found.outlier_p is None:
+    if influence.outlier is None or influence.outlier_p is None:
         return AssumptionCheck(what, test, None, None, None, None, "not tested: too few rows", "")
-    value = float(found.studentised[found.outlier])
-    holds = found.outlier_p >= LEVEL
+    value = float(influence.studentised[influence.outlier])
+    holds = influence.outlier_p >= LEVEL
     if not np.isfinite(value):
         return AssumptionCheck(
-            what, test, None, None, found.outlier_p, False, f"row {found.outlier + 1} alone has a residual", "look at it"
+            what,
+            test,
+            None,
+            None,
+            influence.outlier_p,
+            False,
+            f"row {influence.outlier + 1} alone has a residual",
+            "look at it",
         )
-    statement = f"{value:.3g} in row {found.outlier + 1}"
+    statement = f"{value:.3g} in row {influence.outlier + 1}"
     advice = "" if holds else "look at that run; --robust tukey shows the model without what does not fit"
-    return AssumptionCheck(what, test, value, None, found.outlier_p, holds, statement, advice)
+    return AssumptionCheck(what, test, value, None, influence.outlier_p, holds, statement, advice)
 
 
-def _influential(of: Fitted, found: Influence) -> AssumptionCheck:
+def _influential(of: Fitted, influence: Influence) -> AssumptionCheck:
     n, p = of.fit.n, of.fit.p
-    distances = np.where(np.isfinite(found.cooks_distance), found.cooks_distance, -1.0)
+    distances = np.where(np.isfinite(influence.cooks_distance), influence.cooks_distance, -1.0)
     row = int(np.argmax(distances))
     largest = float(distances[row])
-    holds = largest <= float(fdtri(p, n - p, 0.5)) and not found.alone.any()
-    statement = (
-        f"largest {largest:.3g} in row {row + 1}; {int(found.influential.sum())} of {n} rows stand out by leverage or DFFITS"
-    )
+    holds = largest <= float(fdtri(p, n - p, 0.5)) and not influence.alone.any()
+    outstanding = int(influence.influential.sum())
+    statement = f"largest {largest:.3g} in row {row + 1}; {outstanding} of {n} rows stand out by leverage or DFFITS"
     advice = "" if holds else "the fit hangs on that row: say what it becomes without it"
-    if found.alone.any():
-        statement += f"; rows that alone tell a coefficient: {int(found.alone.sum())}"
+    if influence.alone.any():
+        statement += f"; rows that alone tell a coefficient: {int(influence.alone.sum())}"
         advice = "give every combination of levels at least two rows"
     return AssumptionCheck(
         "no row decides", "Cook's distance", largest if largest >= 0 else None, None, None, holds, statement, advice
@@ -138,11 +144,11 @@ def _influential(of: Fitted, found: Influence) -> AssumptionCheck:
 def _robust(of: Fitted, column: Column) -> AssumptionCheck:
     what, test = "a robust fit agrees", "Huber's M-estimate"
     try:
-        found = robust(of.fit, of.response)
+        estimate = robust(of.fit, of.response)
     except RegressionError as error:
         return AssumptionCheck(what, test, None, None, None, None, f"not tested: {error.message}", "")
     errors = np.array([each.standard_error for each in column.coefficients])
-    moves = np.abs(found.coefficients - of.fit.coefficients) / np.where(errors > 0, errors, np.inf)
+    moves = np.abs(estimate.coefficients - of.fit.coefficients) / np.where(errors > 0, errors, np.inf)
     at = int(np.argmax(moves))
     holds = bool(moves[at] <= 1)
     statement = f"it moves {of.design.labels[at]} most, by {moves[at]:.2g} of its standard error"
@@ -161,7 +167,7 @@ def _power(of: Fitted) -> Iterator[AssumptionCheck]:
             (-np.inf if of.box_cox.low is None else of.box_cox.low),
             (np.inf if of.box_cox.high is None else of.box_cox.high),
         )
-        # Of very many rows the interval is so short that no simple power is in it: the nearest will do.
+        # With very many rows the interval is so short that it holds no simple power: the nearest will do.
         holds = bool(low <= of.power <= high) or of.power == of.box_cox.simple
         beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
         statement = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
@@ -172,12 +178,12 @@ def _power(of: Fitted) -> Iterator[AssumptionCheck]:
 
 def _dependent(of: Fitted, name: str, groups: NDArray[np.intp]) -> Iterator[AssumptionCheck]:
     try:
-        found = mixed(of.fit, of.matrix, groups)
+        estimate = mixed(of.fit, of.matrix, groups)
     except RegressionError:
         return
-    holds = found.p_value >= LEVEL
-    share = f"{found.intraclass_correlation:.2g} of the variance that is left lies between levels of {name}"
+    holds = estimate.p_value >= LEVEL
+    share = f"{estimate.intraclass_correlation:.2g} of the variance that is left lies between levels of {name}"
     advice = "" if holds else f"rows of one {name} resemble each other: --random {name} or --cluster {name}"
     yield AssumptionCheck(
-        "independent rows", f"variance between levels of {name}", None, 1.0, found.p_value, holds, share, advice
+        "independent rows", f"variance between levels of {name}", None, 1.0, estimate.p_value, holds, share, advice
     )

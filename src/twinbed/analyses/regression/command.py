@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -51,12 +51,16 @@ def command(
     bases: tuple[str, ...],
     effects: tuple[str, ...],
     at: tuple[str, ...],
+    errors: Literal["auto", "classical", "hc3"],
+    cluster: str | None,
+    random: str | None,
+    robust: Literal["huber", "tukey"] | None,
+    confidence: float,
     host: str | None,
     direction: str | None,
     stars: bool,
     style: str | None,
     output: Path | None,
-    **params: Any,
 ) -> int:
     """By how much do factors and numbers change a response? A linear model of the runs in RESULTS, or of the rows of FILE (CSV
     or Parquet), with checks of all that it assumes, and intervals that hold where variances differ.
@@ -90,12 +94,16 @@ def command(
         bases=dict(_pairs("--base", bases)),
         effects=tuple(_effects(effects)),
         at=dict(_pairs("--at", at)),
-        **params,
+        errors=errors,
+        cluster=cluster,
+        random=random,
+        robust=robust,
+        confidence=confidence,
     )
     response, columns = regression.columns(asked)
     frame = read_frame(inputs, source, response, columns, host=host, direction=direction)
-    found = regression.run(frame, asked)
-    _write(_shown(found, style, stars), output)
+    result = regression.run(frame, asked)
+    _write(_shown(result, style, stars), output)
     return codes.DONE
 
 

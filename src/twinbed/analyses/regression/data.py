@@ -1,4 +1,4 @@
-"""A frame's columns as those of a design matrix: numbers, or levels that may also stand for sizes."""
+"""A frame's columns for a design matrix: numbers, or levels that may also stand for sizes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def columns_of(formula: Formula) -> tuple[str, ...]:
 
 def response_of(formulas: Sequence[Formula]) -> str:
     """The column that the models explain. Raises TwinbedError where they have none, or different ones."""
-    found = dict.fromkeys(next(names(formula.response), "") for formula in formulas)
-    if "" in found:
+    responses = dict.fromkeys(next(names(formula.response), "") for formula in formulas)
+    if "" in responses:
         raise TwinbedError("a formula's response names no column", advice="such as log(requests_per_second) ~ testbed")
-    if len(found) > 1:
+    if len(responses) > 1:
         raise TwinbedError(
-            f"models side by side explain one response, not {' and '.join(found)}", advice="make each by its own command"
+            f"models side by side explain one response, not {' and '.join(responses)}", advice="make each by its own command"
         )
-    return next(iter(found))
+    return next(iter(responses))
 
 
 def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
-    """What a formula is bound to; the frame's response is under the formula's name for it."""
-    found: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
-    return found | {name: _column(frame.column(name)) for name in columns_of(formula) if name != response}
+    """The columns that a formula is bound to; the response is under the formula's name for it."""
+    columns: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
+    return columns | {name: _column(frame.column(name)) for name in columns_of(formula) if name != response}
 
 
 def _column(column: Column) -> evaluation.Column:

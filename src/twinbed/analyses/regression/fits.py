@@ -1,4 +1,4 @@
-"""One formula fitted: least squares with the errors that its residuals allow; beside it robust and mixed fits where asked."""
+"""Fits of one formula: least squares with the errors that its residuals allow, and robust and mixed fits where asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from twinbed.statistics.regression.robust import Weighting, robust
 LEVEL = 0.05
 """The level of the tests of assumptions."""
 LOGARITHMS = {"log": 1.0, "log2": float(np.log(2)), "log10": float(np.log(10))}
-"""What makes a difference of this logarithm one of natural logarithms."""
+"""The factor that turns a difference of this logarithm into one of natural logarithms."""
 FEW_CLUSTERS = 20
 MOST_EXPONENT = 200.0
 """The exponent of e beyond which a ratio is no number to print."""
@@ -36,7 +36,7 @@ MOST_EXPONENT = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An effect that is asked for: of ``variable``, from ``base`` (None: its base level) to ``to``."""
+    """A change whose effect is asked for: of ``variable``, from ``base`` (None: its base level) to ``to``."""
 
     variable: str
     to: Value
@@ -54,7 +54,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A formula's design and least squares fit. ``natural`` makes differences natural logarithms; None where they are none.
+    """A formula's design and least squares fit. ``natural`` turns differences into those of natural logarithms; None where
+    the response is no logarithm.
 
     ``positive`` is the response before its transformation, where that is known and above 0.
     """
@@ -76,7 +77,7 @@ class Fitted:
 
 def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
     """Fits by least squares. Raises RegressionError."""
-    design, found = fit_formula(formula, data, bases)
+    design, estimated = fit_formula(formula, data, bases)
     response = design.response.astype(np.float64)
     call = formula.response
     natural, power, label = None, 1.0, str(call)
@@ -85,7 +86,7 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
         natural, power = LOGARITHMS[call.function], 0.0
         original = np.exp(natural * response)
     elif isinstance(call, Call) and call.function == BOX_COX:
-        power = _power(call, response, found, confidence)
+        power = _power(call, response, estimated, confidence)
         natural = 1.0 if power == 0 else None
         label = f"{call.argument}^({power:.4g})" if power else f"log({call.argument})"
         response = transformed(response, power)
@@ -93,19 +94,19 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
             raise RegressionError(
                 f"{call} at lambda {power:g} leaves no differences between rows", "take the response as it is"
             )
-        found = fit(design.matrix, response, design.labels, design.constant)
+        estimated = fit(design.matrix, response, design.labels, design.constant)
     positive = original if bool(np.all(original > 0)) else None
     matrix = design.matrix.astype(np.float64, copy=False)
     preferred = None
-    if positive is not None and not found.exact:  # which has no likelihood
-        at = box_cox(positive, found.q, confidence)
+    if positive is not None and not estimated.exact:  # an exact fit has no likelihood
+        at = box_cox(positive, estimated.q, confidence)
         preferred = BoxCox(at.best, at.low, at.high, at.simple, at.meaning, at.simple_inside)
-    tests = (None, None) if found.exact else (breusch_pagan(found), white(found, matrix))
-    return Fitted(design, data, matrix, response, found, natural, positive, power, preferred, label, *tests)
+    tests = (None, None) if estimated.exact else (breusch_pagan(estimated), white(estimated, matrix))
+    return Fitted(design, data, matrix, response, estimated, natural, positive, power, preferred, label, *tests)
 
 
 def _power(call: Call, response: Doubles, fit: Fit, confidence: float) -> float:
-    """The one given, else the simple one in the interval, else the best."""
+    """The power that is given, else the simple one in the interval, else the best."""
     if call.at is not None:
         return call.at
     at = box_cox(response, fit.q, confidence)
@@ -162,27 +163,29 @@ def unequal_variances(of: Fitted) -> bool:
 
 def robust_column(of: Fitted, weighting: Weighting, asked: Asked) -> Column:
     """The column of an M-estimate."""
-    found = robust(of.fit, of.response, weighting)
+    estimate = robust(of.fit, of.response, weighting)
     facts: dict[str, float | None] = {
-        "residual_standard_deviation": found.scale,
-        "rows_of_half_weight_or_less": float(np.sum(found.weights <= 0.5)),
+        "residual_standard_deviation": estimate.scale,
+        "rows_of_half_weight_or_less": float(np.sum(estimate.weights <= 0.5)),
     }
     frees = np.full(of.fit.p, float(of.fit.degrees_of_freedom))
-    return _column(str(weighting), "of the M-estimate", "", of, (found.coefficients, found.covariance, frees), asked, facts)
+    return _column(
+        str(weighting), "of the M-estimate", "", of, (estimate.coefficients, estimate.covariance, frees), asked, facts
+    )
 
 
 def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked) -> Column:
     """The column of a model with a random intercept."""
-    found = mixed(of.fit, of.matrix, groups)
+    estimate = mixed(of.fit, of.matrix, groups)
     facts: dict[str, float | None] = {
-        "residual_standard_deviation": found.residual_variance**0.5,
-        "group_standard_deviation": found.group_variance**0.5,
-        "groups": float(found.groups),
-        "intraclass_correlation": found.intraclass_correlation,
-        "p_no_group_variance": found.p_value,
+        "residual_standard_deviation": estimate.residual_variance**0.5,
+        "group_standard_deviation": estimate.group_variance**0.5,
+        "groups": float(estimate.groups),
+        "intraclass_correlation": estimate.intraclass_correlation,
+        "p_no_group_variance": estimate.p_value,
     }
-    why = f"a random intercept for each of {found.groups} levels of {name}, by restricted likelihood"
-    estimates = (found.coefficients, found.covariance, found.degrees_of_freedom)
+    why = f"a random intercept for each of {estimate.groups} levels of {name}, by restricted likelihood"
+    estimates = (estimate.coefficients, estimate.covariance, estimate.degrees_of_freedom)
     return _column("mixed", "REML", why, of, estimates, asked, facts)
 
 
@@ -195,19 +198,21 @@ def _column(
 ) -> Column:
     values, covariance, frees = estimates
     deviations = np.sqrt(np.diag(covariance))
-    found = tuple(
+    coefficients = tuple(
         _coefficient(label, float(values[at]), float(deviations[at]), float(frees[at]), asked.confidence)
         for at, label in enumerate(of.design.labels)
     )
     effects = tuple(_effect(of, change, estimates, asked) for change in asked.effects)
-    return Column(method, errors, why, found, effects, facts)
+    return Column(method, errors, why, coefficients, effects, facts)
 
 
 def _coefficient(term: str, estimate: float, error: float, freedom: float, level: float) -> Coefficient:
     if freedom < 1:
         raise RegressionError(f"there are too few groups to tell the error of {term}", "take another random effect")
-    found = coefficient(estimate, error, freedom, level)
-    return Coefficient(term, estimate, error, freedom, found.statistic, found.p_value, Interval(found.low, found.high, level))
+    tested = coefficient(estimate, error, freedom, level)
+    return Coefficient(
+        term, estimate, error, freedom, tested.statistic, tested.p_value, Interval(tested.low, tested.high, level)
+    )
 
 
 def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> Effect:
@@ -220,14 +225,14 @@ def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> E
     freedom = float(frees[contrast != 0].min())
     name = f"{change.variable} {change.to} against {base}"
     deviation = float(np.sqrt(contrast @ covariance @ contrast))
-    found = _coefficient(name, float(contrast @ values), deviation, freedom, asked.confidence)
+    estimate = _coefficient(name, float(contrast @ values), deviation, freedom, asked.confidence)
     share, interval = None, None
-    exponents = [(of.natural or 0.0) * each for each in (found.estimate, found.interval.low, found.interval.high)]
+    exponents = [(of.natural or 0.0) * each for each in (estimate.estimate, estimate.interval.low, estimate.interval.high)]
     if of.natural is not None and max(exponents) < MOST_EXPONENT:
         share, low, high = map(math.expm1, exponents)
         interval = Interval(low, high, asked.confidence)
     return Effect(
-        change.variable, _text(change.to), _text(base), {n: _text(v) for n, v in where.items()}, found, share, interval
+        change.variable, _text(change.to), _text(base), {n: _text(v) for n, v in where.items()}, estimate, share, interval
     )
 
 

@@ -1,4 +1,4 @@
-"""The rows of the data as the model sees them, for figures and for the eye: the remarkable ones, and others at even steps."""
+"""Rows of the data as the model sees them, for figures: the remarkable ones, and others at even steps."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from twinbed.analyses.regression.result import Point
 from twinbed.statistics.regression.influence import Influence
 
 MOST = 2000
-"""More points than these no figure shows apart."""
+"""A figure cannot show more points apart."""
 REMARKABLE = 100
 
 
-def points(of: Fitted, found: Influence) -> tuple[Point, ...]:
+def points(of: Fitted, influence: Influence) -> tuple[Point, ...]:
     """In the order of the data."""
     n = of.fit.n
     quantiles = np.empty(n)
@@ -29,23 +29,23 @@ def points(of: Fitted, found: Influence) -> tuple[Point, ...]:
             fitted=float(of.fit.fitted[at]),
             residual=float(of.fit.residuals[at]),
             normal_quantile=float(quantiles[at]),
-            leverage=float(found.leverage[at]),
-            standardised=_finite(found.standardised[at]),
-            studentised=_finite(found.studentised[at]),
-            cooks_distance=_finite(found.cooks_distance[at]),
-            dffits=_finite(found.dffits[at]),
-            influential=bool(found.influential[at]),
+            leverage=float(influence.leverage[at]),
+            standardised=_finite(influence.standardised[at]),
+            studentised=_finite(influence.studentised[at]),
+            cooks_distance=_finite(influence.cooks_distance[at]),
+            dffits=_finite(influence.dffits[at]),
+            influential=bool(influence.influential[at]),
         )
-        for at in _chosen(n, found).tolist()
+        for at in _chosen(n, influence).tolist()
     )
 
 
-def _chosen(n: int, found: Influence) -> NDArray[np.intp]:
+def _chosen(n: int, influence: Influence) -> NDArray[np.intp]:
     if n <= MOST:
         return np.arange(n)
     remarkable = [
         np.argsort(np.nan_to_num(np.abs(values), nan=np.inf))[-REMARKABLE:]
-        for values in (found.studentised, found.cooks_distance)
+        for values in (influence.studentised, influence.cooks_distance)
     ]
     return np.unique(np.concatenate([*remarkable, np.linspace(0, n - 1, MOST - 2 * REMARKABLE).astype(np.intp)]))
 

@@ -1,16 +1,16 @@
 """What the analysis ``regression`` returns: models with coefficients, checks of what they assume, and effects. Frozen data.
 
 Estimates are on the scale of the model's response: its unit, its logarithm, or its Box-Cox transform.  What cannot be computed
-is None; the sentence beside it says why.
+is None; the sentence that goes with it says why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from twinbed.model.caution import Caution
+from twinbed.model.json import Json
 from twinbed.model.result import Interval
 
 
@@ -62,7 +62,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class AssumptionCheck:
-    """A test of an assumption; ``holds`` None where it could not be tested, or is no yes or no."""
+    """A test of an assumption; ``holds`` is None where it could not be tested, or has no yes or no."""
 
     assumption: str
     test: str
@@ -71,7 +71,7 @@ class AssumptionCheck:
     p: float | None
     holds: bool | None
     statement: str
-    """What was found, in words."""
+    """The finding in words."""
     advice: str
     """What to use instead; empty where it holds."""
 
@@ -121,7 +121,7 @@ class BoxCox:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One formula with all that was found. The first of ``columns`` is least squares."""
+    """One formula with all results. The first of ``columns`` is least squares."""
 
     formula: str
     response: str
@@ -133,7 +133,7 @@ class Model:
     columns: tuple[Column, ...]
     checks: tuple[AssumptionCheck, ...]
     first_order: str
-    """The model that the inflations are of."""
+    """The model whose terms have the inflations."""
     inflation: tuple[Inflation, ...]
     box_cox: BoxCox | None
     points: tuple[Point, ...]
@@ -155,7 +155,7 @@ class Regression:
     """What the runs carried."""
 
 
-Row = dict[str, Any]
+Row = dict[str, Json]
 
 
 def tables(regression: Regression) -> dict[str, list[Row]]:
@@ -196,12 +196,12 @@ def tables(regression: Regression) -> dict[str, list[Row]]:
 
 
 def _check(check: AssumptionCheck) -> Row:
-    """Its columns; the statement's has been ``said`` since the first release."""
+    """The columns of its row; the statement's has been called ``said`` since the first release."""
     return {"said" if name == "statement" else name: value for name, value in asdict(check).items()}
 
 
 def _facts(columns: list[tuple[int, Model, Column]], column: Column) -> Row:
-    """Every row has all facts that some column has."""
+    """All facts that any column has, so that rows have the same columns."""
     names = dict.fromkeys(name for _, _, each in columns for name in each.facts)
     return {name: column.facts.get(name) for name in names}
 

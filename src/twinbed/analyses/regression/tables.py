@@ -1,7 +1,7 @@
 """Regression tables in the layout of the field (LDRD report, Table 3.4): a row a term, the constant last, a column a model.
 
-As text, LaTeX (``\\usepackage{booktabs}``) and HTML.  A cell is the estimate and its interval, with the decimals that two
-digits of the standard error have.  With stars it is as there: * p < 0.1, ** p < 0.05, *** p < 0.01, and standard errors.
+As text, LaTeX (``\\usepackage{booktabs}``) and HTML.  A cell has the estimate and its interval, with the decimals that two
+digits of the standard error have.  With stars it has standard errors, and * p < 0.1, ** p < 0.05, *** p < 0.01 as there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Table:
 
 
 def table(regression: Regression, stars: bool = False) -> Table:
-    """What all three forms print."""
+    """The content that all three forms print."""
     columns = [(model, column) for model in regression.models for column in model.columns]
     terms = dict.fromkeys(each.term for _, column in columns for each in column.coefficients)
     ordered = sorted((term for term in terms if term != CONSTANT), key=lambda term: term.count(" * "))
@@ -211,7 +211,7 @@ def sorted_checks(model: Model) -> list[AssumptionCheck]:
 
 
 def check_lines(model: Model) -> Iterator[str]:
-    """Each check as a line, and what to do about it as another; said once where two tests ask for the same."""
+    """Each check as a line, and the advice as another; advice that two tests share is given once."""
     marks = {True: "holds", False: "FAILS", None: "-"}
     before = ""
     for each in sorted_checks(model):

@@ -10,7 +10,7 @@ import numpy as np
 from twinbed.model.caution import Caution, Kind
 from twinbed.readers.latency.host_clock import HostClock
 from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, WAYS, Flags, Numbers, Pair, difference_s
-from twinbed.statistics.clocks import Straight, contradictions, level_shifts, straight
+from twinbed.statistics.two_clocks import Straight, contradictions, level_shifts, straight
 
 LEAST_STEP_S = 1e-4
 """Of a clock; smaller ones are not told from the time between two readings of a busy host."""

@@ -1,7 +1,7 @@
-"""Box and Cox's transformation (1964) of a response above 0, lambda by profile likelihood with the model's covariates.
+"""Box and Cox's transformation (1964) of a response above 0, with lambda by profile likelihood and the model's covariates.
 
 y(lambda) = (y^lambda - 1) / lambda, and log y at 0.  The profile log-likelihood is
--n/2 log(RSS(lambda)/n) + (lambda - 1) sum(log y), RSS that of y(lambda) on all of the model's columns.  The
+-n/2 log(RSS(lambda)/n) + (lambda - 1) sum(log y), where RSS is that of y(lambda) on all of the model's columns.  The
 interval holds the lambdas within chi-square(1)/2 of the largest.
 """
 
@@ -16,13 +16,13 @@ from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.least_squares import Doubles
 
 SIMPLE = {-2.0: "1/y^2", -1.0: "1/y", -0.5: "1/sqrt(y)", 0.0: "log(y)", 1 / 3: "y^(1/3)", 0.5: "sqrt(y)", 1.0: "y", 2.0: "y^2"}
-"""The lambdas that have a meaning."""
+"""The lambdas with a simple meaning."""
 WIDEST = 5.0
 """Lambdas are sought from minus to plus this."""
 _MOST_EXPONENT = 300.0
-"""Of e, that its square is still a number."""
+"""The largest exponent of e; its square is still a number."""
 _WORST = 1e12
-"""A likelihood beyond all others."""
+"""A likelihood above all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class BoxCox:
     high: float | None
     level: float
     simple: float
-    """The simple lambda nearest to the best, of those in the interval where there are any."""
+    """The simple lambda nearest to the best one, among those in the interval if there are any."""
     simple_inside: bool
 
     @property
@@ -69,7 +69,7 @@ def box_cox(response: Doubles, q: Doubles, level: float = 0.95) -> BoxCox:
     low = float(brentq(above, -WIDEST, best, xtol=1e-6)) if above(-WIDEST) < 0 else None
     high = float(brentq(above, best, WIDEST, xtol=1e-6)) if above(WIDEST) < 0 else None
     inside = [power for power in SIMPLE if (low is None or low <= power) and (high is None or power <= high)]
-    # Values that hardly vary in proportion tell no power: as they are.
+    # Values that hardly vary in proportion determine no power: they stay as they are.
     wanted = 1.0 if low is None and high is None else best
     simple = min(inside or SIMPLE, key=lambda power: abs(power - wanted))
     return BoxCox(best, low, high, level, simple, bool(inside))
@@ -86,7 +86,7 @@ def _logs(response: Doubles) -> Doubles:
 
 
 def _profile(logs: Doubles, q: Doubles, power: float) -> float:
-    # Over the geometric mean the second term of the likelihood is 0, and powers stay in range.
+    # After division by the geometric mean the second term of the likelihood is 0, and powers stay in range.
     centred = logs - logs.mean()
     if np.max(power * centred) > _MOST_EXPONENT:
         return -_WORST

@@ -3,8 +3,8 @@
 VIF_j = 1 / (1 - R_j^2); GVIF = det(R11) det(R22) / det(R), R the correlations of the columns, R11 those of a term, R22 of all
 others (Fox and Monette 1992).  GVIF^(1/(2 df)) is comparable between terms: for one column it is sqrt(VIF).
 
-They are computed for the model *before* interactions and powers. Those depend on their own parts by construction, and a factor
-over them says nothing (see ``first_order``).
+They are computed for the model *before* interactions and powers. Those depend on their own parts by construction, so a factor
+for them says nothing (see ``first_order``).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from twinbed.statistics.regression.expression import Expression, names
 from twinbed.statistics.regression.formula import Formula
 
 USUAL_LIMIT = 5.0
-"""VIF above which terms are usually said to be collinear; its root is GVIF^(1/(2 df))'s."""
+"""Terms with a larger VIF are usually called collinear; the bound of GVIF^(1/(2 df)) is its root."""
 _SINGULAR = 1e13
 
 
 @dataclass(frozen=True, slots=True)
 class Inflation:
-    """Of one term with ``columns`` columns."""
+    """The inflation of one term with ``columns`` columns."""
 
     term: str
     columns: int
@@ -52,8 +52,8 @@ def first_order(formula: Formula) -> Formula:
 
 
 def inflation(terms: Sequence[CodedTerm], matrix: Array) -> list[Inflation]:
-    """Of each term of a first-order design (n x p, with a constant first); empty for fewer than two terms, or where these
-    cannot be told apart, as the whole model's may all the same."""
+    """The inflation of each term of a first-order design (n x p, with a constant first). Empty for fewer than two terms, or
+    where they are collinear, even if the whole model's terms are not."""
     if len(terms) < 2:
         return []
     columns = matrix[:, 1:] - matrix[:, 1:].mean(axis=0)

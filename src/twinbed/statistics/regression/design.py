@@ -1,8 +1,8 @@
 """The design matrix of a formula: numeric variables as they are, categorical ones against their base level.
 
 Coding is R's (Chambers and Hastie 1992, section 2.3): a categorical variable is coded against its base level where the term
-without it is in the formula too, else by all its levels; but a:b beside the constant alone, where R has a column too many, is
-coded against the cell of the base levels.  Columns of an interaction are products, the first factor's columns
+without it is in the formula too, else by all its levels.  The exception is a:b with the constant alone, where R has a column
+too many: it is coded against the cell of the base levels.  Columns of an interaction are products, the first factor's columns
 varying fastest.  ``centre`` subtracts the mean of the rows that are used, or the value it is given.
 """
 
@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.evaluation import Array, Categorical, Column, Numeric, as_categorical, evaluate
+from twinbed.statistics.regression.evaluation import Array, Categorical, Column, Kind, Numeric, as_categorical, evaluate
 from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, calls, names
 from twinbed.statistics.regression.formula import Formula
 
@@ -26,7 +25,7 @@ _LARGEST = 1e60
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of terms as it was bound to data: ``levels`` is empty for a numeric one; ``centres`` by a call's text."""
+    """One factor of terms, bound to data. ``levels`` is empty for a numeric one; ``centres`` are by a call's text."""
 
     expression: Expression
     levels: tuple[str, ...]
@@ -44,8 +43,8 @@ class CodedTerm:
 
     factors: tuple[tuple[Factor, bool], ...]
     against_cell: bool
-    """Whether its columns are compared with that of all base levels, which is left out: for a:b with only the constant."""
-    columns: slice
+    """Whether the column of all base levels is left out and the others are compared with it: for a:b with only the constant."""
+    columns: slice[int, int, None]
     labels: tuple[str, ...]
 
     @property
@@ -54,7 +53,7 @@ class CodedTerm:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The data's columns that it is made of."""
+        """The data's columns in it."""
         return tuple(dict.fromkeys(name for factor, _ in self.factors for name in names(factor.expression)))
 
 
@@ -65,7 +64,7 @@ class Design:
     formula: Formula
     terms: tuple[CodedTerm, ...]
     labels: tuple[str, ...]
-    """Of the columns; the constant is first, as ``Constant``."""
+    """The labels of the columns; the constant is first, as ``Constant``."""
     matrix: Array
     response: Array
     rows: NDArray[np.intp]
@@ -77,7 +76,7 @@ class Design:
         return self.formula.constant
 
     def levels(self, name: str) -> tuple[str, ...]:
-        """Of a column that the model takes as categorical, the base first; empty for any other."""
+        """The levels of a column that the model takes as categorical, the base first; empty for any other."""
         for term in self.terms:
             for factor, _ in term.factors:
                 if factor.levels and factor.source == name:
@@ -91,7 +90,7 @@ class Design:
 
     def at(self, values: Mapping[str, float | str]) -> Array:
         """The row (p) of the matrix where the data's columns have these values; all that the terms need are given."""
-        blocks = [np.ones((1, 1))] if self.constant else []
+        blocks: list[Array] = [np.ones((1, 1))] if self.constant else []
         data: dict[str, Column] = {
             name: Numeric(np.array([value], dtype=float))
             if not isinstance(value, str)
@@ -107,7 +106,7 @@ def bind(
     formula: Formula, data: Mapping[str, Column], bases: Mapping[str, str] | None = None, extended: bool = False
 ) -> Design:
     """Binds a formula to data. ``bases`` gives base levels by column, over those in the formula; ``extended`` computes columns
-    in extended precision. Raises RegressionError for what the data do not have, or what cannot be computed of them."""
+    in extended precision. Raises RegressionError for what the data do not have or do not allow."""
     everything = [formula.response, *(factor for term in formula.terms for factor in term)]
     used = list(dict.fromkeys(name for each in everything for name in names(each)))
     _check_columns(used, data)
@@ -129,7 +128,7 @@ def bind(
         coded = tuple((factors[str(each)], own - {str(each)} in known) for each in term)
         against_cell = False
         if all(factor.levels and not against for factor, against in coded):
-            # All its indicators add up to the constant, whether or not that is a column.
+            # All indicators of the term add up to the constant, whether or not that is a column.
             against_cell = frozenset() in known and not any(other < own for other in known if other)
             known.add(frozenset())
         shown = _labels(coded)[against_cell:]
@@ -144,7 +143,7 @@ def bind(
 
 
 def _check_size(labels: Sequence[str], columns: Sequence[Array]) -> None:
-    """That sums of squares, of powers too, stay in a double's range."""
+    """Raises RegressionError where sums of squares, or of powers, would leave a double's range."""
     for label, column in zip(labels, columns, strict=True):
         largest = float(np.max(np.abs(column)))
         if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
@@ -207,7 +206,7 @@ def _factors(
 def _levels(
     expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], bases: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Those that occur, the base first; empty for a numeric factor."""
+    """The levels that occur, the base first; empty for a numeric factor."""
     as_levels = isinstance(expression, Call) and expression.function == CATEGORICAL
     name = expression.name if isinstance(expression, Name) else next(names(expression), "")
     if not as_levels and not (isinstance(expression, Name) and (isinstance(data[name], Categorical) or name in bases)):
@@ -234,7 +233,7 @@ def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> Non
             )
 
 
-def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]) -> Array:
+def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind) -> Array:
     inner = formula.response
     if isinstance(inner, Call) and inner.function == BOX_COX:
         inner = inner.argument
@@ -256,7 +255,7 @@ def _response(formula: Formula, data: Mapping[str, Column], rows: NDArray[np.int
 
 
 def _term_columns(
-    factors: Sequence[tuple[Factor, bool]], data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
+    factors: Sequence[tuple[Factor, bool]], data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind
 ) -> Array:
     product: Array | None = None
     for factor, against_base in factors:
@@ -270,7 +269,7 @@ def _term_columns(
 
 
 def _factor_columns(
-    factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: type[Any]
+    factor: Factor, against_base: bool, data: Mapping[str, Column], rows: NDArray[np.intp], kind: Kind
 ) -> Array:
     if not factor.levels:
         values = evaluate(factor.expression, data, rows, factor.centres, kind)
@@ -292,7 +291,7 @@ def _labels(factors: Sequence[tuple[Factor, bool]]) -> tuple[str, ...]:
 
 
 def _shown(expression: Expression) -> str:
-    """Without the brackets that only mark: C(host) is host, I(x^2) is x^2."""
+    """The text without brackets that only mark: C(host) is host, I(x^2) is x^2."""
     if isinstance(expression, Call) and expression.function in (CATEGORICAL, "I"):
         return str(expression.argument)
     return str(expression)

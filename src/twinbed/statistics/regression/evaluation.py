@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.expression import BOX_COX, CATEGORICAL, Call, Expression, Name, Number
 
-Array = NDArray[Any]
-"""Of a floating type: double, or extended where digits would be lost."""
+Kind = type[np.float64] | type[np.longdouble]
+"""Extended where a double would lose digits."""
+Array = NDArray[np.float64 | np.longdouble]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ Column = Numeric | Categorical
 
 
 def as_categorical(column: Column) -> Categorical:
-    """Of a column of numbers each number is a level."""
+    """The column as levels: each number of a numeric column is a level."""
     if isinstance(column, Categorical):
         return column
     values, codes = np.unique(column.values, return_inverse=True)
@@ -51,7 +51,7 @@ def as_categorical(column: Column) -> Categorical:
 
 
 def evaluate(
-    expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: type[Any]
+    expression: Expression, data: Mapping[str, Column], rows: NDArray[np.intp], centres: Mapping[str, float], kind: Kind
 ) -> Array:
     """The values of a numeric expression in these rows."""
     if isinstance(expression, Number):
@@ -59,7 +59,7 @@ def evaluate(
     if isinstance(expression, Name):
         column = data[expression.name]
         if isinstance(column, Categorical) and column.numbers is not None:
-            return np.array(column.numbers, dtype=kind)[column.codes[rows]]
+            return np.array(column.numbers, dtype=np.float64)[column.codes[rows]].astype(kind)
         if isinstance(column, Categorical):
             some = ", ".join(column.levels[:3])
             raise RegressionError(
@@ -86,7 +86,7 @@ def evaluate(
 
 
 def _power(left: Array, right: Array) -> Array:
-    # A whole power by multiplication: exact for what doubles hold exactly, and quicker.
+    # Multiplication is exact for a whole power of what doubles hold exactly, and quicker.
     if right.ndim == 0 and right == int(right) and 1 <= right <= 16:
         return reduce(np.multiply, [left] * int(right))
     return np.asarray(np.power(left, right))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 FUNCTIONS = ("log", "log2", "log10", "exp", "sqrt", "abs", "I", "centre")
-"""Of one number each; ``centre`` may have the value to centre at as a second."""
+"""Functions of one number; ``centre`` may have the value to centre at as a second argument."""
 CATEGORICAL = "C"
 BOX_COX = "boxcox"
 
@@ -49,7 +49,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One of FUNCTIONS, C or boxcox. ``base`` is the base level of C; ``at`` what centre centres at or boxcox's lambda."""
+    """A call of one of FUNCTIONS, of C or of boxcox. ``base`` is the base level of C; ``at`` what centre centres at or boxcox's
+    lambda."""
 
     function: str
     argument: Expression
@@ -71,7 +72,7 @@ def _inner(expression: Expression) -> str:
 
 
 def names(expression: Expression) -> Iterator[str]:
-    """The columns that an expression is made of, in the order of the text."""
+    """The columns in an expression, in the order of the text."""
     if isinstance(expression, Name):
         yield expression.name
     elif isinstance(expression, Call):

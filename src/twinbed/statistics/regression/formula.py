@@ -1,4 +1,4 @@
-"""Reads a model formula, in the notation of Wilkinson and Rogers (1973) as R has it.
+"""Reads a model formula in the notation of Wilkinson and Rogers (1973), as R does.
 
 ``response ~ terms``. Between terms ``+`` adds, ``-`` takes away, ``a:b`` is the interaction of a and b, ``a*b`` is a + b + a:b,
 ``(a + b)^2`` all interactions up to two; ``0 +`` or ``- 1`` leaves the constant out.  ``:`` binds closer than ``*``, and that
@@ -81,7 +81,7 @@ class _Reader:
         return FormulaError(message, self.text, self.position if position is None else position, advice)
 
     def _take(self, *signs: str) -> str:
-        """The sign there is, if it is one of these, else nothing."""
+        """The next sign if it is one of these, else nothing."""
         if self.kind == "sign" and self.token in signs:
             sign = self.token
             self._next()
@@ -114,7 +114,7 @@ class _Reader:
         return Formula(self.text, response, tuple(ordered), constant)
 
     def _terms(self) -> list[Term]:
-        """All of the right side; the constant, (), first where it is in."""
+        """The terms of the right side; the constant, (), is first if it is in the model."""
         terms: list[Term] = [()]
         add = not self._take("-")
         while True:
@@ -248,7 +248,7 @@ class _Reader:
             else:
                 raise self._error(f"{function} takes one number")
         self._want(")")
-        # I() only says that what is in it is arithmetic.
+        # I() only marks its content as arithmetic.
         return argument if function == "I" and isinstance(argument, Name) else Call(function, argument, at, base, position)
 
     def _value(self) -> float:

@@ -16,7 +16,7 @@ from scipy.special import chdtrc
 from twinbed.statistics.regression.least_squares import Doubles, Fit
 
 _ROWS = 4096
-"""At a time: their products stay in the cache."""
+"""Rows are taken so many at a time, so that their products stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def _chi_square(statistic: float, degrees_of_freedom: int) -> ChiSquare:
 
 
 def breusch_pagan(fit: Fit) -> ChiSquare | None:
-    """On the model's columns. None where there is but one."""
+    """Breusch and Pagan's test on the model's columns. None where there is but one."""
     if fit.p < 2:
         return None
     squares = fit.residuals**2 - fit.residual_sum / fit.n
@@ -45,7 +45,7 @@ def breusch_pagan(fit: Fit) -> ChiSquare | None:
 
 
 def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
-    """On the columns (n x p), their squares and products. None where rows do not outnumber those."""
+    """White's test on the columns (n x p), their squares and products. None where rows do not outnumber those."""
     columns = _near_zero(matrix[:, 1:] if fit.constant else matrix)
     if not columns.shape[1]:
         return None
@@ -76,7 +76,7 @@ def white(fit: Fit, matrix: Doubles) -> ChiSquare | None:
 
 
 def _near_zero(columns: Doubles) -> Doubles:
-    """Columns of size 1. The test does not depend on where they are 0, but digits do."""
+    """The columns, scaled to size 1. Their origin does not change the test, but it can cost digits."""
     means, spreads = columns.mean(axis=0), columns.std(axis=0)
     moved = columns - np.where(np.abs(means) > 10 * spreads, means, 0.0)
     scaled: Doubles = moved / np.maximum(np.abs(moved).max(axis=0), np.finfo(float).tiny)
@@ -84,7 +84,7 @@ def _near_zero(columns: Doubles) -> Doubles:
 
 
 def _distinct_products(columns: Doubles) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Pairs of columns whose products differ and are not 0; the last index, one more than there are columns, stands for ones.
+    """Pairs of columns whose products differ and are not 0; the index after the last column stands for ones.
 
     Products of indicators are mostly 0 or each other. Their sums over rows with random weights distinguish them.
     """

@@ -1,14 +1,13 @@
 """Standard errors, tests and intervals of coefficients, by the errors that are assumed.
 
-``classical`` takes one variance for all rows; ``hc3`` a variance of each row's own (MacKinnon and White 1985; recommended at
-every size by Long and Ervin 2000); ``clustered`` rows that depend on each other within clusters, with Stata's CR1 factor
+``classical`` takes one variance for all rows; ``hc3`` takes a variance for each row (MacKinnon and White 1985; recommended at
+every size by Long and Ervin 2000); ``clustered`` takes rows that depend on each other within clusters, with Stata's CR1 factor
 G/(G-1) (n-1)/(n-p) (Cameron and Miller 2015) and Student's t of G - 1 degrees of freedom.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.least_squares import Doubles, Fit
 
 SATURATED = 1 - 1e-10
-"""Leverage from which a row is fitted by itself alone."""
+"""A row with a larger leverage alone determines its fitted value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Coefficient:
 
 
 def coefficient(estimate: float, standard_error: float, degrees_of_freedom: float, level: float) -> Coefficient:
-    """Of one estimate; ``level`` is the interval's, such as 0.95."""
+    """The test and interval of one estimate; ``level`` is the interval's, such as 0.95."""
     half = float(stdtrit(degrees_of_freedom, 0.5 + level / 2)) * standard_error
     statistic = estimate / standard_error if standard_error > 0 else None
     p_value = None if statistic is None else 2 * float(stdtr(degrees_of_freedom, -abs(statistic)))
@@ -48,7 +47,7 @@ def classical(fit: Fit) -> Doubles:
 
 
 def hc3(fit: Fit) -> Doubles:
-    """Covariance (p x p) whatever each row's variance. Raises RegressionError where a row is fitted by itself alone."""
+    """Covariance (p x p) whatever each row's variance. Raises RegressionError where a row alone determines its fitted value."""
     leverage = fit.leverage
     if np.any(leverage > SATURATED):
         row = int(np.argmax(leverage))
@@ -68,7 +67,7 @@ def clustered(fit: Fit, clusters: NDArray[np.intp]) -> Doubles:
     return factor * _sandwich(fit, scores.T @ scores)
 
 
-def group_sums(values: NDArray[Any], groups: NDArray[np.intp]) -> Doubles:
+def group_sums(values: Doubles, groups: NDArray[np.intp]) -> Doubles:
     """Sums (g x p) of the rows (n x p) of each group, whose codes run from 0 to g - 1."""
     count = int(groups.max()) + 1
     return np.stack([np.bincount(groups, column, count) for column in values.T], axis=1)

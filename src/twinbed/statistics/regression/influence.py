@@ -23,7 +23,7 @@ from twinbed.statistics.regression.least_squares import Doubles, Fit
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """Of every row (n). ``alone`` marks rows that tell a coefficient alone; all but leverage is nan there."""
+    """Measures of every row (n). ``alone`` marks rows that alone determine a coefficient; all but leverage is nan there."""
 
     leverage: Doubles
     standardised: Doubles
@@ -37,11 +37,11 @@ class Influence:
     outlier: int | None
     """The row with the largest externally studentised residual; None where it cannot be determined."""
     outlier_p: float | None
-    """Bonferroni's."""
+    """Its p-value with Bonferroni's correction."""
 
 
 def influence(fit: Fit) -> Influence:
-    """Of every row of a fit."""
+    """The measures of every row of a fit."""
     n, p = fit.n, fit.p
     leverage = fit.leverage
     alone = leverage > SATURATED

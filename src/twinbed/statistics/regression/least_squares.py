@@ -2,8 +2,8 @@
 
 Columns are scaled to length 1 (Golub and Van Loan, Matrix Computations, 5.3), so that units cost no digits.  Where the scaled
 matrix is ill-conditioned (above 1e3: large residuals would cost more than 6 of a double's 16 digits), the same is done in the
-machine's extended precision, 64 bits of mantissa on x86, with columns computed in it.  R squared and F are about the mean where
-the constant is in the model, else about 0.
+machine's extended precision, 64 bits of mantissa on x86, with columns computed in that precision.  R squared and F are about
+the mean where the constant is in the model, else about 0.
 
 Limits: columns must be linearly independent; the error says which are not.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +19,14 @@ from scipy.special import fdtrc
 
 from twinbed.statistics.regression.design import Design, bind
 from twinbed.statistics.regression.error import RegressionError
-from twinbed.statistics.regression.evaluation import Column
+from twinbed.statistics.regression.evaluation import Array, Column
 from twinbed.statistics.regression.formula import Formula
 
-Array = NDArray[Any]
 Doubles = NDArray[np.float64]
 ILL_CONDITIONED = 1e3
-"""Condition number of the scaled columns above which more than doubles are needed."""
+"""Above this condition number of the scaled columns, doubles are not enough."""
 DEPENDENT = 1e-13
-"""A column of length 1 with less than this outside the others' span is taken for dependent on them."""
+"""A column of length 1 with less than this outside the others' span counts as dependent on them."""
 _ROUNDED = 8
 
 
@@ -53,10 +51,10 @@ class Fit:
     residuals: Doubles
     residual_sum: float
     total_sum: float
-    """About the mean with a constant, else about 0."""
+    """The sum of squares about the mean with a constant, else about 0."""
     constant: bool
     condition: float
-    """Of the columns scaled to length 1 (Belsley, Kuh and Welsch 1980, section 3.2)."""
+    """The condition number of the columns scaled to length 1 (Belsley, Kuh and Welsch 1980, section 3.2)."""
 
     @property
     def n(self) -> int:
@@ -77,7 +75,7 @@ class Fit:
 
     @property
     def variance(self) -> float:
-        """Of the residuals, unbiased."""
+        """The unbiased variance of the residuals."""
         return self.residual_sum / self.degrees_of_freedom
 
     @property
@@ -90,7 +88,7 @@ class Fit:
 
     @property
     def test_of_all(self) -> FTest | None:
-        """That all coefficients but the constant are 0; None where there is but that, or nothing is left over."""
+        """The test that all coefficients but the constant are 0; None where there is no other, or no residual."""
         numerator = self.p - self.constant
         if numerator == 0 or self.exact:
             return None
@@ -115,7 +113,7 @@ def fit_formula(formula: Formula, data: Mapping[str, Column], bases: Mapping[str
 
 
 def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -> Fit:
-    """Fits. Raises RegressionError where there are too few rows, or columns depend on each other."""
+    """Fits a matrix. Raises RegressionError where there are too few rows, or columns depend on each other."""
     n, p = matrix.shape
     if n <= p:
         raise RegressionError(
@@ -137,7 +135,7 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
     projected = q.T @ response
     coefficients = (inverse @ projected) / lengths
     residuals = response - q @ projected
-    # Once more against what rounding left of the response in the span.
+    # A second step removes what rounding left of the response in the span.
     again = q.T @ residuals
     coefficients = coefficients + (inverse @ again) / lengths
     residuals = residuals - q @ again
@@ -182,7 +180,7 @@ def _reflect(rows: Array, vector: Array) -> None:
 
 
 def _inverse(r: Array) -> Array:
-    """Of an upper triangular matrix, in its own precision."""
+    """The inverse of an upper triangular matrix, in its own precision."""
     p = len(r)
     inverse = np.zeros_like(r)
     for row in reversed(range(p)):
@@ -204,7 +202,7 @@ def _dependences(r: Doubles, lengths: Array, labels: Sequence[str]) -> str:
 
     sums = []
     kept = [0]
-    # In the formula's order, so that it is the later column that is said to depend on the earlier ones.
+    # Columns are in the formula's order, so that a later column depends on earlier ones.
     for column in range(1, r.shape[1]):
         basis, triangle, order = qr(r[:, kept], mode="economic", pivoting=True)
         inside = basis.T @ r[:, column]

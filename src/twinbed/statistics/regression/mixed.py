@@ -4,9 +4,9 @@ y = X b + u_group + e with variances v_u and v_e.  The restricted likelihood is 
 intercept V^-1 = I - theta/(1 + n_i theta) J in each group, so that X'V^-1X needs sums of groups only (Laird and Ware 1982;
 Pinheiro and Bates 2000, chapter 2).  Columns are taken on the orthonormal basis of the least squares fit.
 
-Degrees of freedom are Pinheiro and Bates's (section 2.4.2): columns that vary within groups have those within, the others those
-between.  The hypothesis v_u = 0 lies on the boundary of the parameter space: p is half that of chi-square(1) (Self and Liang
-1987).
+Degrees of freedom are Pinheiro and Bates's (section 2.4.2): columns that vary within groups have those within, the others have
+those between.  The hypothesis v_u = 0 lies on the boundary of the parameter space: p is half that of chi-square(1) (Self and
+Liang 1987).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from twinbed.statistics.regression.inference import group_sums
 from twinbed.statistics.regression.least_squares import Doubles, Fit
 
 _WIDEST = (-18.0, 14.0)
-"""Natural logarithms of the theta that are tried."""
+"""Natural logarithms of the thetas to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class MixedFit:
     coefficients: Doubles
     covariance: Doubles
     degrees_of_freedom: Doubles
-    """Of each coefficient."""
+    """The degrees of freedom of each coefficient."""
     group_variance: float
     residual_variance: float
     groups: int
     log_likelihood: float
-    """Restricted."""
+    """The restricted log-likelihood."""
     p_value: float
-    """Of no variance between groups."""
+    """The p-value of no variance between groups."""
 
     @property
     def intraclass_correlation(self) -> float:
@@ -47,7 +47,7 @@ class MixedFit:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What the likelihood needs: of all rows and of groups, on the basis q."""
+    """The sums that the likelihood needs, of all rows and of groups, on the basis q."""
 
     n: int
     inner: Doubles
@@ -65,7 +65,7 @@ class _Sums:
         right = self.response - self.group_q.T @ (shrink * self.group_y)
         coefficients = np.linalg.solve(inner, right)
         left = self.square - float(shrink @ self.group_y**2) - float(right @ coefficients)
-        # Where groups tell the response exactly, what is left is rounding.
+        # Where groups explain the response exactly, the rest is rounding.
         left = max(left, self.square * float(np.finfo(np.float64).eps) ** 2)
         degrees = self.n - len(coefficients)
         determinants = float(np.log1p(self.sizes * theta).sum()) + float(np.linalg.slogdet(inner)[1]) + self.log_root
@@ -86,7 +86,7 @@ def mixed(fit: Fit, matrix: Doubles, groups: NDArray[np.intp]) -> MixedFit:
         raise RegressionError(
             f"a random effect with {what} cannot be told", "take a column with several rows in each of several levels"
         )
-    # About the least squares fit, so that no digits are lost to the response's size.
+    # Values are about the least squares fit, so that no digits are lost to the response's size.
     left = fit.residuals
     sums = _Sums(
         n=fit.n,

@@ -1,4 +1,4 @@
-"""Whether residuals are normal: Shapiro and Wilk's W to 5,000 rows (Royston 1995), above that Jarque and Bera's.
+"""Whether residuals are normal: Shapiro and Wilk's W up to 5,000 rows (Royston 1995), Jarque and Bera's test above.
 
 Jarque-Bera (1987): n/6 (skewness^2 + excess^2/4), chi-square of 2 degrees of freedom.  With very many rows every small
 departure is significant, but matters less: intervals of coefficients need normal means, not normal residuals.
@@ -27,7 +27,7 @@ class Normality:
 
 
 def normality(residuals: Doubles) -> Normality | None:
-    """None for fewer than 8 residuals, which tell nothing, or where all are the same."""
+    """The test; None for fewer than 8 residuals, which say nothing, or where all are the same."""
     n = len(residuals)
     centred = residuals - residuals.mean()
     variance = float(centred @ centred) / n

@@ -2,8 +2,8 @@
 percentage.
 
 The contrast is the difference of two rows of the design.  In a model of log y it is the difference d of logarithms, and e^d - 1
-is the relative change of y, strictly that of its geometric mean or median (section 3.1.2 of the LDRD report reads Table 3.4 in
-this way).
+is the relative change of y, strictly that of its geometric mean or median.  Section 3.1.2 of the LDRD report reads
+Table 3.4 in this way.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def difference(
 
 
 def _held(design: Design, data: Mapping[str, Column], name: str) -> Value:
-    """A value for what cancels in the difference."""
+    """A value for a variable that cancels in the difference."""
     if levels := design.levels(name):
         return levels[0]
     column = data[name]

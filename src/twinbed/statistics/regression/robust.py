@@ -1,8 +1,9 @@
 """Robust M-estimation (Huber 1964, 1981), which large residuals do not dominate: iterated weighted least squares.
 
 Weights: Huber's min(1, k/|u|) with k = 1.345, or Tukey's biweight (1 - (u/c)^2)^2 within c = 4.685, both 95 % efficient on
-normal residuals; u is the residual over the scale, the median of |residuals| / 0.6745, anew in every step.  Tukey's begins from
-Huber's solution, since its own is not unique.  Standard errors are those of Huber 1981, chapter 7, as MASS::rlm has them.
+normal residuals; u is the residual over the scale, the median of |residuals| / 0.6745, which every step computes anew.  Tukey's
+begins from Huber's solution, since its own is not unique.  Standard errors are those of Huber 1981, chapter 7, as MASS::rlm has
+them.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ class RobustFit:
     coefficients: Doubles
     covariance: Doubles
     weights: Doubles
-    """Of each row, from 0 (ignored) to 1."""
+    """The weight of each row, from 0 (ignored) to 1."""
     scale: float
 
 
 def robust(fit: Fit, response: Doubles, weighting: Weighting = Weighting.HUBER) -> RobustFit:
-    """From a least squares fit of ``response``. Raises RegressionError where it does not settle or most residuals are 0."""
+    """Starts from a least squares fit of ``response``. Raises RegressionError where it does not settle or most residuals are
+    0."""
     inside, residuals, scale = _settled(fit, response, fit.residuals, Weighting.HUBER)
     if weighting is Weighting.TUKEY:
         inside, residuals, scale = _settled(fit, response, residuals, Weighting.TUKEY)

@@ -132,8 +132,8 @@ def test_the_page_shows_effects_interactions_intervals_and_residuals(shown, tmp_
     # Effects of two factors, their interaction, pairs of testbeds, neighbours and pairs of payloads, residuals, Q-Q.
     assert code == codes.DONE and page.count["figure"] == page.count["svg"] == 8
     captions = ["Residuals against predicted", "Normal Q-Q", "testbed:payload: means of cells", "Effects of payload"]
-    for said in (*captions, "container → e1000"):
-        assert said in text
+    for expected in (*captions, "container → e1000"):
+        assert expected in text
     assert "NaN" not in text.partition("<script>")[0] and "#010101" not in text
 
 
@@ -163,17 +163,17 @@ def test_cautions_travel_with_the_result(shown, tmp_path):
     respond = planted_response({"one": 1.0, "two": 0.5}, 0.02, 3)
     carried = [Caution(Kind.STEAL, "5 % of the time")]
     folder = write_study(tmp_path / "results", ["one", "two"], {}, 3, respond, cautions=carried)
-    said = "hypervisor took CPU time away (one, 3 of 3 runs: 5 % of the time). To do: run on a quiet"
+    text = "hypervisor took CPU time away (one, 3 of 3 runs: 5 % of the time). To do: run on a quiet"
     _, out, _ = shown(folder, "--response", "requests_per_second")
-    assert said in out
+    assert text in out
     _, out, _ = shown(folder, "--response", "requests_per_second", "--format", "html")
-    assert said in out
+    assert text in out
     _, out, _ = shown(folder, "--response", "requests_per_second", "--format", "json")
     assert [each["subject"] for each in json.loads(out)["cautions"] if each["kind"] == "steal"] == ["one", "two"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ((GOLDEN / "loss.csv", "--response", "loss"), "which factors?"),
         ((GOLDEN / "loss.csv", "--factor", "receivers"), "which column is the response?"),
@@ -187,9 +187,9 @@ def test_cautions_travel_with_the_result(shown, tmp_path):
         ((GOLDEN, "--terms", "y ~ a"), "is not a results folder"),
     ],
 )
-def test_what_is_refused(shown, arguments, said):
+def test_what_is_refused(shown, arguments, expected):
     code, out, err = shown(*arguments)
-    assert code == codes.USAGE and not out and said in err and "Traceback" not in err
+    assert code == codes.USAGE and not out and expected in err and "Traceback" not in err
 
 
 def test_help_teaches(shown):

@@ -45,25 +45,25 @@ def study(folder: Path, testbeds: list[str], factors: Mapping[str, list[str]], r
 
 
 def reason(tables: Tables) -> str:
-    [found] = explained(tables)
-    assert isinstance(found, Unexplained) and found.response == "requests_per_second"
+    [result] = explained(tables)
+    assert isinstance(result, Unexplained) and result.response == "requests_per_second"
     page = rendered("html", tables, compare.run(tables))
     section = page[page.index('<section id="explained">') :].split("</section>")[0]
     assert section.count("<h3>") == 1 and "<table>" not in section and "<figure>" not in section
-    assert f"% No analysis of variance: {found.reason}"[2:30] in rendered("latex", tables, compare.run(tables))
-    return found.reason
+    assert f"% No analysis of variance: {result.reason}"[2:30] in rendered("latex", tables, compare.run(tables))
+    return result.reason
 
 
 def test_shares_are_those_that_were_planted(tmp_path: Path) -> None:
     tables = study(tmp_path, ["one", "two"], FACTORS, 2, orthogonal)
-    [found] = explained(tables)
-    assert isinstance(found, Anova)
-    assert {line.term: round(line.share, 9) for line in found.lines} == {
+    [outcome] = explained(tables)
+    assert isinstance(outcome, Anova)
+    assert {line.term: round(line.share, 9) for line in outcome.lines} == {
         ("testbed",): 0.64,
         ("payload",): 0.32,
         ("testbed", "payload"): 0.0,
     }
-    assert found.errors.share == pytest.approx(0.04) and found.errors.freedom == 4
+    assert outcome.errors.share == pytest.approx(0.04) and outcome.errors.freedom == 4
     # The interaction is 0 but for rounding.
     sentence = "testbed 64.00 %, payload 32.00 %, testbed:payload <0.01 % and errors 4.00 %"
     result = compare.run(tables)

@@ -34,12 +34,12 @@ def values(spec: dict, layer: int) -> list[dict]:
 
 
 def test_residuals_lie_at_their_predictions_and_quantiles():
-    found = analysed("loss", "loss ~ receivers")
-    scatter = values(diagnostics.residuals(found.residuals, ""), 1)
+    result = analysed("loss", "loss ~ receivers")
+    scatter = values(diagnostics.residuals(result.residuals, ""), 1)
     assert len(scatter) == 50 and {round(row["x"], 4) for row in scatter} == {
         round(mean, 4) for mean in (0, 0.0076, 0.007, 0.1532, 4.545, 26.3714, 49.55, 63.2888, 74.88)
     }
-    quantiles = [row["x"] for row in values(diagnostics.normal_quantiles(found.residuals, ""), 1)]
+    quantiles = [row["x"] for row in values(diagnostics.normal_quantiles(result.residuals, ""), 1)]
     # R: qnorm(ppoints(50)).
     assert quantiles == pytest.approx([ndtri((at - 0.5) / 50) for at in range(1, 51)])
 
@@ -78,9 +78,9 @@ def test_names_of_lines_that_end_together_do_not_overlap(logarithmic):
     spec = diagnostics.interaction(points, "x", "y", logarithmic)
     drawn = plots.svg(spec, "interaction")
     heights = {
-        name: float(found[1])
+        name: float(result[1])
         for name in ("one", "two", "three")
-        if (found := re.search(rf'translate\([-\d.]+,([-\d.]+)\)"[^>]*>{name}<', drawn))
+        if (result := re.search(rf'translate\([-\d.]+,([-\d.]+)\)"[^>]*>{name}<', drawn))
     }
     assert len(heights) == 3
     ordered = sorted(heights.values())

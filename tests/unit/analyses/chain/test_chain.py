@@ -62,28 +62,28 @@ def results(replicates: int, polls: dict[str, float]) -> Any:
 
 
 def test_finds_the_testbed_and_program_that_differ() -> None:
-    found = chain.run(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
-    rows = {(row["host"], row["program"], row["testbed"]): row for row in found.chains}
+    result = chain.run(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
+    rows = {(row.host, row.program, row.testbed): row for row in result.chains}
     assert len(rows) == 4
-    assert {key for key, row in rows.items() if row["different"]} == {("client", "ab", "e1000")}
+    assert {key for key, row in rows.items() if row.different} == {("client", "ab", "e1000")}
     planted = rows["client", "ab", "e1000"]
-    assert planted["only_first"] == 2 and planted["only_second"] == 0 and planted["only_first_share"] > 0.05
+    assert planted.only_first == 2 and planted.only_second == 0 and planted.only_first_share > 0.05
     # Holm over the four, of which this is the smallest.
-    assert planted["p_value"] == pytest.approx(2 / 924) and planted["p_adjusted"] == pytest.approx(8 / 924)
-    assert planted["cell"] == {"payload": "500B"} and planted["reference"] == "physical"
-    walks = {(row["program"], row["testbed"]): row for row in found.walks}
-    assert walks["ab", "e1000"]["invalid"] > 0 and walks["ab", "e1000"]["relative_probability"] == ""
-    assert walks["ab", "container"]["invalid"] == 0 and walks["ab", "container"]["low"] < 0 < walks["ab", "container"]["high"]
-    assert walks["ab", "physical"]["relative_probability"] == "E+0"
-    assert not found.cautions
+    assert planted.p_value == pytest.approx(2 / 924) and planted.p_adjusted == pytest.approx(8 / 924)
+    assert planted.cell == {"payload": "500B"} and planted.reference == "physical"
+    walks = {(row.program, row.testbed): row for row in result.walks}
+    assert walks["ab", "e1000"].invalid > 0 and walks["ab", "e1000"].relative_probability == ""
+    assert walks["ab", "container"].invalid == 0 and walks["ab", "container"].low < 0 < walks["ab", "container"].high
+    assert walks["ab", "physical"].relative_probability == "E+0"
+    assert not result.cautions
 
 
 def test_few_replicates_get_a_caution_and_no_verdict() -> None:
-    found = chain.run(results(3, {"physical": 0.0, "e1000": 0.5}), ChainParams(order=2, alpha=0.5))
-    assert [caution.kind for caution in found.cautions] == [Kind.FEW_REPLICATES]
-    assert not any(row["different"] for row in found.chains)
-    assert {row["least_p"] for row in found.chains} == {0.1}
-    assert all(row["invalid"] == 0 for row in found.walks)
+    result = chain.run(results(3, {"physical": 0.0, "e1000": 0.5}), ChainParams(order=2, alpha=0.5))
+    assert [caution.kind for caution in result.cautions] == [Kind.FEW_REPLICATES]
+    assert not any(row.different for row in result.chains)
+    assert {row.least_p for row in result.chains} == {0.1}
+    assert all(row.invalid == 0 for row in result.walks)
 
 
 def test_nothing_to_compare() -> None:
@@ -132,14 +132,14 @@ def test_threshold_drops_and_renormalises() -> None:
 
 def test_graph_marks_what_one_chain_alone_has() -> None:
     one, two = Transitions.of_sequence(["a", "b", "a", "b"]), Transitions.of_sequence(["a", "b", "a", "c"])
-    found = graph(one, two, seconds=({"a": 1.0, "b": 3.0}, None))
-    edges = {(edge.state, edge.next_state): (edge.probabilities, edge.only) for edge in found.edges}
+    result = graph(one, two, seconds=({"a": 1.0, "b": 3.0}, None))
+    edges = {(edge.state, edge.next_state): (edge.probabilities, edge.only) for edge in result.edges}
     assert edges == {
         ("a", "b"): ((1.0, 0.5), None),
         ("a", "c"): ((None, 0.5), 1),
         ("b", "a"): ((1.0, 1.0), None),
     }
-    nodes = {node.state: (node.shares, node.times) for node in found.nodes}
+    nodes = {node.state: (node.shares, node.times) for node in result.nodes}
     assert nodes["a"] == (pytest.approx((2 / 3, 2 / 3)), (0.25, None))
     assert nodes["c"] == ((None, 0.0), (None, None))
     alone = graph(one, order=2, seconds=({"a": 1.0, "b": 3.0}, None))

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.analyses.chain.test_chain import results
 
 from twinbed.analyses.chain import command as chain_command
+from twinbed.analyses.chain.result import ChainRow
 from twinbed.cli.main import run
 from twinbed.contracts import exit_codes as codes
 
@@ -148,4 +149,4 @@ def test_results_are_held_against_the_reference(shown, monkeypatch, tmp_path, re
     assert [row["program"] for row in data["chains"]] == ["ab"] and {row["testbed"] for row in data["walks"]} == set(
         tables.outline.testbeds
     )
-    assert code == chain_command.exit_code(data["chains"], 0.95)
+    assert code == chain_command.exit_code([ChainRow(**row) for row in data["chains"]], 0.95)

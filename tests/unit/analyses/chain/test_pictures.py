@@ -28,7 +28,7 @@ def test_what_one_testbed_alone_has_differs_by_colour_and_dash() -> None:
     shared, first, second = (
         groups["read → write. e1000: 50 %, physical: 100 %"],
         *(
-            next(path for said, path in groups.items() if said.startswith(f"{edge}."))
+            next(path for label, path in groups.items() if label.startswith(f"{edge}."))
             for edge in ("read → close", "write → write")
         ),
     )
@@ -47,8 +47,8 @@ def test_a_chain_alone_has_no_such_marks() -> None:
 
 
 def test_a_disc_has_the_area_of_its_share_of_time() -> None:
-    found = graph(ONE, seconds=({"read": 3.0, "write": 0.75, "close": 0.0}, None))
-    text = svg(most_used(found), "a chain", ("ab",))
+    result = graph(ONE, seconds=({"read": 3.0, "write": 0.75, "close": 0.0}, None))
+    text = svg(most_used(result), "a chain", ("ab",))
     radius = {
         state: float(size)
         for state, size in re.findall(r'aria-label="(\w+)\. ab[^>]*><circle [^>]*?r="([\d.]+)" fill="var\(--muted', text)
@@ -73,8 +73,8 @@ def test_a_large_chain_is_cut_to_what_is_used_most_and_says_so() -> None:
 
 def test_the_heat_map_has_the_differences() -> None:
     rows = heat_map(most_used(graph(ONE, TWO)), "e1000", "physical")["data"]["values"]
-    found = {(row["state"], row["call"]): (row["more"], round(row["size"], 6), row["text"]) for row in rows}
-    assert found == {
+    table = {(row["state"], row["call"]): (row["more"], round(row["size"], 6), row["text"]) for row in rows}
+    assert table == {
         ("read", "write"): ("physical", 0.5, "50"),
         ("read", "close"): ("e1000", 0.5, "+"),
         ("write", "read"): ("e1000", 0.5, "50"),
@@ -84,10 +84,10 @@ def test_the_heat_map_has_the_differences() -> None:
 
 def test_names_are_escaped_everywhere() -> None:
     odd = Transitions.of_sequence(["<b>&", 'a"\\', "<b>&"])
-    found = graph(odd)
-    ElementTree.fromstring(svg(most_used(found), 'x "<&', ("<i>",), FILE))
-    ElementTree.fromstring(graphml(found, '"<&').partition("\n")[2])
-    assert r'"a\"\\" -> "<b>&"' in dot(found, "odd")
+    result = graph(odd)
+    ElementTree.fromstring(svg(most_used(result), 'x "<&', ("<i>",), FILE))
+    ElementTree.fromstring(graphml(result, '"<&').partition("\n")[2])
+    assert r'"a\"\\" -> "<b>&"' in dot(result, "odd")
 
 
 def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:

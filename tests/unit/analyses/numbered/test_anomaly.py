@@ -46,6 +46,6 @@ def test_an_n_with_one_run_left_costs_no_mark_of_the_others(shown, tmp_path):
             file.write_text(json.dumps({**record, "status": "failed", "failed_phase": "workload", "reason": "gone"}))
     code, out, _ = shown("anomaly", folder, *RATE, "--format", "json")
     assert code == codes.DONE
-    found = json.loads(out)
-    assert [row["n"] for row in found["faster"]] == [2]
-    assert found["left_out"] == {"failed runs": 5, "runs alone at their N": 1}
+    data = json.loads(out)
+    assert [row["n"] for row in data["faster"]] == [2]
+    assert data["left_out"] == {"failed runs": 5, "runs alone at their N": 1}

@@ -29,24 +29,24 @@ def test_contention_without_metrics_of_the_machine_says_so(shown, results):
 
 def test_contention_of_planted_results(opened):
     contention = registry.analysis("contention")
-    found = contention.run(opened, contention.params(response="requests_per_second"))
-    curves = contention.tables(found)["curves"]
+    result = contention.run(opened, contention.params(response="requests_per_second"))
+    curves = contention.tables(result)["curves"]
     assert {row["metric"] for row in curves} == {"requests_per_second", "cpu_idle", "interrupts"}
     assert {row["mirrored"] for row in curves if row["metric"] == "cpu_idle"} == {True}
     assert max(abs(row["curvature"]) for row in curves if row["curvature"] is not None) == 1
-    slow, fast = contention.tables(found)["detectors"]
+    slow, fast = contention.tables(result)["detectors"]
     assert slow["area"] >= 0.95 and slow["fallen_from"] == 16 and slow["alarms_from"] <= 16
     assert slow["before_runs"] is None, "from 8 to 16 pairs the rate goes from all to 80 %"
-    alarms = [row for row in contention.tables(found)["alarms"] if row["testbed"] == "slow"]
+    alarms = [row for row in contention.tables(result)["alarms"] if row["testbed"] == "slow"]
     assert [row["n"] for row in alarms] == list(PAIRS) and {row["runs"] for row in alarms} == {4}
     assert alarms[0]["alarms"] == 0 and (alarms[-1]["share"], alarms[-1]["high"]) == (1, 1)
     assert alarms[-1]["low"] == pytest.approx(0.025 ** (1 / 4)), "the exact interval of 4 of 4"
-    scores = [row for row in contention.tables(found)["scores"] if row["testbed"] == "slow"]
+    scores = [row for row in contention.tables(result)["scores"] if row["testbed"] == "slow"]
     assert len(scores) == 64 and sum(row["part"] == "test" for row in scores) == 32
     assert all(row["alarms"] == (row["score"] > slow["threshold"]) for row in scores)
     assert slow["false_alarms"] <= 0.15 and slow["reason"] == ""
     assert fast["area"] >= 0.95 and fast["fallen_from"] == 40
-    assert contention.tables(found)["roc"][0]["threshold"] is None
+    assert contention.tables(result)["roc"][0]["threshold"] is None
     with pytest.raises(TwinbedError, match="constant"):
         contention.run(opened, contention.params(response="requests_per_second", metrics=("constant",)))
 
@@ -61,38 +61,38 @@ def test_a_rate_that_does_not_bend_has_no_turns(shown, tmp_path, rate):
 
     folder = write_study(tmp_path / "study", ["bed"], {"pairs": (1, 2, 4, 8, 16, 40, 80)}, 3, respond)
     _, out, _ = shown("contention", folder, *RATE, "--format", "json")
-    found = json.loads(out)
-    assert found["inflections"] == []
-    assert {(row["curvature"], row["bent"]) for row in found["curves"]} == {(0.0, 0.0), (None, 0.0)}
+    data = json.loads(out)
+    assert data["inflections"] == []
+    assert {(row["curvature"], row["bent"]) for row in data["curves"]} == {(0.0, 0.0), (None, 0.0)}
 
 
 def test_a_run_that_the_machine_was_not_measured_in_costs_itself_only(opened):
     store = Store.open(opened.path)
     absent = [record.id for record in store.records if record.levels["pairs"] == 2][:3]
     contention = registry.analysis("contention")
-    found = contention.run(WithMachine(store, absent), contention.params(response="requests_per_second"))
-    assert found.left_out == {"runs without metrics of the machine": 3}
-    assert [row["area"] >= 0.95 for row in contention.tables(found)["detectors"]] == [True, True]
-    assert {row["metric"] for row in contention.tables(found)["curves"]} == {"requests_per_second", "cpu_idle", "interrupts"}
-    assert not {row["run"] for row in contention.tables(found)["scores"]} & set(absent)
+    result = contention.run(WithMachine(store, absent), contention.params(response="requests_per_second"))
+    assert result.left_out == {"runs without metrics of the machine": 3}
+    assert [row["area"] >= 0.95 for row in contention.tables(result)["detectors"]] == [True, True]
+    assert {row["metric"] for row in contention.tables(result)["curves"]} == {"requests_per_second", "cpu_idle", "interrupts"}
+    assert not {row["run"] for row in contention.tables(result)["scores"]} & set(absent)
 
 
 def test_contention_has_a_page(opened):
     contention = registry.analysis("contention")
-    found = contention.run(opened, contention.params(response="requests_per_second"))
-    page = contention_page(found)
-    count, said = drawn(page)
+    result = contention.run(opened, contention.params(response="requests_per_second"))
+    page = contention_page(result)
+    count, text = drawn(page)
     assert count == 2 * 4, "for each testbed: bends, scores, how early, ROC"
-    first = found.groups[0]
+    first = result.groups[0]
     curves, turns = metrics_drawn(first)
     assert {curve.metric for curve in curves} == {"requests_per_second", "cpu_idle", "interrupts"}
     way = "rise" if turns[0].rises else "fall"
     name = metric_name(turns[0].metric) + (" (mirrored)" if turns[0].metric == "cpu_idle" else "")
-    assert f"1. {name}: the slope begins to {way} at N = {turns[0].n:.3g}" in said
-    assert "N = 16: 4 of 4 runs alarm" in said and "from 16 on the rate has fallen by 10 % or more" in said
-    assert "the threshold: above it the detector alarms" in said
-    assert any(each.startswith("its threshold: ") for each in said)
-    assert sum(bool(re.match(r"N = \d+, replicate \d: ", each)) for each in said) > 40
+    assert f"1. {name}: the slope begins to {way} at N = {turns[0].n:.3g}" in text
+    assert "N = 16: 4 of 4 runs alarm" in text and "from 16 on the rate has fallen by 10 % or more" in text
+    assert "the threshold: above it the detector alarms" in text
+    assert any(each.startswith("its threshold: ") for each in text)
+    assert sum(bool(re.match(r"N = \d+, replicate \d: ", each)) for each in text) > 40
     assert "Testbed slow: at no tested number" not in page
     assert "at no tested number has the rate lost 5 % to 10 %: it goes from" in page.lower()
 
@@ -100,6 +100,6 @@ def test_contention_has_a_page(opened):
 def test_a_contention_page_without_a_detector_says_why(shown, results, tmp_path):
     page = tmp_path / "contention.html"
     assert shown("contention", results, "--response", "requests_per_second", "-o", page)[0] == codes.DONE
-    count, said = drawn(page.read_text())
-    assert count == 2 and "requests per second, N = 40: 0" in said
+    count, text = drawn(page.read_text())
+    assert count == 2 and "requests per second, N = 40: 0" in text
     assert "no detector of contended runs: nothing was measured on the machine that varies." in page.read_text()

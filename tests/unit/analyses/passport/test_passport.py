@@ -35,23 +35,23 @@ def results(folder: Path, testbeds: Mapping[str, Mapping[str, Any]], **rest: Any
 
 def rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
     assert run(["passport", *arguments, "--format", "json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    differences: list[dict[str, Any]] = found["differences"]
+    (data,) = json.loads(capsys.readouterr().out)
+    differences: list[dict[str, Any]] = data["differences"]
     return differences
 
 
 def test_testbeds_of_one_study_are_held_against_its_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = results(tmp_path / "r", {"physical": PHYSICAL, "e1000": VIRTUAL})
-    found = rows(capsys, folder)
-    assert [(row["place"], row["fact"]) for row in found] == [
+    table = rows(capsys, folder)
+    assert [(row["place"], row["fact"]) for row in table] == [
         ("client, server", "NIC driver"),
         ("client", "offload gro"),
         ("client, server", "kernel"),
         ("client", "QEMU"),
     ], "the most suspicious first; what is the same, and names of things, are left out"
-    assert (found[0]["left"], found[0]["right"]) == (["ixgbe"], ["e1000"])
-    assert (found[1]["right"], found[1]["varies"]) == (["off", "on"], True), "hosts with a number are of one role"
-    assert found[3]["left"] == [], "null is not known, rather than another value"
+    assert (table[0]["left"], table[0]["right"]) == (["ixgbe"], ["e1000"])
+    assert (table[1]["right"], table[1]["varies"]) == (["off", "on"], True), "hosts with a number are of one role"
+    assert table[3]["left"] == [], "null is not known, rather than another value"
     assert ("server", "mac") in {(row["place"], row["fact"]) for row in rows(capsys, folder, "--all")}
 
 

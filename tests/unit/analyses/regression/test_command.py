@@ -43,8 +43,8 @@ def as_json(*arguments: str | Path) -> dict[str, Any]:
     def refuse(value: str) -> float:
         raise AssertionError(f"{value} in JSON")
 
-    found: dict[str, Any] = json.loads(made(*arguments, "--format", "json").stdout, parse_constant=refuse)
-    return found
+    data: dict[str, Any] = json.loads(made(*arguments, "--format", "json").stdout, parse_constant=refuse)
+    return data
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
@@ -66,33 +66,33 @@ def write_csv(path: Path, columns: Mapping[str, Any]) -> Path:
 
 
 def test_json_has_what_r_has() -> None:
-    found = as_json(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--effect", "nic", "--at", "pairs=40")
+    data = as_json(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--effect", "nic", "--at", "pairs=40")
     wanted = expected("lm.estimate")
-    estimates = {row["term"]: row["estimate"] for row in found["coefficients"]}
+    estimates = {row["term"]: row["estimate"] for row in data["coefficients"]}
     assert estimates["nic virtio"] == pytest.approx(wanted["nicvirtio"], rel=1e-10)
     assert estimates["centre(pairs, 1) * nic container"] == pytest.approx(wanted["pairs1:niccontainer"], rel=1e-10)
-    for row in found["effects"]:
+    for row in data["effects"]:
         percent = expected(f"percent.{row['to']}")
         assert [row["change"], row["change_low"], row["change_high"]] == pytest.approx(list(percent.values()), rel=1e-9)
         assert (row["base"], row["at"]) == ("e1000", "pairs=40")
-    assert len(found["effects"]) == 2
-    assert found["models"][0]["observations"] == 252
-    assert len(found["points"]) == 252
-    assert found["box_cox"][0]["best"] == pytest.approx(expected("boxcox")["best"], abs=1e-6)
+    assert len(data["effects"]) == 2
+    assert data["models"][0]["observations"] == 252
+    assert len(data["points"]) == 252
+    assert data["box_cox"][0]["best"] == pytest.approx(expected("boxcox")["best"], abs=1e-6)
 
 
 def test_robust_and_mixed_fits_stand_beside() -> None:
-    found = as_json(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--robust", "tukey", "--random", "block")
-    assert [row["method"] for row in found["models"]] == ["least squares", "tukey", "mixed"]
-    mixed = {row["term"]: row for row in found["coefficients"] if row["method"] == "mixed"}
+    data = as_json(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--robust", "tukey", "--random", "block")
+    assert [row["method"] for row in data["models"]] == ["least squares", "tukey", "mixed"]
+    mixed = {row["term"]: row for row in data["coefficients"] if row["method"] == "mixed"}
     assert mixed["load"]["standard_error"] == pytest.approx(expected("lme.error")["load"], rel=1e-6)
     assert mixed["load"]["df"] == expected("lme.df")["load"]
-    assert found["models"][2]["intraclass_correlation"] == pytest.approx(expected("lme")["icc"], rel=1e-5)
+    assert data["models"][2]["intraclass_correlation"] == pytest.approx(expected("lme")["icc"], rel=1e-5)
 
 
 def test_clustered_errors() -> None:
-    found = as_json(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--cluster", "block")
-    row = next(row for row in found["coefficients"] if row["term"] == "load")
+    data = as_json(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--cluster", "block")
+    row = next(row for row in data["coefficients"] if row["term"] == "load")
     assert (row["errors"], row["df"]) == ("clustered by block", 6)
     assert row["standard_error"] == pytest.approx(expected("clustered")["load"], rel=1e-9)
     text = made(STUDY, "--formula", FORMULA, "--cluster", "block").stdout
@@ -112,7 +112,7 @@ def test_unequal_variances_are_answered_by_hc3_and_it_is_said(tmp_path: Path) ->
     assert "-> HC3 errors and intervals are shown, which hold whatever the variances" in text
     assert "HC3 errors: the residuals' variances are shown to differ." in text
     rows = {errors: as_json(file, "--formula", "y ~ x", "--errors", errors) for errors in ("auto", "classical", "hc3")}
-    errors = {name: found["coefficients"][1]["standard_error"] for name, found in rows.items()}
+    errors = {name: result["coefficients"][1]["standard_error"] for name, result in rows.items()}
     assert errors["auto"] == errors["hc3"] != errors["classical"]
 
 
@@ -146,10 +146,10 @@ def test_other_logarithms_are_percentages_too() -> None:
 
 
 def test_box_cox_takes_the_simple_power_that_the_data_allow() -> None:
-    found = as_json(STUDY, "--formula", FORMULA.replace("log(", "boxcox("))
-    assert found["models"][0]["response"] == "log(rate)"
+    data = as_json(STUDY, "--formula", FORMULA.replace("log(", "boxcox("))
+    assert data["models"][0]["response"] == "log(rate)"
     plain = as_json(STUDY, "--formula", FORMULA)
-    assert [row["estimate"] for row in found["coefficients"]] == pytest.approx(
+    assert [row["estimate"] for row in data["coefficients"]] == pytest.approx(
         [row["estimate"] for row in plain["coefficients"]], rel=1e-9
     )
     given = as_json(STUDY, "--formula", FORMULA.replace("log(rate)", "boxcox(rate, 0.5)"))
@@ -222,20 +222,20 @@ def test_a_study_with_its_reference(tmp_path: Path) -> None:
     write_study(tmp_path, ["virtio", "physical"], {"payload": ["500B", "1KiB"]}, 12, respond, reference="physical")
     formula = "log(requests_per_second) ~ testbed * payload"
     for payload, change in (("500B", 0.2), ("1KiB", -0.1)):
-        found = as_json(tmp_path, "--formula", formula, "--effect", "testbed", "--at", f"payload={payload}")
-        (row,) = found["effects"]
-        assert (row["to"], row["base"], found["unit"]) == ("virtio", "physical", "1/s")
+        data = as_json(tmp_path, "--formula", formula, "--effect", "testbed", "--at", f"payload={payload}")
+        (row,) = data["effects"]
+        assert (row["to"], row["base"], data["unit"]) == ("virtio", "physical", "1/s")
         assert row["change"] == pytest.approx(change, abs=0.03)
 
 
 def test_sizes_are_numbers_within_a_function(tmp_path: Path) -> None:
     write_study(tmp_path, ["virtio", "physical"], {"payload": ["512B", "1KiB", "2KiB"]}, 4, respond, reference="physical")
     formula = "log(requests_per_second) ~ testbed * log2(payload)"
-    found = as_json(tmp_path, "--formula", formula, "--effect", "payload=2KiB:512B", "--at", "testbed=virtio")
-    slopes = {row["term"]: row["estimate"] for row in found["coefficients"]}
+    data = as_json(tmp_path, "--formula", formula, "--effect", "payload=2KiB:512B", "--at", "testbed=virtio")
+    slopes = {row["term"]: row["estimate"] for row in data["coefficients"]}
     assert list(slopes) == ["Constant", "testbed virtio", "log2(payload)", "testbed virtio * log2(payload)"]
     both = slopes["log2(payload)"] + slopes["testbed virtio * log2(payload)"]
-    assert found["effects"][0]["difference"] == pytest.approx(2 * both)
+    assert data["effects"][0]["difference"] == pytest.approx(2 * both)
     plain = as_json(tmp_path, "--formula", "log(requests_per_second) ~ testbed + log2(payload)", "--effect", "testbed")
     assert plain["effects"][0]["difference"] == pytest.approx(plain["coefficients"][1]["estimate"])
 
@@ -243,9 +243,9 @@ def test_sizes_are_numbers_within_a_function(tmp_path: Path) -> None:
 def test_cautions_of_the_runs_stand_beside(tmp_path: Path) -> None:
     caution = Caution(Kind.CAPTURE_DROPS, "7 packets")
     write_study(tmp_path, ["physical", "virtio"], {"payload": ["500B", "1KiB"]}, 3, respond, cautions=[caution])
-    found = as_json(tmp_path, "--formula", "requests_per_second ~ testbed")
+    data = as_json(tmp_path, "--formula", "requests_per_second ~ testbed")
     about = {"kind": "capture_drops", "detail": "6 of 6 runs: 7 packets"}
-    assert [each for each in found["cautions"] if each["kind"] == "capture_drops"] == [
+    assert [each for each in data["cautions"] if each["kind"] == "capture_drops"] == [
         {**about, "subject": testbed} for testbed in ("physical", "virtio")
     ]
     assert (
@@ -268,16 +268,16 @@ def test_rows_of_a_block_that_resemble_each_other(tmp_path: Path) -> None:
 
 def test_missing_values_are_counted(tmp_path: Path) -> None:
     columns = {"y": [1, 2.1, "", 4, 5.3, 6], "x": [1, 2, 3, "", 5, 6], "g": ["a", "b", "a", "b", "a", "b"]}
-    found = as_json(write_csv(tmp_path / "y.csv", columns), "--formula", "y ~ x")
-    assert found["left_out"] == {"rows without y": 1, "rows without x": 1}
-    assert found["models"][0]["observations"] == 4
+    data = as_json(write_csv(tmp_path / "y.csv", columns), "--formula", "y ~ x")
+    assert data["left_out"] == {"rows without y": 1, "rows without x": 1}
+    assert data["models"][0]["observations"] == 4
     assert "Left out: 1 rows without x." in made(tmp_path / "y.csv", "--formula", "y ~ x").stdout
 
 
 def test_an_exact_fit_has_no_number_without_its_reason(tmp_path: Path) -> None:
-    found = as_json(write_csv(tmp_path / "y.csv", {"y": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), "--formula", "y ~ x")
-    assert found["notes"] == [{"model": 1, "note": "The model fits every row exactly, so there is no error to judge by."}]
-    assert {row["p"] for row in found["coefficients"]} == {None}
+    data = as_json(write_csv(tmp_path / "y.csv", {"y": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), "--formula", "y ~ x")
+    assert data["notes"] == [{"model": 1, "note": "The model fits every row exactly, so there is no error to judge by."}]
+    assert {row["p"] for row in data["coefficients"]} == {None}
 
 
 def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["--formula", "rate ~ nic +"], "formula, character 13: a column or function is wanted"),
         (["--formula", "rate ~ nick"], "has no column 'nick'"),
@@ -314,5 +314,5 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ nic", "--host", "client"], "are of results folders"),
     ],
 )
-def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
-    assert said in refused(capsys, STUDY, *arguments)
+def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str) -> None:
+    assert expected in refused(capsys, STUDY, *arguments)

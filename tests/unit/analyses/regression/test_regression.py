@@ -67,14 +67,14 @@ def test_finite_or_refused(part: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                found = regression.run(frame, asked(chance))
+                result = regression.run(frame, asked(chance))
             except TwinbedError as error:
                 assert error.message
                 continue
         made += 1
-        json.dumps(tables(found), allow_nan=False)
-        (model,) = found.models
-        for shown in (text(found), latex(found, True), table_html(found), *check_lines(model), *effect_lines(model)):
+        json.dumps(tables(result), allow_nan=False)
+        (model,) = result.models
+        for shown in (text(result), latex(result, True), table_html(result), *check_lines(model), *effect_lines(model)):
             assert "nan" not in shown
             assert " inf" not in shown
     assert made > 20

@@ -12,8 +12,8 @@ from twinbed.statistics.regression.formula import read
 
 
 def terms(text: str) -> list[str]:
-    found = read(text)
-    return [*(["1"] if found.constant else []), *(":".join(map(str, term)) for term in found.terms)]
+    formula = read(text)
+    return [*(["1"] if formula.constant else []), *(":".join(map(str, term)) for term in formula.terms)]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_terms(text: str, wanted: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "position", "said"),
+    ("text", "position", "expected"),
     [
         ("y x", 3, "RESPONSE ~ TERMS"),
         ("y ~ a +", 7, "a column or function is wanted, but the formula ends"),
@@ -62,10 +62,10 @@ def test_terms(text: str, wanted: list[str]) -> None:
         ("y ~ centre(a, b)", 14, "a number is wanted"),
     ],
 )
-def test_errors_point_at_their_place(text: str, position: int, said: str) -> None:
+def test_errors_point_at_their_place(text: str, position: int, expected: str) -> None:
     with pytest.raises(FormulaError, match="formula, character") as error:
         read(text)
-    assert (error.value.position, said in error.value.message) == (position, True), error.value.message
+    assert (error.value.position, expected in error.value.message) == (position, True), error.value.message
     assert error.value.message.splitlines()[2].index("^") == 2 + position
 
 
@@ -105,7 +105,7 @@ def test_levels_that_are_sizes_are_numbers_within_a_function() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("y ~ z", "no column 'z'"),
         ("y ~ log(x - 1)", "needs values above 0: 1 of 6 are not, the first in row 1 (0)"),
@@ -122,14 +122,14 @@ def test_levels_that_are_sizes_are_numbers_within_a_function() -> None:
         ("y ~ log(C(x))", "C cannot stand within another function"),
     ],
 )
-def test_what_the_data_do_not_have(text: str, said: str) -> None:
+def test_what_the_data_do_not_have(text: str, expected: str) -> None:
     if text == "y ~ 1 / x":
         with pytest.raises(FormulaError, match="is not wanted here"):
             read(text)
         return
     with pytest.raises(RegressionError) as error:
         bind(read(text), DATA)
-    assert said in error.value.message
+    assert expected in error.value.message
 
 
 def test_a_base_that_is_no_variable_of_the_formula() -> None:

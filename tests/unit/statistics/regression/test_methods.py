@@ -32,7 +32,7 @@ def drawn(seed: int, n: int = 120) -> dict[str, Column]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("y ~ x + I(2 * x + 1)", "= (Constant) + 2 (x)"),
         ("y ~ g + C(h)", "(h q) = (g b)"),
@@ -40,7 +40,7 @@ def drawn(seed: int, n: int = 120) -> dict[str, Column]:
         ("y ~ x * C(one)", "columns depend on each other: (x * one 2) = 3 (one 2)"),
     ],
 )
-def test_columns_that_cannot_be_told_apart_are_named(text: str, said: str) -> None:
+def test_columns_that_cannot_be_told_apart_are_named(text: str, expected: str) -> None:
     g = np.array([0, 0, 1, 1, 2, 2, 0, 1, 2])
     x = np.arange(9.0) + 1
     data: dict[str, Column] = {
@@ -52,7 +52,7 @@ def test_columns_that_cannot_be_told_apart_are_named(text: str, said: str) -> No
     }
     with pytest.raises(RegressionError) as error:
         fit_formula(read(text), data)
-    assert said in error.value.message
+    assert expected in error.value.message
 
 
 def test_as_many_coefficients_as_rows() -> None:
@@ -71,10 +71,10 @@ def test_a_row_that_alone_tells_a_coefficient() -> None:
     _, fit = fit_formula(read("y ~ x + g"), data)
     with pytest.raises(RegressionError, match="row 8 of those used is the only one"):
         hc3(fit)
-    found = influence(fit)
-    assert list(np.flatnonzero(found.alone)) == [7]
-    assert np.isnan(found.cooks_distance[7])
-    assert found.outlier != 7
+    estimate = influence(fit)
+    assert list(np.flatnonzero(estimate.alone)) == [7]
+    assert np.isnan(estimate.cooks_distance[7])
+    assert estimate.outlier != 7
 
 
 def test_an_exact_fit_has_no_residuals() -> None:
@@ -117,8 +117,8 @@ def test_box_cox_finds_the_planted_power(power: float, simple: float) -> None:
     scaled = 2 + x + chance.normal(0, 0.3, 400)
     y = np.exp(scaled / 4) if power == 0 else scaled ** (1 / power)
     _, fit = fit_formula(read("y ~ x"), {"y": Numeric(y), "x": Numeric(x)})
-    found = box_cox(y, fit.q)
-    assert (found.simple, found.simple_inside) == (simple, True)
+    estimate = box_cox(y, fit.q)
+    assert (estimate.simple, estimate.simple_inside) == (simple, True)
 
 
 def test_the_transformation_is_continuous_at_0() -> None:
@@ -138,10 +138,10 @@ def test_whites_test_is_that_of_all_distinct_products() -> None:
     left = squares - whole @ (np.linalg.pinv(whole) @ squares)
     statistic = fit.n * (1 - left @ left / np.sum((squares - squares.mean()) ** 2))
     rank = np.linalg.matrix_rank(whole) - 1
-    found = white(fit, design.matrix)
-    assert found is not None
-    assert (found.degrees_of_freedom, found.statistic) == (rank, pytest.approx(statistic, rel=1e-8))
-    assert found.p_value == pytest.approx(chdtrc(rank, statistic), rel=1e-6)
+    estimate = white(fit, design.matrix)
+    assert estimate is not None
+    assert (estimate.degrees_of_freedom, estimate.statistic) == (rank, pytest.approx(statistic, rel=1e-8))
+    assert estimate.p_value == pytest.approx(chdtrc(rank, statistic), rel=1e-6)
 
 
 def test_whites_test_needs_more_rows_than_products() -> None:
@@ -152,8 +152,8 @@ def test_whites_test_needs_more_rows_than_products() -> None:
 def test_a_random_effect_that_cannot_be_told() -> None:
     _, fit = fit_formula(read("y ~ x"), data := drawn(6))
     design, _ = fit_formula(read("y ~ x"), data)
-    for groups, said in ((np.zeros(120, dtype=int), "one group only"), (np.arange(120), "a group for every row")):
-        with pytest.raises(RegressionError, match=said):
+    for groups, text in ((np.zeros(120, dtype=int), "one group only"), (np.arange(120), "a group for every row")):
+        with pytest.raises(RegressionError, match=text):
             mixed(fit, design.matrix, groups)
 
 
@@ -165,10 +165,10 @@ def test_a_random_effect_that_is_not_there_leaves_least_squares() -> None:
     noise = chance.normal(size=(10, 6))
     y = x + (noise - noise.mean(axis=1, keepdims=True)).ravel()
     design, fit = fit_formula(read("y ~ x"), {"y": Numeric(y), "x": Numeric(x)})
-    found = mixed(fit, design.matrix, groups)
-    assert (found.group_variance, found.p_value, found.intraclass_correlation) == (0.0, 1.0, 0.0)
-    assert found.coefficients == pytest.approx(fit.coefficients, rel=1e-12)
-    assert found.covariance == pytest.approx(classical(fit), rel=1e-10)
+    estimate = mixed(fit, design.matrix, groups)
+    assert (estimate.group_variance, estimate.p_value, estimate.intraclass_correlation) == (0.0, 1.0, 0.0)
+    assert estimate.coefficients == pytest.approx(fit.coefficients, rel=1e-12)
+    assert estimate.covariance == pytest.approx(classical(fit), rel=1e-10)
 
 
 @pytest.mark.parametrize("values", [[1.0, 2, 3], [2.0] * 20])

@@ -1,8 +1,8 @@
-"""Two clocks seen through delays: how far apart they are, how one runs against the other, and where one was stepped.
+"""Two clocks seen through delays: their offset, the drift of one against the other, and where one was stepped.
 
 A packet that goes there and back is stamped when sent and when received, by the clock of each end.  With d >= 0 the delay and
-o(t) the second clock less the first, the stamps' differences are ``there = d_there + o`` and ``back = d_back - o``; so every
-packet bounds o from above by ``there`` and from below by ``-back``, whatever the delays were.
+o(t) the second clock less the first, the stamps' differences are ``there = d_there + o`` and ``back = d_back - o``; every
+packet therefore bounds o from above by ``there`` and from below by ``-back``, whatever the delays were.
 
 Clocks with constant rates have o(t) = a + b t.  Moon, Skelly and Towsley (1999, Proc. IEEE INFOCOM, 227-234) find b as the
 slope of the line that stays below the delays and as close to them as it can: a linear programme whose answer lies on the lower
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
+Numbers = NDArray[np.float64]
 
 _LEVEL_S = 1e-12
 SETTLED = 5
@@ -33,11 +33,12 @@ class Straight:
     offset_s: float
     """At time 0."""
     bound_s: float
-    """How far off the offset can be at most, at this drift: half the least round trip."""
+    """The largest possible error of the offset at this drift: half the least round trip."""
     drift: float
     """Seconds a second."""
     drift_low: float
-    """The least drift with which no delay is below 0, and the greatest: about the least round trip by the time measured."""
+    """The least drift with which no delay is below 0. It and the greatest differ by about the least round trip over the time
+    measured."""
     drift_high: float
 
     @property
@@ -47,9 +48,9 @@ class Straight:
 
 
 def straight(there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: Numbers) -> Straight | None:
-    """The line between two clocks that run straight, from stamps' differences and their times by the first clock.
+    """The line between two clocks with constant rates, from stamps' differences and their times by the first clock.
 
-    None for fewer than two packets either way, or where no straight line keeps every delay at 0 or above.
+    None for fewer than two packets either way, or if no straight line keeps every delay at 0 or above.
     """
     if min(len(there_s), len(back_s)) < 2:
         return None
@@ -69,7 +70,7 @@ def straight(there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: 
     gaps = np.array([gap(slope) for slope in slopes])
     if not len(slopes) or gaps.max() < 0:
         return None
-    # Concave, and straight between the slopes: the largest gap is at one of them, or level between two.
+    # The gap is concave, and straight between the slopes: it is largest at one of them, or level between two.
     best = slopes[gaps >= gaps.max() - _LEVEL_S]
     drift = float(best[0] + best[-1]) / 2
     span_s = float(max(upper[0][-1], lower[0][-1]) - min(upper[0][0], lower[0][0]))
@@ -83,7 +84,7 @@ def straight(there_at_s: Numbers, there_s: Numbers, back_at_s: Numbers, back_s: 
 
 
 def _crossing(slopes: Numbers, gaps: Numbers, gap: Callable[[float], float], way: float, span_s: float) -> float:
-    """Where the gap falls to 0, outwards in one way. Beyond the outermost slope it falls in a straight line."""
+    """The slope where the gap falls to 0, outwards in one direction. Beyond the outermost slope it falls in a straight line."""
     order = np.argsort(way * slopes)
     slopes, gaps = slopes[order], gaps[order]
     last = int(np.flatnonzero(gaps >= 0)[-1])
@@ -123,8 +124,9 @@ def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]
 def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
     """Where a level that is otherwise constant changes for good: (index of the first reading after it, by how much).
 
-    For a clock's wall time less its monotonic time, which only a step of the clock changes.  A single reading that is off (a
-    program that was interrupted between reading the one and the other) is no shift; ``least`` is the smallest that counts.
+    The level is a clock's wall time less its monotonic time, which only a step of the clock changes.  A single reading that is
+    off (a program that was interrupted between reading the one and the other) is no shift; ``least`` is the smallest that
+    counts.
     """
     if len(levels) < 2 * SETTLED:
         return []
@@ -137,7 +139,7 @@ def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
         if abs(change[at]) < least:
             at += 1
             continue
-        # The change is seen from a little before the step to a little after: it is where both sides have settled.
+        # The change shows from a little before the step to a little after; the step is where both sides have settled.
         end = at
         while end < len(change) and abs(change[end]) >= least:
             end += 1
@@ -151,8 +153,8 @@ def level_shifts(levels: Numbers, least: float) -> list[tuple[int, float]]:
     return shifts
 
 
-def _first_for_good(beyond: np.ndarray[Any, np.dtype[np.bool_]]) -> int:
-    """The index that splits best: few beyond before it, few not beyond after it."""
+def _first_for_good(beyond: NDArray[np.bool_]) -> int:
+    """The index that splits best: few values before it are beyond, and few after it are not."""
     wrong = np.concatenate([[0], np.cumsum(beyond)]) + np.concatenate([np.cumsum(~beyond[::-1])[::-1], [0]])
     return int(np.argmin(wrong))
 
@@ -163,7 +165,7 @@ def contradictions(
     """Where no clock that drifts at most ``most_drift`` can have gone from one window's bounds to the next one's:
     (time of the window, least step in seconds).
 
-    For stamps of wall clocks alone.  A step smaller than the round trip is within the bounds and cannot be seen.
+    This is for stamps of wall clocks alone.  A step smaller than the round trip is within the bounds and cannot be seen.
     """
     begin_s = min(there_at_s.min(), back_at_s.min())
     windows = np.floor((there_at_s - begin_s) / window_s), np.floor((back_at_s - begin_s) / window_s)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from twinbed.statistics.clocks import contradictions, level_shifts, lower_hull, straight
+from twinbed.statistics.two_clocks import contradictions, level_shifts, lower_hull, straight
 
 SPAN_S = 60.0
 
@@ -26,29 +26,29 @@ def planted(
 @pytest.mark.parametrize("drift", [0.0, 20e-6, -80e-6, 400e-6])
 @pytest.mark.parametrize("offset_s", [0.0, 12.5, -3600.0])
 def test_planted_clocks_are_found(offset_s: float, drift: float) -> None:
-    found = straight(*planted(offset_s, drift))
-    assert found is not None
-    assert abs(found.offset_s - offset_s) <= found.bound_s
-    assert found.drift_low <= drift <= found.drift_high
-    assert found.drift == pytest.approx(drift, abs=0.5e-6)
-    assert found.bound_s == pytest.approx(0.1e-3, rel=0.1), "half the least round trip"
-    assert found.drifts == (drift != 0)
+    line = straight(*planted(offset_s, drift))
+    assert line is not None
+    assert abs(line.offset_s - offset_s) <= line.bound_s
+    assert line.drift_low <= drift <= line.drift_high
+    assert line.drift == pytest.approx(drift, abs=0.5e-6)
+    assert line.bound_s == pytest.approx(0.1e-3, rel=0.1), "half the least round trip"
+    assert line.drifts == (drift != 0)
 
 
 def test_a_path_that_is_longer_one_way_moves_the_offset_within_its_bound() -> None:
     """The middle is off by half the difference of the least delays, and the bound holds it."""
-    found = straight(*planted(1.0, 30e-6, there_ms=4.0, back_ms=0.5))
-    assert found is not None
-    assert found.offset_s - 1.0 == pytest.approx((4.0e-3 - 0.5e-3) / 2, rel=0.02)
-    assert abs(found.offset_s - 1.0) < found.bound_s
-    assert found.drift == pytest.approx(30e-6, abs=0.5e-6)
+    line = straight(*planted(1.0, 30e-6, there_ms=4.0, back_ms=0.5))
+    assert line is not None
+    assert line.offset_s - 1.0 == pytest.approx((4.0e-3 - 0.5e-3) / 2, rel=0.02)
+    assert abs(line.offset_s - 1.0) < line.bound_s
+    assert line.drift == pytest.approx(30e-6, abs=0.5e-6)
 
 
 def test_noise_on_one_side_alone_does_not_turn_the_line() -> None:
     sent, there, received, back = planted(0.0, 50e-6, noise_ms=0.0)
     there = there + np.random.default_rng(3).exponential(5e-3, len(there)) * (np.arange(len(there)) % 10 > 0)
-    found = straight(sent, there, received, back)
-    assert found is not None and found.drift == pytest.approx(50e-6, abs=0.1e-6)
+    line = straight(sent, there, received, back)
+    assert line is not None and line.drift == pytest.approx(50e-6, abs=0.1e-6)
 
 
 def test_it_is_the_answer_of_the_linear_programme() -> None:
@@ -65,12 +65,12 @@ def test_it_is_the_answer_of_the_linear_programme() -> None:
     )
     answer = linprog([-1, 1, 0], A_ub=left, b_ub=np.concatenate([there, back]), bounds=[(None, None)] * 3)
     above, below, drift = answer.x
-    found = straight(sent, there, received, back)
-    assert found is not None
-    assert found.drift == pytest.approx(drift, abs=1e-5)
-    assert found.offset_s == pytest.approx((above + below) / 2, abs=1e-5)
-    assert found.bound_s == pytest.approx((above - below) / 2, abs=1e-5)
-    for which, sign in ((found.drift_low, 1), (found.drift_high, -1)):
+    line = straight(sent, there, received, back)
+    assert line is not None
+    assert line.drift == pytest.approx(drift, abs=1e-5)
+    assert line.offset_s == pytest.approx((above + below) / 2, abs=1e-5)
+    assert line.bound_s == pytest.approx((above - below) / 2, abs=1e-5)
+    for which, sign in ((line.drift_low, 1), (line.drift_high, -1)):
         rows = np.column_stack([left[:, 0] + left[:, 1], left[:, 2]])
         extreme = linprog([0, sign], A_ub=rows, b_ub=np.concatenate([there, back]), bounds=[(None, None)] * 2)
         assert which == pytest.approx(extreme.x[1], abs=1e-5)
