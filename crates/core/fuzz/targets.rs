@@ -7,12 +7,10 @@ use twinbed_core::syscall::Architecture;
 
 use twinbed_core::capture::{read_merged, read_slice, read_stream, Decompressed};
 use twinbed_core::proc::{kernel_log, Counters};
-use twinbed_core::readers::http::requests;
 use twinbed_core::readers::matching::{match_captures, Options as PairOptions};
-use twinbed_core::readers::packetisation::packetisation;
 use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
-use twinbed_core::readers::zeek;
+use twinbed_core::readers::{self, http, packetisation, zeek};
 use twinbed_core::reports::{ab as ab_report, ab_requests, wrk as wrk_report};
 
 /// Link types that frames are read of.
@@ -111,7 +109,7 @@ pub fn connections(data: &[u8]) {
     for capture in captures(data) {
         for ignore_checksums in [false, true] {
             let options = zeek::Options { ignore_checksums, tunnels: !ignore_checksums, ..zeek::Options::default() };
-            let Ok(found) = zeek::connections(&capture, &options) else { continue };
+            let Ok(found) = readers::read_slice(zeek::Log::new(options), &capture) else { continue };
             let packets: u64 = found.rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
             assert!(packets <= found.summary.packets && found.rows.len() as u64 == found.summary.connections);
         }
@@ -122,7 +120,7 @@ pub fn connections(data: &[u8]) {
 /// one exchange at most.
 pub fn packets(data: &[u8]) {
     for capture in captures(data) {
-        if let Ok(found) = packetisation(&capture, &Default::default()) {
+        if let Ok(found) = readers::read_slice(packetisation::Analyzer::new(Default::default()), &capture) {
             for side in found.connections.iter().flat_map(|row| [&row.originator, &row.responder]) {
                 let (counts, disorder) = (&side.counts, &side.disorder);
                 assert!(counts.wire_packets >= counts.packets && counts.wire_data_packets >= counts.data_segments);
@@ -130,7 +128,7 @@ pub fn packets(data: &[u8]) {
                 assert!(late <= counts.wire_data_packets && side.bursts.packets <= counts.wire_data_packets);
             }
         }
-        if let Ok(found) = requests(&capture, &Default::default()) {
+        if let Ok(found) = readers::read_slice(http::Analyzer::new(Default::default()), &capture) {
             let packets: u64 = found.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
             assert!(packets <= found.summary.packets);
             assert!(found.exchanges.iter().all(|row| (row.connection as usize) < found.connections.len()));

@@ -18,14 +18,12 @@ mod exchange;
 mod message;
 mod reassembly;
 
-use std::io::Read;
 use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
-use crate::error::{ReadError, Result};
 use crate::flow::table::{Followed, Table};
 use crate::flow::Key;
 use crate::wire::tcp::{Segment, SYN};
@@ -81,16 +79,6 @@ pub struct Requests {
     /// By connection, then index.
     pub exchanges: Vec<Exchange>,
     pub summary: Summary,
-}
-
-/// Reads a whole capture in memory.
-pub fn requests(bytes: &[u8], options: &Options) -> Result<Requests> {
-    super::read_slice(Analyzer::new(options.clone()), bytes)
-}
-
-/// Reads a capture from a stream (a decompressor, a pipe).
-pub fn requests_from(reader: impl Read, options: &Options) -> std::result::Result<Requests, ReadError> {
-    super::read_stream(Analyzer::new(options.clone()), reader)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

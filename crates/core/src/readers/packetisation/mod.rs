@@ -20,7 +20,6 @@ mod in_flight;
 mod side;
 mod sizes;
 
-use std::io::Read;
 use std::net::IpAddr;
 
 pub use arrivals::Disorder;
@@ -31,7 +30,6 @@ pub use sizes::SizeCount;
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
-use crate::error::{ReadError, Result};
 use crate::flow::table::{Followed, Table};
 use crate::flow::{widen, Protocol, WirePackets};
 use crate::wire::tcp::{Segment, ACK, SYN};
@@ -103,16 +101,6 @@ pub struct Packetisation {
     /// By connection, originator before responder, then size.
     pub sizes: Vec<Size>,
     pub summary: Summary,
-}
-
-/// Reads a whole capture in memory.
-pub fn packetisation(bytes: &[u8], options: &Options) -> Result<Packetisation> {
-    super::read_slice(Analyzer::new(options.clone()), bytes)
-}
-
-/// Reads a capture from a stream (a decompressor, a pipe).
-pub fn packetisation_from(reader: impl Read, options: &Options) -> std::result::Result<Packetisation, ReadError> {
-    super::read_stream(Analyzer::new(options.clone()), reader)
 }
 
 /// A connection while packets come; sides are indexed by whether they are the key's low end.

@@ -19,8 +19,6 @@ pub mod timers;
 mod transition;
 mod uid;
 
-use std::io::Read;
-
 pub use connection::Row;
 pub use history::History;
 pub use outcome::ConnectionState;
@@ -30,7 +28,6 @@ pub use summary::{Checksums, Summary, Verdicts};
 
 use super::Reader;
 use crate::capture::{self, Ended, Frame, Origin};
-use crate::error::{ReadError, Result};
 pub use crate::flow::Protocol;
 use crate::flow::{fragments, widen, Key};
 use crate::wire::checksum::{self, Verdict, ICMP, ICMPV6};
@@ -60,16 +57,6 @@ pub struct Capture {
     /// As they ended, and what ended together in the order of first packets.
     pub rows: Vec<Row>,
     pub summary: Summary,
-}
-
-/// Reads a whole capture in memory.
-pub fn connections(bytes: &[u8], options: &Options) -> Result<Capture> {
-    super::read_slice(Log::new(options.clone()), bytes)
-}
-
-/// Reads a capture from a stream (a decompressor, a pipe).
-pub fn connections_from(reader: impl Read, options: &Options) -> std::result::Result<Capture, ReadError> {
-    super::read_stream(Log::new(options.clone()), reader)
 }
 
 /// Takes frames one by one.
