@@ -24,7 +24,7 @@ pub use exchange::{Delimited, Exchange, Way};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
-use crate::flow::table::{Followed, Table};
+use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::Key;
 use crate::wire::tcp::{Segment, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
@@ -107,7 +107,7 @@ struct Live {
 /// Takes frames one by one.
 pub struct Analyzer {
     options: Options,
-    table: Table<Live>,
+    connections: Tracking<Live>,
     done: Requests,
     /// Bytes that may still wait in all streams.
     spare: usize,
@@ -115,7 +115,7 @@ pub struct Analyzer {
 
 impl Analyzer {
     pub fn new(options: Options) -> Self {
-        Analyzer { options, table: Table::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
+        Analyzer { options, connections: Tracking::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
     }
 
     #[inline]
@@ -137,9 +137,9 @@ impl Analyzer {
 
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
-        let Analyzer { options, table, done, spare } = self;
+        let Analyzer { options, connections, done, spare } = self;
         let (followed, sender_is_low) =
-            table.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
+            connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
         if followed.state.speaks == Speaks::Other {
             return;
         }
@@ -192,8 +192,8 @@ impl Analyzer {
     /// Closes the books; `origin` is what the file said besides its packets.
     pub fn finish(mut self, origin: Origin) -> Requests {
         let mut done = self.done;
-        done.summary.connections_finished_early = self.table.finished_early;
-        self.table.finish(|followed| done.take(followed, &mut self.spare));
+        done.summary.connections_finished_early = self.connections.finished_early;
+        self.connections.finish(|followed| done.take(followed, &mut self.spare));
         done.sort();
         done.summary.dropped_packets = origin.dropped_packets;
         capture::add(&mut done.summary.skipped, origin.skipped);

@@ -30,7 +30,7 @@ pub use sizes::SizeCount;
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
-use crate::flow::table::{Followed, Table};
+use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::{widen, Protocol, WirePackets};
 use crate::wire::tcp::{Segment, ACK, SYN};
 use crate::wire::udp::Datagram;
@@ -168,13 +168,13 @@ impl Live {
 /// Takes frames one by one.
 pub struct Analyzer {
     options: Options,
-    table: Table<Live>,
+    connections: Tracking<Live>,
     done: Packetisation,
 }
 
 impl Analyzer {
     pub fn new(options: Options) -> Self {
-        Analyzer { options, table: Table::default(), done: Packetisation::default() }
+        Analyzer { options, connections: Tracking::default(), done: Packetisation::default() }
     }
 
     #[inline]
@@ -199,7 +199,7 @@ impl Analyzer {
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
         let done = &mut self.done;
         let (followed, sender_is_low) =
-            self.table.segment(done.summary.packets, packet, segment, |followed| done.take(followed));
+            self.connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed));
         let wire = followed.wire_packets(packet, segment, sender_is_low, self.options.mtu);
         let live = &mut followed.state;
         live.at(frame.time_ns);
@@ -224,7 +224,8 @@ impl Analyzer {
     fn datagram(&mut self, frame: &Frame, packet: &Packet, datagram: &Datagram) {
         let done = &mut self.done;
         let (followed, sender_is_low) =
-            self.table.datagram(done.summary.packets, frame.time_ns, packet, datagram, |followed| done.take(followed));
+            self.connections
+                .datagram(done.summary.packets, frame.time_ns, packet, datagram, |followed| done.take(followed));
         followed.state.at(frame.time_ns);
         followed.state.sides[usize::from(sender_is_low)].packet(&Captured {
             time_ns: frame.time_ns,
@@ -239,8 +240,8 @@ impl Analyzer {
     /// Closes the books; `origin` is what the file said besides its packets.
     pub fn finish(self, origin: Origin) -> Packetisation {
         let mut done = self.done;
-        done.summary.connections_finished_early = self.table.finished_early;
-        self.table.finish(|followed| done.take(followed));
+        done.summary.connections_finished_early = self.connections.finished_early;
+        self.connections.finish(|followed| done.take(followed));
         done.connections.sort_unstable_by_key(|row| row.first_packet);
         // A connection's sizes are in order and together: a stable sort keeps them so.
         done.sizes.sort_by_key(|row| row.first_packet);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::connection::Live;
+use crate::flow::table::Table;
 
 /// Place, and the number of the packet as of which it stands in line.
 #[derive(Debug, Default)]
@@ -22,15 +23,15 @@ impl Closed {
 
     /// Takes up to `count` connections out of the line, at packet `number`. Those that went on after they came into
     /// line, and for half of the time since, go to its end.
-    pub fn take(&mut self, count: usize, number: u64, live: &[Live]) -> Vec<u32> {
+    pub fn take(&mut self, count: usize, number: u64, live: &Table<Live>) -> Vec<u32> {
         let mut places = Vec::new();
         for _ in 0..self.line.len().min(2 * count) {
             let Some((place, since)) = self.line.pop_front() else { break };
-            let Some(connection) = live.get(place as usize) else { continue };
             // Finished before, and perhaps another one's place since.
-            if connection.first_number == 0 || connection.first_number > since {
+            if !live.is_taken(place) || live[place].first_number > since {
                 continue;
             }
+            let connection = &live[place];
             if connection.last_number - since > (number - since) / 2 {
                 self.line.push_back((place, connection.last_number));
                 continue;

@@ -18,7 +18,7 @@ const EMPTY: u8 = 0;
 const REMOVED: u8 = 1;
 
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct Index {
     marks: Vec<u8>,
     entries: Vec<Entry>,
     /// Not empty: removed ones too.
@@ -26,16 +26,16 @@ pub(super) struct Table {
     held: usize,
 }
 
-impl Default for Table {
+impl Default for Index {
     fn default() -> Self {
-        Table::of_size(1024)
+        Index::of_size(1024)
     }
 }
 
-impl Table {
+impl Index {
     /// `size` is a power of two.
     fn of_size(size: usize) -> Self {
-        Table { marks: vec![EMPTY; size], entries: vec![NO_ENTRY; size], used: 0, held: 0 }
+        Index { marks: vec![EMPTY; size], entries: vec![NO_ENTRY; size], used: 0, held: 0 }
     }
 
     fn mask(&self) -> usize {
@@ -105,7 +105,7 @@ impl Table {
         if (self.used + 1) * 4 > self.marks.len() * 3 {
             // Room is made where much was removed, too.
             let size = if self.held * 2 > self.marks.len() { self.marks.len() * 2 } else { self.marks.len() };
-            let former = std::mem::replace(self, Table::of_size(size));
+            let former = std::mem::replace(self, Index::of_size(size));
             for (entry, mark) in former.entries.into_iter().zip(former.marks) {
                 if mark > REMOVED {
                     self.add(entry);
