@@ -18,7 +18,7 @@ pub struct Key {
 
 /// Word by word, which costs less than the bytes of an array or one field after the other.
 impl Hash for Key {
-    #[inline]
+    #[inline(always)]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let ports = u64::from(self.low_port) << 16 | u64::from(self.high_port);
         self.addresses.iter().for_each(|half| hasher.write_u64(*half));

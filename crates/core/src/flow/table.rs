@@ -64,7 +64,7 @@ impl<C> AtMut<u32> for Table<C> {
 
 impl<C: Connection> Table<C> {
     /// The place of the latest connection between a packet's endpoints, and whether the key's low end sent the packet.
-    #[inline]
+    #[inline(always)]
     pub fn find(&mut self, packet: &Packet, source_port: u16, destination_port: u16) -> (Option<u32>, bool) {
         match Pair::of(packet, source_port, destination_port) {
             Some((pair, source_is_low)) if pair == self.last.0 => (Some(self.last.1), source_is_low),
@@ -72,6 +72,7 @@ impl<C: Connection> Table<C> {
         }
     }
 
+    #[inline(never)]
     fn look_up(&mut self, packet: &Packet, source_port: u16, destination_port: u16) -> (Option<u32>, bool) {
         let (key, source_is_low) = Key::of_packet(packet, source_port, destination_port);
         let is_it = |at: u32| *self.places[at as usize].key() == key;
