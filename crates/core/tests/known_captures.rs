@@ -48,12 +48,12 @@ fn connection(row: &Row) -> Connection {
 
 /// Connections between the same endpoints, in order.
 fn by_endpoints(connections: Vec<Connection>) -> BTreeMap<BTreeSet<(IpAddr, u16)>, Vec<Connection>> {
-    let mut found: BTreeMap<_, Vec<Connection>> = BTreeMap::new();
+    let mut by_ends: BTreeMap<_, Vec<Connection>> = BTreeMap::new();
     for connection in connections {
         let ends = connection.keys().flat_map(|way| [(way.0, way.1), (way.2, way.3)]).collect();
-        found.entry(ends).or_default().push(connection);
+        by_ends.entry(ends).or_default().push(connection);
     }
-    found
+    by_ends
 }
 
 fn sum(connections: &[Connection]) -> Connection {

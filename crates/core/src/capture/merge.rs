@@ -193,12 +193,12 @@ mod tests {
         let (expected, ended) = read(&[file.clone()]);
         for piece in [1000, 4096, 300_000, 1_000_000] {
             let mut frames = Vec::new();
-            let found = read_batches(Dribble(&file, piece), |batch| {
+            let in_batches = read_batches(Dribble(&file, piece), |batch| {
                 frames.extend(batch.frames().map(|frame| (frame.time_ns.unwrap_or(-1) / 1000, frame.data[0])));
                 batch
             });
             assert!(frames == expected, "{piece}");
-            assert_eq!(found.ok().as_ref(), ended.as_ref().ok().map(|ended| &ended[0]));
+            assert_eq!(in_batches.ok().as_ref(), ended.as_ref().ok().map(|ended| &ended[0]));
         }
     }
 

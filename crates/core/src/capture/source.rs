@@ -165,7 +165,7 @@ pub fn read_until_stop<R: Read>(reader: R, mut sink: impl FnMut(&Frame)) -> Resu
     loop {
         let input = source.window.bytes();
         let (frame, consumed) = match source.decoder.record(input) {
-            Some(found) => found,
+            Some(format) => format,
             None => match source.decoder.step(input) {
                 Ok(Step::Frame { frame, consumed }) => (frame, consumed),
                 Ok(Step::Other { consumed }) => {

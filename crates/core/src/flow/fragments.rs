@@ -46,7 +46,7 @@ impl<Owner: Copy> Owners<Owner> {
     }
 
     pub fn owner(&self, datagram: &Datagram) -> Option<Owner> {
-        let found = self.places.get(datagram.place())?.as_ref()?;
-        (found.0 == *datagram).then_some(found.1)
+        let (remembered, owner) = self.places.get(datagram.place())?.as_ref()?;
+        (remembered == datagram).then_some(*owner)
     }
 }

@@ -62,7 +62,7 @@ impl Index {
         loop {
             match self.marks[at] {
                 EMPTY => return None,
-                found if found == mark => {
+                byte if byte == mark => {
                     let entry = self.entries[at];
                     if entry.tag == tag && is_it(entry.place) {
                         return Some(entry.place);
@@ -90,7 +90,7 @@ impl Index {
         loop {
             match self.marks[at] {
                 EMPTY => return None,
-                found if found == mark && self.entries[at].place == place => return Some(at),
+                byte if byte == mark && self.entries[at].place == place => return Some(at),
                 _ => at = (at + 1) & self.mask(),
             }
         }

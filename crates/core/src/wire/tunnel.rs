@@ -42,9 +42,9 @@ fn step(data: &[u8], packet: &Packet) -> Option<Packet> {
         Carried::Ethernet => dissect_link(LinkType::ETHERNET, inner, available_bytes),
     };
     match dissected {
-        Dissected::Ip(mut found) => {
-            found.transport_offset = (start + payload.len()) as u32 - found.transport_offset;
-            Some(found)
+        Dissected::Ip(mut inner) => {
+            inner.transport_offset = (start + payload.len()) as u32 - inner.transport_offset;
+            Some(inner)
         }
         _ => None,
     }

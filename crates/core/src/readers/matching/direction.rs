@@ -188,9 +188,9 @@ impl Arrival<'_> {
             let rest = range.numbers - at;
             let number = range.start.wrapping_add(at);
             match self.other.waiting.with_number(range, number, delay, *self.usual_ns) {
-                Some(found) => {
-                    let numbers = found.numbers.min(rest);
-                    self.take(found.place, found.offset, at, numbers);
+                Some(piece) => {
+                    let numbers = piece.numbers.min(rest);
+                    self.take(piece.place, piece.offset, at, numbers);
                     at += numbers;
                 }
                 None => match self.other.waiting.next_after(range, number, rest) {

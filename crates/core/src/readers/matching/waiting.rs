@@ -212,7 +212,7 @@ impl Waiting {
     /// identification is better than none, one that later packets have not passed is better than one that they have,
     /// and the delay nearest to the usual one is best.
     pub fn with_number(&self, range: &Range, at: u32, delay: impl Fn(i64) -> i64, usual: Option<i64>) -> Option<Found> {
-        let found = self.over(at, 1).filter_map(|(place, packet)| {
+        let candidates = self.over(at, 1).filter_map(|(place, packet)| {
             let Identity::Range(other) = packet.identity else { return None };
             if !may_share(range, &other) || packet.left.as_ref().is_some_and(|left| left.len() >= LOOKED_AT) {
                 return None;
@@ -223,7 +223,7 @@ impl Waiting {
             let rank = (!same_id, self.is_passed(packet), unlikelihood(packet, &delay, usual), place.1);
             Some((rank, Found { place, offset, numbers: end - offset }))
         });
-        found.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+        candidates.min_by_key(|(rank, _)| *rank).map(|(_, candidate)| candidate)
     }
 
     /// How many numbers after `at`, of the next `numbers`, the first one that waits is.

@@ -287,11 +287,11 @@ impl Direction {
                     });
                 }
             } else {
-                let found = self.repeated(start, end, arrival.time_ns);
-                if found.is_new && found.is_out_of_order && payload_bytes > 0 && !rst {
+                let repeats = self.repeated(start, end, arrival.time_ns);
+                if repeats.is_new && repeats.is_out_of_order && payload_bytes > 0 && !rst {
                     self.initial_window(peer, payload_bytes);
                 }
-                if !found.is_new || found.is_out_of_order {
+                if !repeats.is_new || repeats.is_out_of_order {
                     return;
                 }
             }

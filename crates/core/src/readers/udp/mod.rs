@@ -126,17 +126,17 @@ pub struct Engine {
     fragments: Owners,
     /// Directions whose headers are followed.
     followed: usize,
-    found: Streams,
+    streams: Streams,
 }
 
 impl Engine {
     pub fn new(options: Options) -> Self {
         let flows = Table::default();
-        Engine { options, flows, fragments: Owners::default(), followed: 0, found: Streams::default() }
+        Engine { options, flows, fragments: Owners::default(), followed: 0, streams: Streams::default() }
     }
 
     pub fn frame(&mut self, frame: &Frame) {
-        self.found.packets += 1;
+        self.streams.packets += 1;
         let dissected = wire::dissect_within(frame, self.options.tunnels);
         let outcome = match &dissected {
             Dissected::Ip(packet) if packet.protocol == udp::PROTOCOL => match &packet.transport {
@@ -148,8 +148,8 @@ impl Engine {
             _ => return,
         };
         match outcome {
-            Ok(()) => self.found.udp_packets += 1,
-            Err(reason) => *self.found.skipped.entry(reason).or_default() += 1,
+            Ok(()) => self.streams.udp_packets += 1,
+            Err(reason) => *self.streams.skipped.entry(reason).or_default() += 1,
         }
     }
 
@@ -168,7 +168,7 @@ impl Engine {
         };
         if let (Some(_), Some(fragment)) = (packet.fragment_id, FragmentKey::of(packet)) {
             self.fragments.remember(fragment, (at, is_low));
-            *self.found.notes.entry("datagram_in_fragments").or_default() += 1;
+            *self.streams.notes.entry("datagram_in_fragments").or_default() += 1;
         }
         let flow = &mut self.flows[at];
         flow.last_ns = flow.last_ns.max(frame.time_ns);
@@ -186,7 +186,7 @@ impl Engine {
     fn fragment(&mut self, frame: &Frame, packet: &Packet) -> Result<(), &'static str> {
         let owner = FragmentKey::of(packet).and_then(|key| self.fragments.owner(&key));
         let (at, is_low) = owner.ok_or("ip_fragment_without_transport_header")?;
-        *self.found.notes.entry("ip_fragment_joined").or_default() += 1;
+        *self.streams.notes.entry("ip_fragment_joined").or_default() += 1;
         let flow = &mut self.flows[at];
         flow.last_ns = flow.last_ns.max(frame.time_ns);
         flow.sides[usize::from(is_low)].packet(frame.time_ns, packet.ip_bytes, packet.transport_bytes);
@@ -204,9 +204,9 @@ impl Engine {
     }
 
     pub fn finish(self, ended: Ended) -> Streams {
-        let mut found = self.found;
-        capture::add(&mut found.skipped, ended.origin.skipped);
-        found.stopped = ended.stop;
+        let mut streams = self.streams;
+        capture::add(&mut streams.skipped, ended.origin.skipped);
+        streams.stopped = ended.stop;
         for (_, flow) in self.flows.iter() {
             let (low, high) = flow.key.ends();
             for is_low in [flow.first_is_low, !flow.first_is_low] {
@@ -216,7 +216,7 @@ impl Engine {
                 }
                 let (source, destination) = if is_low { (low, high) } else { (high, low) };
                 let statistics = side.statistics(self.options.headers);
-                found.rows.push(Row {
+                streams.rows.push(Row {
                     flow: flow.number,
                     source,
                     destination,
@@ -225,7 +225,7 @@ impl Engine {
                 });
             }
         }
-        found
+        streams
     }
 }
 

@@ -175,13 +175,13 @@ impl Stream {
             return Err(Unread::NotAsked);
         }
         let forced = matches!(headers, Headers::Forced(_));
-        let found = self.candidate.as_ref().filter(|candidate| {
+        let candidate = self.candidate.as_ref().filter(|candidate| {
             let all = candidate.headers.saturating_add(self.carried.other_datagrams);
             let few_others =
                 self.carried.other_datagrams.saturating_mul(100) <= all.saturating_mul(MAX_OTHER_PER_HUNDRED);
             forced || candidate.headers >= 2 && few_others
         });
-        match found {
+        match candidate {
             Some(candidate) => Ok(HeaderStatistics {
                 width: candidate.width,
                 sequence: candidate.sequence.finish(),
