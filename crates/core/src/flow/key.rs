@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::wire::{self, Addresses, Packet};
 
-/// An endpoint pair in one order for both directions, so that either finds the same connection.
+/// Two endpoints in an order that does not depend on the packet's direction, and the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Key {
     /// Upper and lower half of the low end's address, then the high end's.

@@ -1,4 +1,4 @@
-//! What the readers of connections share: whose a packet is, and what is said of a capture as a whole.
+//! What the readers of connections share: the table of connections, and the summary of a capture.
 
 pub(crate) mod fragments;
 mod index;

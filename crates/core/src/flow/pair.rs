@@ -3,7 +3,7 @@
 use super::Key;
 use crate::wire::{Addresses, Packet};
 
-/// Each end is a protocol, an address and a port; the low one first. By default what no two endpoints are.
+/// Each end is a protocol, an address and a port; the low one comes first. The default equals no packet's pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     low: u64,
@@ -26,7 +26,7 @@ impl Pair {
         Some((Pair { low: source.min(destination), high: source.max(destination) }, source <= destination))
     }
 
-    /// Of a key over IPv6 the default.
+    /// The pair of a key over IPv4; the default for IPv6.
     #[inline]
     pub fn of_key(key: &Key) -> Self {
         match key.v4_ends() {

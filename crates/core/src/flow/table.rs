@@ -183,7 +183,7 @@ impl<C: Connection> Table<C> {
         self.iter().filter(|(_, connection)| is_chosen(connection)).map(|(at, _)| at).collect()
     }
 
-    /// The places of `count` connections that have been silent longest, of those for which `last` says since when.
+    /// The places of the `count` connections that have been silent longest, by `last`. `None` leaves a connection out.
     #[cold]
     pub fn silent<T: Ord>(&self, count: usize, last: impl Fn(&C) -> Option<T>) -> Vec<u32> {
         let one = |(at, connection): (u32, &C)| Some((last(connection)?, connection.number(), at));

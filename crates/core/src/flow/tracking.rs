@@ -3,9 +3,9 @@
 //! TCP: a SYN with another initial sequence number than the one before from the same endpoint opens another connection
 //! (ports are used again); so does one after the connection's end. UDP: a silence of [`UDP_TIMEOUT_NS`] does.
 //!
-//! At most [`MAX_FOLLOWED`] connections are followed. Room is made by finishing those that have seen FINs from both
-//! sides or a RST, and, where that is not a quarter of them, the ones that have been silent longest: what comes for these
-//! later is counted as another connection. So the order of the packets alone decides, and memory is bounded.
+//! At most [`MAX_FOLLOWED`] connections are followed. At more, connections with FINs from both sides or a RST are
+//! finished. Where these are not a quarter of all, those that have been silent longest are finished too, and a later
+//! packet of theirs counts as another connection. So the order of the packets alone decides, and memory is bounded.
 
 use super::table::{Connection, Table};
 use super::{Key, Protocol, SegmentLimits, WirePackets};
@@ -90,10 +90,10 @@ impl<T> Followed<T> {
         let own = usize::from(sender_is_low);
         match (self.syn[own], self.first_sequence[own]) {
             (Some(syn), _) => syn != segment.sequence,
-            // Captured after what it leads to.
+            // The SYN was captured after the segment that it leads to.
             (None, Some(first)) if first == segment.sequence.wrapping_add(1) => false,
             (None, None) => match self.syn[1 - own] {
-                // Its answer, or both ends open at once.
+                // This SYN answers the other side's, or both ends open at once.
                 Some(_) => self.is_over(),
                 None => !segment.has(ACK),
             },
@@ -210,7 +210,7 @@ impl<T: Default> Tracking<T> {
         self.table.remove_all(places, finish);
     }
 
-    /// Gives up all that is left.
+    /// Finishes all that are left.
     pub fn finish(mut self, finish: impl FnMut(&mut Followed<T>)) {
         self.table.remove_all(self.table.in_order(), finish);
     }

@@ -13,7 +13,7 @@ const GRE: u8 = 47;
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const UDP_HEADER_BYTES: usize = 8;
 const VXLAN_HEADER_BYTES: usize = 8;
-/// Tunnels in tunnels further in than this are left closed.
+/// Tunnels that lie deeper than this are not entered.
 const MAX_DEPTH: usize = 8;
 
 /// The innermost IP packet of `outer`, which is in `data`; `outer` itself where nothing in it can be read.

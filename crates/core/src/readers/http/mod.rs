@@ -12,7 +12,7 @@
 //! the server's port is one of [`PORTS`]. Every packet of a connection is in one of its exchanges: the handshake in the
 //! first, the end in the last.
 //!
-//! Memory: 32,768 connections (see `tracking`), what waits (64 MiB, see `reassembly`), and the rows.
+//! Memory: 32,768 connections (see `flow::tracking`), what waits (64 MiB, see `reassembly`), and the rows.
 
 mod exchange;
 mod message;

@@ -1,4 +1,4 @@
-//! The packets of one direction that one point has seen and the other not, or not all of, yet.
+//! The packets of one direction that one point has seen, and the other has not seen yet or only in part.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -11,7 +11,8 @@ pub const MAX_WAITING: usize = 1 << 16;
 pub const MAX_WAIT_NS: i64 = 30_000_000_000;
 /// Matched packets that are remembered, to know a copy when it comes.
 const REMEMBERED: usize = 64;
-/// Waiting packets that are looked at to place one: bounds the work on hostile input, far above any real overlap.
+/// At most so many waiting packets are looked at to place one. This bounds the work on hostile input and is far above any
+/// real overlap.
 const LOOKED_AT: usize = 256;
 
 /// Where a packet waits: its first number, or its hash with the top bit set; then its order.
@@ -135,7 +136,7 @@ impl Waiting {
         self.longest = self.longest.max(packet.numbers());
         self.queue.push_back(place);
         self.packets.insert(place, Box::new(packet));
-        // Matched ones in the queue cost no more than as many as wait.
+        // The queue holds no more matched packets than waiting ones.
         if self.queue.len() > 64 + 2 * self.packets.len() {
             let packets = &self.packets;
             self.queue.retain(|place| packets.contains_key(place));

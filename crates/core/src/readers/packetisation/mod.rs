@@ -10,7 +10,7 @@
 //! | `arrivals` | retransmission, and reordering with its extent |
 //! | `side`, here | one direction; one connection |
 //!
-//! One pass. Memory: 32,768 connections (see `tracking`) of 1 KiB each, at worst (as many sizes and holes as are kept, in both
+//! One pass. Memory: 32,768 connections (see `flow::tracking`) of 1 KiB each, at worst (as many sizes and holes as are kept, in both
 //! directions of all of them) 20 KiB, and the rows.
 //! UDP has sizes, bursts and gaps; later fragments of datagrams are counted in the summary only.
 

@@ -30,7 +30,7 @@ pub(super) struct Live {
     first_ns: i64,
     last_ns: i64,
     a: Direction,
-    /// Of another connection, which was here before, as long as it has sent nothing.
+    /// As long as this side has sent nothing, it holds the state of another connection that was here before.
     b: Direction,
     has_b: bool,
 }
@@ -81,8 +81,8 @@ impl Live {
         closes(&self.a) || self.b().is_some_and(closes)
     }
 
-    /// After a FIN, a RST or the sender's second SYN: its number is outside what it could still send. Compared without regard to wrapping, and
-    /// from 0 where no SYN was seen, as tcptrace does.
+    /// Whether a SYN's number is outside what its sender could still send. This counts after a FIN, a RST or the sender's
+    /// second SYN. As in tcptrace, numbers are compared without regard to wrapping, and from 0 where no SYN was seen.
     #[cold]
     fn is_news(&self, number: u32, sender_is_low: bool) -> bool {
         let b = self.b().unwrap_or(&NOTHING);

@@ -1,7 +1,7 @@
 //! Frames in, tcptrace's statistics of each TCP connection out, as a stream in bounded memory.
 //!
-//! What counts as what was found by experiments with tcptrace 6.6.7 (docs/flows.md). Tunnels are entered on request;
-//! of fragmented datagrams the first fragment counts as the packet, later ones add their bytes.
+//! The rules of counting come from experiments with tcptrace 6.6.7 (docs/flows.md). Tunnels are entered on request. The
+//! first fragment of a datagram counts as the packet; later ones add their bytes.
 
 mod acknowledged;
 mod acknowledgment;
@@ -38,9 +38,9 @@ use direction::Arrival;
 pub struct Options {
     /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
     pub tunnels: bool,
-    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are from a thirty-second of it
-    /// on: a packet that one of them gets after so many others have closed (fewer by those open) begins
-    /// another row.
+    /// Connections held at a time; at more, those idle longest are finished early. Closed connections are finished early
+    /// once a thirty-second of this number is held: a packet that one of them gets after so many others have closed
+    /// (less those open) begins another row.
     pub max_connections: usize,
     /// Only connections with this port, this host on either side.
     pub port: Option<u16>,
@@ -68,15 +68,15 @@ impl Options {
     }
 }
 
-/// The part of the connections held from which on closed ones are finished early: few enough that the memory of those held
-/// stays near a core's cache, and enough that what comes late finds its connection.
+/// Closed connections are finished early once this part of the most connections is held. These are few enough that their
+/// memory stays near a core's cache, and enough that a late packet finds its connection.
 const CLOSED_FROM: usize = 32;
 
 /// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
 const CLOSED_AT_A_TIME: usize = 64;
 
-/// Places for unacknowledged segments (24 bytes each) and gaps (16) on the heap, of all connections together. Beyond it
-/// connections silent longest give up theirs, until half is free.
+/// Places on the heap for unacknowledged segments (24 bytes each) and gaps (16), of all connections together. Beyond this
+/// number, the connections silent longest give up theirs until half of the places are free.
 const MAX_PLACES: usize = 1 << 22;
 
 /// Takes frames one by one.
@@ -270,8 +270,8 @@ impl Engine {
         }
     }
 
-    /// Hands on the rows of the connections at these places, in the order of their first packets, and notes how many of
-    /// their sides not everything was held of.
+    /// Removes the connections at these places and hands on their rows, in the order of their first packets. It notes
+    /// the sides of which not everything was held.
     #[cold]
     fn close(&mut self, places: Vec<u32>, sink: &mut impl FnMut(Row)) {
         let (mut forgotten, mut filled) = (0, 0);

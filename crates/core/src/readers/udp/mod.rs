@@ -5,7 +5,8 @@
 //! most one datagram in a hundred that holds something else. The capture should be the receiver's; at the sender
 //! nothing is lost yet. Differences from what iperf3's receiver prints:
 //! - lost and out of order: `iperf3_lost` and `iperf3_out_of_order` count as it does. Datagrams that reached the host but
-//!   not the socket (its buffer was full) are lost for iperf3 only; those that came after its end, for neither alike.
+//!   not the socket (its buffer was full) are lost for iperf3 only. Datagrams that came after
+//!   its end are lost for neither.
 //! - jitter: the capture's times are the kernel's, iperf3's are taken when it has read the datagram, so its own
 //!   scheduling is in its jitter and not in this one. Same formula.
 

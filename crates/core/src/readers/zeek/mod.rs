@@ -46,7 +46,7 @@ pub struct Options {
     pub tunnels: bool,
     /// Packets with a bad checksum count like others (Zeek's `-C`).
     pub ignore_checksums: bool,
-    /// At this many at once, the longest silent sixteenth is logged as it is, and forgotten.
+    /// With this many connections at once, the sixteenth that has been silent longest is logged as it is, and forgotten.
     pub max_connections: usize,
 }
 
