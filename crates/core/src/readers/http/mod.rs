@@ -1,12 +1,11 @@
 //! HTTP/1.0 and 1.1 over plain TCP: frames in, a row for each exchange (a request and its response) out.
 //!
-//! Heads frame the messages where they are captured fully (RFC 9112; `message`), on each direction's payload in order
-//! (`reassembly`), so repeated and reordered segments make no exchange. A capture cut by snap length has not all of a head:
-//! then a client's segment that begins with a request line begins an exchange, and where segments have no payload
-//! captured at all, the client's first data after the server's does. Pipelined requests are told apart by their heads, and
-//! with cut heads by segments that begin with a request line; with no payload captured, requests that follow each other
-//! without an answer between them count as one, and a part of a response that comes after the next request counts as the
-//! answer to that.
+//! Heads that are captured fully frame the messages (RFC 9112; `message`). They are read from each direction's payload in
+//! order (`reassembly`), so repeated and reordered segments make no exchange. A snap length may cut heads: then a client's
+//! segment that begins with a request line begins an exchange. Where no payload is captured at all, the client's first data
+//! after the server's does. Heads tell pipelined requests apart; where heads are cut, segments that begin with a request line
+//! do. Where no payload is captured, requests that follow each other without an answer between them count as one, and a part
+//! of a response that comes after the next request counts as the answer to that.
 //!
 //! A connection is HTTP if the client's first captured payload begins with a known method, or if none of that is captured and
 //! the server's port is one of [`PORTS`]. Every packet of a connection is in one of its exchanges: the handshake in the
@@ -31,7 +30,7 @@ use crate::wire::{self, Dissected, Packet, Transport};
 use exchange::Exchanges;
 use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
 
-/// Ports on which a connection of which no payload is captured is taken for HTTP: http, http-alt (IANA) and usual ones.
+/// A connection on these ports without captured payload is taken for HTTP: http, http-alt (IANA) and usual ones.
 pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
 
 #[derive(Debug, Clone, PartialEq, Eq)]

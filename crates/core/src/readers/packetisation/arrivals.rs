@@ -1,7 +1,7 @@
 //! Payload bytes in the order of their arrival: what is new, what is repeated, what came late.
 //!
 //! A segment that brings new bytes below the highest seen is late. It was either reordered on the way, or it is a
-//! retransmission of one that was lost before it reached the capture point. Told apart by
+//! retransmission of one that was lost before it reached the capture point. Two things tell these apart:
 //! 1. IPv4 identifications, where the sender counts them up from packet to packet (Linux does): one below that of the
 //!    packet that came too early was sent before it, so reordered;
 //! 2. otherwise time: a sender can learn of a loss no sooner than one round trip after the packet that came too early,
@@ -9,7 +9,8 @@
 //!
 //! Reordering is RFC 4737's type-P-reordered, its extent (4.2.1) the number of packets from the earliest arrived one with a
 //! higher sequence number to the reordered one. Packets are those on the wire: one that was captured joined counts as many.
-//! At most [`MAX_HOLES`] holes are remembered; a lowest one beyond is forgotten, and what fills it later counts as repeated.
+//! At most [`MAX_HOLES`] holes are remembered. At more, the lowest one is forgotten, and bytes that fill it later count as
+//! repeated.
 
 pub const MAX_HOLES: usize = 64;
 const WITHOUT_HANDSHAKE_NS: i64 = 3_000_000;

@@ -10,8 +10,8 @@
 //! | `arrivals` | retransmission, and reordering with its extent |
 //! | `side`, here | one direction; one connection |
 //!
-//! One pass. Memory: 32,768 connections (see `flow::tracking`) of 1 KiB each, at worst (as many sizes and holes as are kept, in both
-//! directions of all of them) 20 KiB, and the rows.
+//! One pass. Memory: 32,768 connections (see `flow::tracking`) of 1 KiB each, and the rows. At worst a connection takes 20 KiB:
+//! with as many sizes and holes as are kept, in both directions.
 //! UDP has sizes, bursts and gaps; later fragments of datagrams are counted in the summary only.
 
 mod arrivals;

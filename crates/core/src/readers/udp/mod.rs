@@ -5,8 +5,8 @@
 //! most one datagram in a hundred that holds something else. The capture should be the receiver's; at the sender
 //! nothing is lost yet. Differences from what iperf3's receiver prints:
 //! - lost and out of order: `iperf3_lost` and `iperf3_out_of_order` count as it does. Datagrams that reached the host but
-//!   not the socket (its buffer was full) are lost for iperf3 only. Datagrams that came after
-//!   its end are lost for neither.
+//!   not the socket (its buffer was full) are lost for iperf3 only. Datagrams that came after its
+//!   end are lost for neither.
 //! - jitter: the capture's times are the kernel's, iperf3's are taken when it has read the datagram, so its own
 //!   scheduling is in its jitter and not in this one. Same formula.
 
@@ -67,7 +67,7 @@ pub struct Row {
 
 #[derive(Debug, Clone, Default)]
 pub struct Streams {
-    /// By flow, in the order of their first packets; of two directions the one that began is first.
+    /// By flow, in the order of their first packets; the direction that began comes first.
     pub rows: Vec<Row>,
     /// Packets of the capture, and those of them that are in a row.
     pub packets: u64,
@@ -80,7 +80,7 @@ pub struct Streams {
     pub stopped: Option<Stop>,
 }
 
-/// Reads a capture; a file that is none is an error, one that is damaged further on gives the rows up to there.
+/// Reads a capture. A file that is no capture is an error; one that is damaged further on gives the rows before that.
 pub fn streams(reader: impl Read, options: &Options) -> Result<Streams, ReadError> {
     super::read_until_stop(Engine::new(options.clone()), reader)
 }

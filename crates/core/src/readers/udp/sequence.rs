@@ -1,7 +1,7 @@
-//! What a flow's numbers tell: lost, duplicated and reordered datagrams, and the runs that were lost together.
+//! What a flow's numbers show: lost, duplicated and reordered datagrams, and the runs that were lost together.
 //!
-//! The gaps are remembered, not the numbers that came, at most [`MAX_GAPS`] of them: then the oldest is closed and what
-//! is in it counts as lost for good. Sources: RFC 3550 A.3 (expected less received), RFC 4737 (reordering, its extent).
+//! Gaps are remembered, not the numbers that came. At more than [`MAX_GAPS`] gaps the oldest is closed, and its numbers
+//! count as lost for good. Sources: RFC 3550 A.3 (expected less received), RFC 4737 (reordering, its extent).
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ pub struct SequenceCounts {
     pub iperf3_lost: u64,
     /// Numbers not above the highest: duplicates too.
     pub iperf3_out_of_order: u64,
-    /// Came below a gap that was no longer remembered: duplicate or reordered, it cannot be told.
+    /// Numbers below all remembered gaps: whether they are duplicates or reordered is not known.
     pub beyond_memory: u64,
 }
 
