@@ -7,12 +7,10 @@ use twinbed_core::syscall::Architecture;
 
 use twinbed_core::capture::{read_merged, read_slice, read_stream, Decompressed};
 use twinbed_core::proc::{kernel_log, Counters};
-use twinbed_core::readers::http::requests;
 use twinbed_core::readers::matching::{match_captures, Options as PairOptions};
-use twinbed_core::readers::packetisation::packetisation;
 use twinbed_core::readers::tcptrace::{Engine, Options, Row};
 use twinbed_core::readers::udp::{streams, Headers, Options as UdpOptions, Width};
-use twinbed_core::readers::zeek;
+use twinbed_core::readers::{self, http, packetisation, zeek};
 use twinbed_core::reports::{ab as ab_report, ab_requests, wrk as wrk_report};
 
 /// Link types that frames are read of.
@@ -111,9 +109,9 @@ pub fn connections(data: &[u8]) {
     for capture in captures(data) {
         for ignore_checksums in [false, true] {
             let options = zeek::Options { ignore_checksums, tunnels: !ignore_checksums, ..zeek::Options::default() };
-            let Ok(found) = zeek::connections(&capture, &options) else { continue };
-            let packets: u64 = found.rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
-            assert!(packets <= found.summary.packets && found.rows.len() as u64 == found.summary.connections);
+            let Ok(log) = readers::read_slice(zeek::Log::new(options), &capture) else { continue };
+            let packets: u64 = log.rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
+            assert!(packets <= log.summary.packets && log.rows.len() as u64 == log.summary.connections);
         }
     }
 }
@@ -122,18 +120,18 @@ pub fn connections(data: &[u8]) {
 /// one exchange at most.
 pub fn packets(data: &[u8]) {
     for capture in captures(data) {
-        if let Ok(found) = packetisation(&capture, &Default::default()) {
-            for side in found.connections.iter().flat_map(|row| [&row.originator, &row.responder]) {
+        if let Ok(cut) = readers::read_slice(packetisation::Analyzer::new(Default::default()), &capture) {
+            for side in cut.connections.iter().flat_map(|row| [&row.originator, &row.responder]) {
                 let (counts, disorder) = (&side.counts, &side.disorder);
                 assert!(counts.wire_packets >= counts.packets && counts.wire_data_packets >= counts.data_segments);
                 let late = disorder.retransmitted_packets + disorder.recovered_packets + disorder.reordered_packets;
                 assert!(late <= counts.wire_data_packets && side.bursts.packets <= counts.wire_data_packets);
             }
         }
-        if let Ok(found) = requests(&capture, &Default::default()) {
-            let packets: u64 = found.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
-            assert!(packets <= found.summary.packets);
-            assert!(found.exchanges.iter().all(|row| (row.connection as usize) < found.connections.len()));
+        if let Ok(requests) = readers::read_slice(http::Analyzer::new(Default::default()), &capture) {
+            let packets: u64 = requests.exchanges.iter().map(|row| row.client.packets + row.server.packets).sum();
+            assert!(packets <= requests.summary.packets);
+            assert!(requests.exchanges.iter().all(|row| (row.connection as usize) < requests.connections.len()));
         }
     }
 }
@@ -144,9 +142,9 @@ const RAW_IP_HEADER: [u8; 24] = *b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\
 pub fn udp(data: &[u8]) {
     for headers in [Headers::Recognised, Headers::Forced(Width::Bits32), Headers::Forced(Width::Bits64)] {
         let options = UdpOptions { headers, ..UdpOptions::default() };
-        let Ok(found) = streams(data, &options) else { continue };
-        assert_eq!(found.rows.iter().map(|row| row.carried.packets).sum::<u64>(), found.udp_packets);
-        for statistics in found.rows.iter().filter_map(|row| row.statistics.as_ref().ok()) {
+        let Ok(flows) = streams(data, &options) else { continue };
+        assert_eq!(flows.rows.iter().map(|row| row.carried.packets).sum::<u64>(), flows.udp_packets);
+        for statistics in flows.rows.iter().filter_map(|row| row.statistics.as_ref().ok()) {
             let counts = statistics.sequence;
             assert_eq!(counts.expected, counts.distinct + counts.lost);
             assert!((0.0..=1.0).contains(&counts.loss()) && counts.loss_burst_max <= counts.lost);
@@ -214,9 +212,9 @@ pub fn system_calls(data: &[u8]) {
     let calls = programs.iter().fold(0_u64, |sum, one| sum.saturating_add(one.transitions.calls()));
     assert!(calls <= source.calls);
     for program in &programs {
-        let found = walk(&Chain::new(&program.transitions, 2, 0.0), &program.transitions, None);
-        assert_eq!(found.invalid, 0);
-        assert!(found.log10_valid <= 0.0);
+        let walked = walk(&Chain::new(&program.transitions, 2, 0.0), &program.transitions, None);
+        assert_eq!(walked.invalid, 0);
+        assert!(walked.log10_valid <= 0.0);
         let distance = compare(&program.transitions, &programs[0].transitions, 1, 0.01).distance();
         assert!(distance.is_none_or(|distance| (0.0..=1.0).contains(&distance)));
     }

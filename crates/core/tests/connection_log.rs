@@ -2,11 +2,13 @@
 //! for packets made by hand.
 
 mod made;
+mod whole;
 
 use std::path::{Path, PathBuf};
 
 use made::{paced, pcap, tcp, Packet, Tcp};
-use twinbed_core::readers::zeek::{connections, timers, Capture, ConnectionState, Options, Row};
+use twinbed_core::readers::zeek::{timers, Capture, ConnectionState, Log, Options, Row};
+use whole::whole;
 
 const ETHERNET: u32 = 1;
 
@@ -16,11 +18,11 @@ fn golden() -> PathBuf {
 
 fn read_file(name: &str, ignore_checksums: bool) -> Capture {
     let bytes = std::fs::read(golden().join("captures").join(name)).expect("a golden capture");
-    connections(&bytes, &Options { ignore_checksums, ..Options::default() }).expect("a readable capture")
+    whole(Log::new(Options { ignore_checksums, ..Options::default() }), &bytes)
 }
 
 fn read(packets: &[Packet]) -> Capture {
-    connections(&pcap(packets, false, false, ETHERNET), &Options::default()).expect("a capture")
+    whole(Log::new(Options::default()), &pcap(packets, false, false, ETHERNET))
 }
 
 fn microseconds(ns: i64) -> String {
@@ -307,7 +309,7 @@ fn a_handshake_in_the_wrong_order() {
             }
         }
         let options = Options { ignore_checksums: true, ..Options::default() };
-        connections(&pcap(&packets, false, false, ETHERNET), &options).expect("a capture").rows
+        whole(Log::new(options), &pcap(&packets, false, false, ETHERNET)).rows
     };
     let [s, h, a] = shake();
     let alone = unlikely(made::segments(&[h]));
@@ -369,7 +371,7 @@ fn connections_at_once_are_bounded() {
     }
     let file = pcap(&packets, false, false, ETHERNET);
     let options = Options { ignore_checksums: true, ..options };
-    let Capture { rows, summary } = connections(&file, &options).expect("a capture");
+    let Capture { rows, summary } = whole(Log::new(options), &file);
     assert_eq!((rows.len(), summary.connections), (1000, 1000));
     // Those silent the longest go first, four at a time.
     assert_eq!(summary.evicted_connections, 936);
@@ -387,9 +389,9 @@ fn inside_a_tunnel() {
     outer[23] = 4;
     let file = pcap(&paced([outer]), false, false, ETHERNET);
     let options = |tunnels| Options { tunnels, ignore_checksums: true, ..Options::default() };
-    let Capture { rows, summary } = connections(&file, &options(false)).expect("a capture");
+    let Capture { rows, summary } = whole(Log::new(options(false)), &file);
     assert_eq!((rows.len(), summary.skipped.get("no_transport_with_connections")), (0, Some(&1)));
-    let Capture { rows, summary } = connections(&file, &options(true)).expect("a capture");
+    let Capture { rows, summary } = whole(Log::new(options(true)), &file);
     assert!(rows[0].is_tunnelled && rows[0].state == ConnectionState::S0);
     assert_eq!(summary.checksums.tcp.good, 1);
 }

@@ -1,11 +1,14 @@
 //! Whatever the packets: how they are stored or handed over changes no row, and nothing makes the log panic.
 
 mod made;
+mod whole;
 
 use made::{pcap, tcp, Packet, Pieces, Tcp};
 use proptest::prelude::*;
 use twinbed_core::capture::{read_slice, Origin};
-use twinbed_core::readers::zeek::{connections, connections_from, Capture, Log, Options};
+use twinbed_core::readers::zeek::{Capture, Log, Options};
+use twinbed_core::readers::{self, read_stream};
+use whole::whole;
 
 const ETHERNET: u32 = 1;
 
@@ -42,8 +45,8 @@ fn any_packets() -> impl Strategy<Value = Vec<Packet>> {
     })
 }
 
-fn whole(packets: &[Packet], options: &Options) -> Capture {
-    connections(&pcap(packets, false, false, ETHERNET), options).expect("a capture")
+fn logged(packets: &[Packet], options: &Options) -> Capture {
+    whole(Log::new(options.clone()), &pcap(packets, false, false, ETHERNET))
 }
 
 proptest! {
@@ -52,7 +55,7 @@ proptest! {
     #[test]
     fn feeding_in_parts_changes_nothing(packets in any_packets(), at in 0usize..40, piece in 1usize..90) {
         let options = Options { max_connections: 3, ..Options::default() };
-        let expected = whole(&packets, &options);
+        let expected = logged(&packets, &options);
         let (first, second) = packets.split_at(at.min(packets.len()));
         let mut log = Log::new(options.clone());
         let mut rows = Vec::new();
@@ -66,12 +69,12 @@ proptest! {
         prop_assert_eq!(&rows, &expected.rows);
         prop_assert_eq!(&rest.summary, &expected.summary);
         let file = pcap(&packets, false, false, ETHERNET);
-        prop_assert_eq!(connections_from(Pieces::new(&file, [piece]), &options).expect("a capture"), expected);
+        prop_assert_eq!(read_stream(Log::new(options), Pieces::new(&file, [piece])).expect("a capture"), expected);
     }
 
     #[test]
     fn counts_add_up(packets in any_packets(), ignore_checksums in any::<bool>()) {
-        let Capture { rows, summary } = whole(&packets, &Options { ignore_checksums, ..Options::default() });
+        let Capture { rows, summary } = logged(&packets, &Options { ignore_checksums, ..Options::default() });
         prop_assert_eq!(rows.len() as u64, summary.connections);
         let in_rows: u64 = rows.iter().map(|row| row.originator.packets + row.responder.packets).sum();
         let skipped: u64 = summary.skipped.values().sum();
@@ -84,9 +87,9 @@ proptest! {
         let mut file = pcap(&[], false, false, link);
         file.extend(&bytes);
         let options = Options { tunnels: true, ..Options::default() };
-        let _ = connections(&file, &options);
+        let _ = readers::read_slice(Log::new(options.clone()), &file);
         let packet = Packet { time_us: 0, original_bytes: bytes.len() as u32, data: bytes };
-        let _ = connections(&pcap(&[packet], false, false, link), &options);
+        let _ = readers::read_slice(Log::new(options), &pcap(&[packet], false, false, link));
     }
 }
 
@@ -114,7 +117,7 @@ fn damaged_captures_never_panic() {
                 bytes[at] = if below(2) == 0 { 0xff } else { bytes[at] ^ 1 << below(8) };
             }
             let options = Options { tunnels: round % 2 == 0, ignore_checksums: round % 3 > 0, max_connections: 4 };
-            let _ = connections(&bytes, &options);
+            let _ = readers::read_slice(Log::new(options), &bytes);
         }
     }
 }

@@ -2,14 +2,16 @@
 //! That the statistics are tcptrace's and the log is Zeek's: `statistics_tcptrace.rs`, `connection_log.rs`.
 
 mod engines;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use engines::{add, ways, Capture, Way};
-use twinbed_core::readers::packetisation::packetisation;
+use twinbed_core::readers::packetisation::Analyzer;
 use twinbed_core::readers::tcptrace::{Completeness, Row};
+use whole::whole;
 
 fn golden(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(folder)
@@ -46,12 +48,12 @@ fn connection(row: &Row) -> Connection {
 
 /// Connections between the same endpoints, in order.
 fn by_endpoints(connections: Vec<Connection>) -> BTreeMap<BTreeSet<(IpAddr, u16)>, Vec<Connection>> {
-    let mut found: BTreeMap<_, Vec<Connection>> = BTreeMap::new();
+    let mut by_ends: BTreeMap<_, Vec<Connection>> = BTreeMap::new();
     for connection in connections {
         let ends = connection.keys().flat_map(|way| [(way.0, way.1), (way.2, way.3)]).collect();
-        found.entry(ends).or_default().push(connection);
+        by_ends.entry(ends).or_default().push(connection);
     }
-    found
+    by_ends
 }
 
 fn sum(connections: &[Connection]) -> Connection {
@@ -148,7 +150,7 @@ fn the_originator_is_who_sent_the_syn() {
 #[test]
 fn super_packets_stand_for_wire_packets() {
     let bytes = std::fs::read(golden("captures/http-short.pcap")).expect("a golden capture");
-    let connections = packetisation(&bytes, &Default::default()).expect("a capture").connections;
+    let connections = whole(Analyzer::new(Default::default()), &bytes).connections;
     assert_eq!(connections.len(), 12);
     for row in &connections {
         let (own, peer) = (&row.responder.counts, &row.originator.counts);

@@ -2,10 +2,12 @@
 
 mod engines;
 mod made;
+mod whole;
 
 use engines::Capture;
 use made::{pcap, tcp, Packet};
-use twinbed_core::readers::packetisation::packetisation;
+use twinbed_core::readers::packetisation::Analyzer;
+use whole::whole;
 
 fn read(data: Vec<u8>, original_bytes: u32, link: u32) -> Capture {
     let packets = [Packet { time_us: 1_700_000_000_000_000, data, original_bytes }];
@@ -105,7 +107,7 @@ fn a_total_length_of_zero_is_the_frames() {
     let packets = [Packet { time_us: 1, original_bytes: 14 + 40 + 100_000, data }];
     let file = pcap(&packets, false, false, 1);
     assert_eq!(lengths(&engines::read(&file)), [100_054, 100_040, 100_000]);
-    let cut = packetisation(&file, &Default::default()).expect("a capture");
+    let cut = whole(Analyzer::new(Default::default()), &file);
     // 100,000 / 1460 = 68.5
     assert_eq!(cut.connections[0].originator.counts.wire_packets, 69);
 }

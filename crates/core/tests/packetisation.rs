@@ -2,19 +2,22 @@
 //! (tests/golden/packetisation/README.md, tests/golden/captures/README.md).
 
 mod made;
+mod whole;
 
 use std::path::{Path, PathBuf};
 
 use made::{pcap, segments, tcp, udp, Packet, Pieces};
 use proptest::prelude::*;
-use twinbed_core::readers::packetisation::{packetisation, packetisation_from, Direction, Options, Packetisation};
+use twinbed_core::readers::packetisation::{Analyzer, Direction, Options, Packetisation};
+use twinbed_core::readers::{read_slice, read_stream};
+use whole::whole;
 
 fn golden(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(folder)
 }
 
 fn read(bytes: &[u8]) -> Packetisation {
-    packetisation(bytes, &Options::default()).expect("a capture")
+    whole(Analyzer::new(Options::default()), bytes)
 }
 
 fn read_golden(name: &str) -> Packetisation {
@@ -259,9 +262,8 @@ proptest! {
             let at = 24 + at % (bytes.len() - 24);
             bytes[at] = byte;
         }
-        let whole = packetisation(&bytes, &Options::default());
-        let pieces = Pieces::new(&bytes, [chunk]);
-        match (whole, packetisation_from(pieces, &Options::default())) {
+        let analyzer = || Analyzer::new(Options::default());
+        match (read_slice(analyzer(), &bytes), read_stream(analyzer(), Pieces::new(&bytes, [chunk]))) {
             (Ok(whole), Ok(parts)) => prop_assert_eq!(whole, parts),
             (whole, parts) => prop_assert!(whole.is_err() && parts.is_err()),
         }

@@ -85,9 +85,9 @@ fn assert_reads_back(groups: &[Vec<Vec<Row>>], parts: usize) {
     let rows: Vec<&Row> = groups.iter().flatten().flatten().collect();
     assert_eq!(reader.metadata().file_metadata().num_rows(), rows.len() as i64);
     let mut read = 0;
-    for (row, found) in rows.iter().zip(reader.get_row_iter(None).unwrap()) {
-        let found = found.unwrap();
-        for (expected, (name, field)) in fields(row).iter().zip(found.get_column_iter()) {
+    for (row, record) in rows.iter().zip(reader.get_row_iter(None).unwrap()) {
+        let record = record.unwrap();
+        for (expected, (name, field)) in fields(row).iter().zip(record.get_column_iter()) {
             assert!(same(expected, field), "{name}: {expected:?} read as {field:?}");
         }
         read += 1;
@@ -175,18 +175,22 @@ fn statistics_say_least_and_greatest_and_nulls() {
     let reader = file(&[vec![rows]], 1);
     let of = |column: usize| reader.metadata().row_group(0).column(column).statistics().cloned().unwrap();
     match of(0) {
-        Statistics::Int64(found) => assert_eq!((found.min_opt(), found.max_opt()), (Some(&-5), Some(&299))),
+        Statistics::Int64(statistics) => {
+            assert_eq!((statistics.min_opt(), statistics.max_opt()), (Some(&-5), Some(&299)))
+        }
         other => panic!("{other:?}"),
     }
     match of(1) {
-        Statistics::Int64(found) => {
-            assert_eq!((found.min_opt(), found.max_opt()), (Some(&-2), Some(&40)));
-            assert_eq!(found.null_count_opt(), Some(303));
+        Statistics::Int64(statistics) => {
+            assert_eq!((statistics.min_opt(), statistics.max_opt()), (Some(&-2), Some(&40)));
+            assert_eq!(statistics.null_count_opt(), Some(303));
         }
         other => panic!("{other:?}"),
     }
     match of(6) {
-        Statistics::Int32(found) => assert_eq!((found.min_opt(), found.max_opt()), (Some(&443), Some(&443))),
+        Statistics::Int32(statistics) => {
+            assert_eq!((statistics.min_opt(), statistics.max_opt()), (Some(&443), Some(&443)))
+        }
         other => panic!("{other:?}"),
     }
 }

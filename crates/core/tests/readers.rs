@@ -68,9 +68,9 @@ fn one(data: Vec<u8>, link: u32, tunnels: bool) -> Capture {
 fn payload_bytes(capture: &Capture) -> u64 {
     let counted = capture.counted();
     assert_eq!(counted, capture.logged());
-    let found: Vec<_> = counted.into_values().collect();
-    assert_eq!((found.len(), found[0][0]), (1, 1));
-    found[0][3]
+    let sums: Vec<_> = counted.into_values().collect();
+    assert_eq!((sums.len(), sums[0][0]), (1, 1));
+    sums[0][3]
 }
 
 /// The IP packet in an Ethernet frame.
@@ -179,24 +179,24 @@ fn fragments_are_joined_to_their_first() {
     let counts = &capture.log[0].originator;
     assert_eq!((counts.packets, counts.ip_bytes, counts.payload_bytes), (1, 20 + 48, 40));
     assert_eq!(capture.log_summary.notes.get("ip_fragment_joined"), Some(&2));
-    let found = streams(&whole[..], &Default::default()).expect("a capture");
-    let carried = &found.rows[0].carried;
-    assert_eq!((found.rows.len(), carried.packets, carried.bytes, carried.payload_bytes), (1, 3, 60 + 48, 40));
-    assert_eq!(found.notes.get("ip_fragment_joined"), Some(&2));
+    let flows = streams(&whole[..], &Default::default()).expect("a capture");
+    let carried = &flows.rows[0].carried;
+    assert_eq!((flows.rows.len(), carried.packets, carried.bytes, carried.payload_bytes), (1, 3, 60 + 48, 40));
+    assert_eq!(flows.notes.get("ip_fragment_joined"), Some(&2));
     // The first one not seen, and another datagram's fragments.
     let mixed = file([&fragments(7)[..1], &fragments(8)[1..]].concat());
     let capture = read(&mixed);
     assert_eq!(capture.log[0].originator.payload_bytes, 8);
-    let found = streams(&mixed[..], &Default::default()).expect("a capture");
-    assert_eq!(found.rows[0].carried.packets, 1);
-    for skipped in [&capture.log_summary.skipped, &found.skipped] {
+    let flows = streams(&mixed[..], &Default::default()).expect("a capture");
+    assert_eq!(flows.rows[0].carried.packets, 1);
+    for skipped in [&capture.log_summary.skipped, &flows.skipped] {
         assert_eq!(skipped.get("ip_fragment_without_transport_header"), Some(&2));
     }
 }
 
 #[test]
 fn what_is_no_capture_is_told_by_what_it_looks_like() {
-    let said = |bytes: &[u8]| try_read(bytes).expect_err("no capture").to_string();
+    let message = |bytes: &[u8]| try_read(bytes).expect_err("no capture").to_string();
     for (bytes, what) in [
         (&b"PK\x03\x04rest"[..], "a ZIP archive"),
         (b"hello, world, how are you", "text"),
@@ -205,6 +205,10 @@ fn what_is_no_capture_is_told_by_what_it_looks_like() {
         (&[0; 40], "zeros"),
         (&[1, 2, 3, 250, 251], "unknown binary data"),
     ] {
-        assert!(said(bytes).contains(&format!("which looks like {what}, expected that of pcap")), "{}", said(bytes));
+        assert!(
+            message(bytes).contains(&format!("which looks like {what}, expected that of pcap")),
+            "{}",
+            message(bytes)
+        );
     }
 }

@@ -1,19 +1,22 @@
 //! HTTP exchanges against what nginx logged, ab and curl reported, and tshark timed (tests/golden/packetisation/README.md).
 
 mod made;
+mod whole;
 
 use std::path::{Path, PathBuf};
 
 use made::{pcap, segments, tcp, Packet, Pieces, Tcp};
 use proptest::prelude::*;
-use twinbed_core::readers::http::{requests, requests_from, Delimited, Exchange, Options, Requests};
+use twinbed_core::readers::http::{Analyzer, Delimited, Exchange, Options, Requests};
+use twinbed_core::readers::{read_slice, read_stream};
+use whole::whole;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/packetisation")
 }
 
 fn read(bytes: &[u8]) -> Requests {
-    requests(bytes, &Options::default()).expect("a capture")
+    whole(Analyzer::new(Options::default()), bytes)
 }
 
 fn read_golden(capture: &str) -> Requests {
@@ -265,7 +268,8 @@ proptest! {
             let at = 24 + at % (bytes.len() - 24);
             bytes[at] = byte;
         }
-        match (requests(&bytes, &Options::default()), requests_from(Pieces::new(&bytes, [chunk]), &Options::default())) {
+        let analyzer = || Analyzer::new(Options::default());
+        match (read_slice(analyzer(), &bytes), read_stream(analyzer(), Pieces::new(&bytes, [chunk]))) {
             (Ok(whole), Ok(parts)) => prop_assert_eq!(whole, parts),
             (whole, parts) => prop_assert!(whole.is_err() && parts.is_err()),
         }

@@ -2,14 +2,16 @@
 //! numbers written here. Connections without payload have no row, so each has some.
 
 mod made;
+mod whole;
 
 use made::{pcap, segments, tcp, Packet, Tcp};
-use twinbed_core::readers::packetisation::{packetisation, Connection, Options};
+use twinbed_core::readers::packetisation::{Analyzer, Connection, Options};
+use whole::whole;
 
 const ETHERNET: u32 = 1;
 
 fn read_packets(packets: &[Packet]) -> Vec<Connection> {
-    packetisation(&pcap(packets, false, false, ETHERNET), &Options::default()).expect("a capture").connections
+    whole(Analyzer::new(Options::default()), &pcap(packets, false, false, ETHERNET)).connections
 }
 
 /// Each connection's originator's port, packets and payload.

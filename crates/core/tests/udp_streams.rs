@@ -34,15 +34,15 @@ fn loss_and_order_are_as_iperf3_says() {
         ("reverse", &[(125, 0, 0, 0, 0, 0)]),
     ];
     for (name, expected) in files {
-        let found = data(&golden(&format!("udp/{name}.pcap")));
+        let rows = data(&golden(&format!("udp/{name}.pcap")));
         let counts = |(_, statistics): &(Row, HeaderStatistics)| {
             let counts = statistics.sequence;
             let iperf3 = (counts.expected, counts.iperf3_lost, counts.iperf3_out_of_order);
             (iperf3.0, iperf3.1, iperf3.2, counts.lost, counts.duplicates, counts.reordered)
         };
-        assert_eq!(found.iter().map(counts).collect::<Vec<_>>(), expected, "{name}");
+        assert_eq!(rows.iter().map(counts).collect::<Vec<_>>(), expected, "{name}");
         let width = if name == "wide" { Width::Bits64 } else { Width::Bits32 };
-        assert!(found.iter().all(|(_, statistics)| statistics.width == width), "{name}");
+        assert!(rows.iter().all(|(_, statistics)| statistics.width == width), "{name}");
     }
 }
 
@@ -156,9 +156,9 @@ fn the_same_ports_greeting_again_are_another_test() {
     let at = greeting.len() - 4;
     greeting[at..].copy_from_slice(b"9876");
     made.insert(2, Packet { time_us: 3000, original_bytes: greeting.len() as u32, data: greeting });
-    let found = data(&pcap(&made, false, false, 1));
+    let rows = data(&pcap(&made, false, false, 1));
     assert_eq!(
-        found.iter().map(|(row, found)| (row.flow, found.sequence.expected)).collect::<Vec<_>>(),
+        rows.iter().map(|(row, statistics)| (row.flow, statistics.sequence.expected)).collect::<Vec<_>>(),
         [(0, 2), (1, 2)]
     );
 }
@@ -180,8 +180,8 @@ fn streams_that_are_followed_are_bounded() {
 #[test]
 fn a_damaged_capture_gives_the_rows_up_to_there() {
     let file = pcap(&arriving(&[(1, 1000, 1000), (2, 2000, 2000), (3, 3000, 3000)]), false, false, 1);
-    let found = read(&file[..file.len() - 5]);
-    assert_eq!((found.rows[0].carried.packets, found.stopped.is_some()), (2, true));
+    let cut_off = read(&file[..file.len() - 5]);
+    assert_eq!((cut_off.rows[0].carried.packets, cut_off.stopped.is_some()), (2, true));
     assert!(streams(&b"what is this, then?"[..], &Options::default()).is_err());
 }
 

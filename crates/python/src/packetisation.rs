@@ -210,11 +210,13 @@ pub fn exchange_columns(done: &Requests) -> Columns {
     }
     let mut columns = Columns::default();
     columns.text("client_address", rows.iter().map(|row| address(&clients, row)));
-    columns.port("client_port", rows.iter().map(|row| connection(row).map_or(0, |found| found.client_port)));
+    columns.port("client_port", rows.iter().map(|row| connection(row).map_or(0, |connection| connection.client_port)));
     columns.text("server_address", rows.iter().map(|row| address(&servers, row)));
-    columns.port("server_port", rows.iter().map(|row| connection(row).map_or(0, |found| found.server_port)));
-    columns
-        .integer("first_packet", rows.iter().map(|row| connection(row).map_or(0, |found| found.first_packet as i64)));
+    columns.port("server_port", rows.iter().map(|row| connection(row).map_or(0, |connection| connection.server_port)));
+    columns.integer(
+        "first_packet",
+        rows.iter().map(|row| connection(row).map_or(0, |connection| connection.first_packet as i64)),
+    );
     columns.integer("index", rows.iter().map(|row| i64::from(row.index)));
     columns.optional_text("method", rows.iter().map(|row| row.method));
     columns.optional_integer("status", rows.iter().map(|row| row.status.map(i64::from)));

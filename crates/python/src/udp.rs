@@ -40,12 +40,12 @@ pub fn udp_streams<'py>(
         return Err(PyValueError::new_err(format!("udp_timeout_s is {udp_timeout_s}, expected 0 to 1e9")));
     }
     let options = Options { headers, timeout_ns: (udp_timeout_s * 1e9) as i64, tunnels };
-    let (batch, found) = py.detach(|| {
-        let found = with_reader(open(&path)?, |reader| streams(reader, &options));
-        let found = found.map_err(|error| unreadable(error, &path))?;
-        Ok::<_, PyErr>((rows(&found.rows), found))
+    let (batch, outcome) = py.detach(|| {
+        let outcome = with_reader(open(&path)?, |reader| streams(reader, &options));
+        let outcome = outcome.map_err(|error| unreadable(error, &path))?;
+        Ok::<_, PyErr>((rows(&outcome.rows), outcome))
     })?;
-    Ok((table(py, batch)?, summary(py, &found)?))
+    Ok((table(py, batch)?, summary(py, &outcome)?))
 }
 
 pub fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
@@ -63,7 +63,7 @@ pub fn rows(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     columns.integer("other_datagrams", rows.iter().map(|row| row.carried.other_datagrams as i64));
     columns.integer("cut_off_datagrams", rows.iter().map(|row| row.carried.cut_off as i64));
     let header = |row: &Row| {
-        statistics(row).map(|found| match found.width {
+        statistics(row).map(|headers| match headers.width {
             Width::Bits32 => "iperf3",
             Width::Bits64 => "iperf3-64bit",
         })
@@ -118,17 +118,17 @@ const DELAY: [Delay; 3] = [
     ("delay_resolution_s", |d| d.resolution_ns),
 ];
 
-fn summary<'py>(py: Python<'py>, found: &Streams) -> PyResult<Bound<'py, PyDict>> {
+fn summary<'py>(py: Python<'py>, streams: &Streams) -> PyResult<Bound<'py, PyDict>> {
     let mut unread: BTreeMap<&str, u64> = BTreeMap::new();
-    for reason in found.rows.iter().filter_map(|row| row.statistics.as_ref().err()) {
+    for reason in streams.rows.iter().filter_map(|row| row.statistics.as_ref().err()) {
         *unread.entry(reason.name()).or_default() += 1;
     }
     let dict = PyDict::new(py);
-    dict.set_item("packets", found.packets)?;
-    dict.set_item("udp_packets", found.udp_packets)?;
+    dict.set_item("packets", streams.packets)?;
+    dict.set_item("udp_packets", streams.udp_packets)?;
     dict.set_item("unread", unread)?;
-    dict.set_item("skipped", &found.skipped)?;
-    dict.set_item("notes", &found.notes)?;
-    dict.set_item("stopped", found.stopped.as_ref().map(|stop| &stop.reason))?;
+    dict.set_item("skipped", &streams.skipped)?;
+    dict.set_item("notes", &streams.notes)?;
+    dict.set_item("stopped", streams.stopped.as_ref().map(|stop| &stop.reason))?;
     Ok(dict)
 }

@@ -68,7 +68,7 @@ impl<R: Read> Read for Decompressed<R> {
     }
 }
 
-/// The decompressors' errors by kinds of their own; the system's as they are.
+/// The decompressors' errors get kinds of their own; the system's stay as they are.
 fn damaged(error: io::Error) -> io::Error {
     match (error.raw_os_error(), error.kind()) {
         (Some(_), _) | (None, io::ErrorKind::Interrupted | io::ErrorKind::UnexpectedEof) => error,

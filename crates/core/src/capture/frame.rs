@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// A captured length above this is a damaged file, not a packet (BIG TCP stops at 512 KiB).
 pub const MAX_CAPTURED_BYTES: u32 = 1 << 24;
 
-/// Reasons with counts, for what was read but not used as it stands.
+/// Counts by reason of what was read but not used as it stands.
 pub type Counts = BTreeMap<&'static str, u64>;
 
 /// Adds counts to those of the same reasons.
@@ -56,7 +56,7 @@ pub enum Step<'a> {
     Other {
         consumed: usize,
     },
-    /// `needed` bytes, counted from the start of the input, are needed for the next step.
+    /// The next step needs `needed` bytes, counted from the start of the input.
     More {
         needed: usize,
         layer: &'static str,

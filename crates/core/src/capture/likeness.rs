@@ -1,6 +1,6 @@
-//! What a file that is no capture looks like, so that a refusal can say it.
+//! What a file looks like that is not a capture, so that the error can say it.
 
-/// First bytes and what has them.
+/// First bytes, and the kind of file that begins with them.
 const KNOWN: [(&[u8], &str); 17] = [
     (b"PK\x03\x04", "a ZIP archive"),
     (b"BZh", "bzip2; decompress it first"),

@@ -8,7 +8,7 @@ use super::source::{read_until_stop, Decoded, Ended, Head, Source};
 use super::Frame;
 use crate::error::ReadError;
 
-/// A capture that is none, or that cannot be read: which of those given, and why.
+/// Which of the files given is no capture or cannot be read, and why.
 #[derive(Debug)]
 pub struct Unreadable {
     pub which: usize,
@@ -17,8 +17,8 @@ pub struct Unreadable {
 
 /// Hands the frames of all captures to `sink` in the order of their times.
 ///
-/// Within a capture its own order stands. Of equal times the capture that begins first comes first, and of those that
-/// begin together the one given first.
+/// Frames of one capture keep their order. Where times are equal, the capture that begins first comes first. Where
+/// captures begin together, the one given first does.
 pub fn read_merged<R: Read>(
     readers: impl IntoIterator<Item = R>,
     mut sink: impl FnMut(&Frame),
@@ -44,7 +44,7 @@ pub fn read_merged<R: Read>(
     while let Some(Reverse((_, rank))) = next.pop() {
         let which = order[rank].1;
         let source = &mut sources[which];
-        // On with this one for as long as it is the earliest.
+        // This capture goes on for as long as it is the earliest.
         let until = next.peek().map(|Reverse(other)| *other);
         loop {
             if let Some(frame) = source.frame() {
@@ -76,8 +76,8 @@ impl Batch {
     }
 }
 
-/// Hands the frames of one capture to `sink`, in the buffers that they were read into. `sink` gives a batch back whose
-/// memory is used again.
+/// Hands the frames of one capture to `sink`, in the buffers that they were read into. `sink` gives back a batch,
+/// whose memory is used again.
 pub fn read_batches<R: Read>(reader: R, mut sink: impl FnMut(Batch) -> Batch) -> Result<Ended, ReadError> {
     let mut source = Source::new(reader);
     let mut batch = Batch::default();
@@ -193,12 +193,12 @@ mod tests {
         let (expected, ended) = read(&[file.clone()]);
         for piece in [1000, 4096, 300_000, 1_000_000] {
             let mut frames = Vec::new();
-            let found = read_batches(Dribble(&file, piece), |batch| {
+            let in_batches = read_batches(Dribble(&file, piece), |batch| {
                 frames.extend(batch.frames().map(|frame| (frame.time_ns.unwrap_or(-1) / 1000, frame.data[0])));
                 batch
             });
             assert!(frames == expected, "{piece}");
-            assert_eq!(found.ok().as_ref(), ended.as_ref().ok().map(|ended| &ended[0]));
+            assert_eq!(in_batches.ok().as_ref(), ended.as_ref().ok().map(|ended| &ended[0]));
         }
     }
 

@@ -3,8 +3,8 @@
 //! One decoder serves a mapped file ([`read_slice`]) and a stream ([`read_stream`]); [`Decompressed`] makes a
 //! compressed stream one. Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 //!
-//! Own code rather than pcap-parser: a cut-off record, an impossible length and a plain end have to be told
-//! apart with the byte they are at, and packets must not allocate. `tests/differential.rs` holds the two equal.
+//! Own code rather than pcap-parser: errors have to tell a cut-off record, an impossible length and a plain
+//! end apart and name the byte, and packets must not allocate. `tests/differential.rs` holds the two equal.
 
 mod compressed;
 mod frame;
@@ -63,7 +63,7 @@ impl Decoder {
         Ok(step)
     }
 
-    /// What [`Decoder::step`] finds where that is a whole record of a pcap file, as nearly all is.
+    /// As [`Decoder::step`], for the usual case: a whole record of a pcap file.
     #[inline(always)]
     fn record<'a>(&mut self, input: &'a [u8]) -> Option<(Frame<'a>, usize)> {
         let Format::Pcap(pcap) = &self.format else { return None };
@@ -102,7 +102,7 @@ impl Decoder {
         Ok(self.origin)
     }
 
-    /// What is wrong where no bytes follow `rest`, of which [`Decoder::step`] asked for more.
+    /// What is wrong if no bytes follow `rest`, although [`Decoder::step`] asked for more.
     fn cut_off(&mut self, rest: &[u8]) -> Result<Option<Error>> {
         match self.step(rest)? {
             Step::More { needed, layer, claimed_by } if !rest.is_empty() || self.is_headless() => {
@@ -118,7 +118,7 @@ impl Decoder {
         }
     }
 
-    /// No header has been read yet: what is wrong by now is wrong with the file as a whole.
+    /// No header has been read yet: an error now concerns the file as a whole.
     pub fn is_headless(&self) -> bool {
         match &self.format {
             Format::Unknown => true,
@@ -201,7 +201,7 @@ impl<R: Read> Window<R> {
         self.start += count;
     }
 
-    /// Gives away the buffer, with all that was in it, and goes on with what is left of it in `fresh`.
+    /// Gives away the buffer with its content, and continues with the unread rest in `fresh`.
     fn exchange(&mut self, mut fresh: Vec<u8>) -> Vec<u8> {
         fresh.resize(self.buffer.len(), 0);
         fresh[..self.end - self.start].copy_from_slice(&self.buffer[self.start..self.end]);
@@ -209,7 +209,7 @@ impl<R: Read> Window<R> {
         std::mem::replace(&mut self.buffer, fresh)
     }
 
-    /// Reads on, because `needed` bytes are needed; false at the stream's end.
+    /// Reads on until `needed` bytes are there; false at the stream's end.
     pub fn fill(&mut self, needed: usize) -> std::io::Result<bool> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;

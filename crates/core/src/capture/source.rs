@@ -9,7 +9,7 @@ use crate::error::{Error, ReadError};
 /// Where and why a capture could not be read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// In the capture as it was before it was compressed.
+    /// An offset in the decompressed capture.
     pub byte: u64,
     pub reason: String,
 }
@@ -45,12 +45,12 @@ impl Head {
     }
 }
 
-/// One capture, frame by frame. If it breaks off it gives its frames up to there.
+/// One capture, frame by frame. If it breaks off, it gives the frames before that.
 pub(crate) struct Source<R> {
     pub(super) window: Window<R>,
     decoder: Decoder,
     pub(super) head: Option<Head>,
-    /// The latest time that a frame said, for those that say none.
+    /// The latest time of a frame, for the frames without one.
     pub(super) time_ns: i64,
     stop: Option<Stop>,
 }
@@ -159,13 +159,13 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// Hands the frames of a capture to `sink`; one that breaks off gives its frames up to there.
+/// Hands the frames of a capture to `sink`; one that breaks off gives the frames before that.
 pub fn read_until_stop<R: Read>(reader: R, mut sink: impl FnMut(&Frame)) -> Result<Ended, ReadError> {
     let mut source = Source::new(reader);
     loop {
         let input = source.window.bytes();
         let (frame, consumed) = match source.decoder.record(input) {
-            Some(found) => found,
+            Some(format) => format,
             None => match source.decoder.step(input) {
                 Ok(Step::Frame { frame, consumed }) => (frame, consumed),
                 Ok(Step::Other { consumed }) => {

@@ -1,9 +1,9 @@
-//! Whose the fragments without a transport header are: those of the first fragment with the same addresses,
-//! identification and protocol (RFC 791), if it was among the last [`REMEMBERED`] first fragments.
+//! Finds the connection of fragments without a transport header. They belong to the first fragment with the same
+//! addresses, identification and protocol (RFC 791), if that was among the last [`REMEMBERED`] first fragments.
 
 use crate::wire::{Addresses, Packet};
 
-/// Bounds the memory, and the time for which an identification is believed: it comes again after 65,536 packets.
+/// Bounds the memory, and the time for which an identification is valid: it is used again after 65,536 packets.
 pub(crate) const REMEMBERED: usize = 1024;
 
 /// What the fragments of one datagram have in common.
@@ -26,8 +26,8 @@ impl Datagram {
     }
 }
 
-/// One place for each hash: the newer datagram takes it. An owner is a connection's number, and whether the sender is its
-/// key's low end, unless a module says otherwise.
+/// Each hash has one place, and the newer datagram takes it. An owner is a connection's place, and whether the sender is
+/// its key's low end, unless a module says otherwise.
 #[derive(Debug)]
 pub(crate) struct Owners<Owner = (u32, bool)> {
     places: Vec<Option<(Datagram, Owner)>>,
@@ -46,7 +46,7 @@ impl<Owner: Copy> Owners<Owner> {
     }
 
     pub fn owner(&self, datagram: &Datagram) -> Option<Owner> {
-        let found = self.places.get(datagram.place())?.as_ref()?;
-        (found.0 == *datagram).then_some(found.1)
+        let (remembered, owner) = self.places.get(datagram.place())?.as_ref()?;
+        (remembered == datagram).then_some(*owner)
     }
 }

@@ -1,11 +1,14 @@
-//! What the readers of connections share: whose a packet is, and what is said of a capture as a whole.
+//! What the readers of connections share: the table of connections, and the summary of a capture.
 
 pub(crate) mod fragments;
+mod index;
 mod key;
+mod pair;
 mod protocol;
 mod span;
 mod summary;
 pub(crate) mod table;
+pub(crate) mod tracking;
 mod wire_packets;
 
 pub use key::Key;

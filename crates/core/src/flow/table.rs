@@ -1,228 +1,205 @@
-//! Which connection a packet belongs to, with a bound on how many are followed at once.
+//! The connections that are followed at a time, found by their endpoints, whichever of these has sent a packet.
 //!
-//! TCP: a SYN with another initial sequence number than the one before from the same endpoint opens another connection
-//! (ports are used again); so does one after the connection's end. UDP: a silence of [`UDP_TIMEOUT_NS`] does.
-//!
-//! At most [`MAX_FOLLOWED`] connections are followed. Room is made by finishing those that have seen FINs from both
-//! sides or a RST, and, where that is not a quarter of them, the ones that have been silent longest: what comes for these
-//! later is counted as another connection. So the order of the packets alone decides, and memory is bounded.
+//! The readers decide when a packet begins another connection between the same endpoints, and when a connection is over.
+//! The table holds a connection until it is removed, and finds the latest one between two endpoints.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::ops::{Index as At, IndexMut as AtMut};
 
-use crate::flow::{Key, Protocol};
-use crate::flow::{SegmentLimits, WirePackets};
-use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
-use crate::wire::{udp::Datagram, Packet};
+use super::index::Index;
+use super::pair::Pair;
+use super::Key;
+use crate::wire::Packet;
 
-pub const MAX_FOLLOWED: usize = 1 << 15;
+pub(crate) trait Connection {
+    fn key(&self) -> &Key;
 
-/// The longest silence inside one UDP flow.
-pub const UDP_TIMEOUT_NS: i64 = 60_000_000_000;
-
-/// A connection while packets come; arrays are indexed by whether the sender is the key's low end.
-pub(crate) struct Followed<T> {
-    pub key: Key,
-    pub protocol: Protocol,
-    /// Number in the capture, from 1, of the connection's first packet: with the endpoints, its name.
-    pub first_packet: u64,
-    last_packet: u64,
-    last_ns: Option<i64>,
-    pub originator_is_low: bool,
-    /// From the SYNs' options.
-    max_segment: [Option<u16>; 2],
-    syn: [Option<u32>; 2],
-    first_sequence: [Option<u32>; 2],
-    fin: [bool; 2],
-    reset: bool,
-    pub state: T,
+    /// Ascends in the order of the connections' first packets.
+    fn number(&self) -> u64;
 }
 
-impl<T> Followed<T> {
-    /// What a segment of this connection stands for on a link with this MTU.
-    #[inline]
-    pub fn wire_packets(&self, packet: &Packet, segment: &Segment, sender_is_low: bool, mtu: u32) -> WirePackets {
-        let limits = SegmentLimits {
-            mtu,
-            receiver: self.max_segment[usize::from(!sender_is_low)],
-            smaller: match self.max_segment {
-                [Some(high), Some(low)] => Some(high.min(low)),
-                [high, low] => high.or(low),
-            },
-        };
-        WirePackets::of_segment(segment.payload_bytes, segment.header_bytes.into(), packet.ip_bytes, &limits)
-    }
+/// No place.
+const NONE: u32 = u32::MAX;
 
-    pub fn has_fin(&self, from_low: bool) -> bool {
-        self.fin[usize::from(from_low)]
-    }
-
-    fn is_over(&self) -> bool {
-        self.reset || self.fin == [true; 2]
-    }
-
-    /// Whether a SYN opens another connection.
-    fn is_replaced_by(&self, segment: &Segment, sender_is_low: bool) -> bool {
-        let own = usize::from(sender_is_low);
-        match (self.syn[own], self.first_sequence[own]) {
-            (Some(syn), _) => syn != segment.sequence,
-            // Captured after what it leads to.
-            (None, Some(first)) if first == segment.sequence.wrapping_add(1) => false,
-            (None, None) => match self.syn[1 - own] {
-                // Its answer, or both ends open at once.
-                Some(_) => self.is_over(),
-                None => !segment.has(ACK),
-            },
-            (None, Some(_)) => true,
-        }
-    }
-
-    fn take(&mut self, segment: &Segment, sender_is_low: bool) {
-        let own = usize::from(sender_is_low);
-        if segment.has(SYN) {
-            if !segment.has(ACK) && self.syn[1 - own].is_none() {
-                self.originator_is_low = sender_is_low;
-            }
-            self.syn[own] = Some(segment.sequence);
-            self.max_segment[own] = segment.max_segment_bytes.or(self.max_segment[own]);
-        } else if self.first_sequence[own].is_none() {
-            self.first_sequence[own] = Some(segment.sequence);
-        }
-        self.fin[own] |= segment.has(FIN);
-        self.reset |= segment.has(RST);
-    }
+pub(crate) struct Table<C> {
+    places: Vec<C>,
+    is_taken: Vec<bool>,
+    /// Places that hold no connection; the last one is used first.
+    vacant: Vec<u32>,
+    /// The latest connection between two endpoints.
+    index: Index,
+    hasher: foldhash::fast::RandomState,
+    /// The place of the last packet's connection, with its endpoints if they are IPv4. The next packet often belongs to it.
+    last: (Pair, u32),
 }
 
-/// The connections that are followed.
-pub(crate) struct Table<T> {
-    followed: Vec<Followed<T>>,
-    /// The latest connection of an endpoint pair.
-    index: HashMap<Key, u32, foldhash::fast::RandomState>,
-    /// What the last packet belonged to: the next one often does too.
-    last: Option<(Key, u32)>,
-    /// Connections finished for room before their end was seen.
-    pub finished_early: u64,
-}
-
-impl<T> Default for Table<T> {
+impl<C> Default for Table<C> {
     fn default() -> Self {
-        Table { followed: Vec::new(), index: HashMap::default(), last: None, finished_early: 0 }
+        Table {
+            places: Vec::new(),
+            is_taken: Vec::new(),
+            vacant: Vec::new(),
+            index: Index::default(),
+            hasher: foldhash::fast::RandomState::default(),
+            last: (Pair::default(), NONE),
+        }
     }
 }
 
-impl<T: Default> Table<T> {
-    /// The segment's connection, and whether its sender is the key's low end. `finish` takes what makes room.
-    #[inline]
-    pub fn segment(
-        &mut self,
-        number: u64,
-        packet: &Packet,
-        segment: &Segment,
-        finish: impl FnMut(&mut Followed<T>),
-    ) -> (&mut Followed<T>, bool) {
-        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
-        let mut found = self.find(key);
-        if segment.has(SYN) {
-            found = found.filter(|&at| !self.followed[at as usize].is_replaced_by(segment, sender_is_low));
-        }
-        let at = found.unwrap_or_else(|| {
-            let answers = segment.has(SYN) && segment.has(ACK) && !segment.has(RST) && !segment.has(FIN);
-            self.open(key, Protocol::Tcp, number, sender_is_low != answers, finish)
-        });
-        self.last = Some((key, at));
-        let followed = &mut self.followed[at as usize];
-        followed.last_packet = number;
-        followed.take(segment, sender_is_low);
-        (followed, sender_is_low)
-    }
-
-    /// As [`Table::segment`], for a UDP datagram.
-    #[inline]
-    pub fn datagram(
-        &mut self,
-        number: u64,
-        time_ns: Option<i64>,
-        packet: &Packet,
-        datagram: &Datagram,
-        finish: impl FnMut(&mut Followed<T>),
-    ) -> (&mut Followed<T>, bool) {
-        let (key, sender_is_low) = Key::of_packet(packet, datagram.source_port, datagram.destination_port);
-        let found = self.find(key).filter(|&at| match (time_ns, self.followed[at as usize].last_ns) {
-            (Some(time), Some(last)) => time.saturating_sub(last) <= UDP_TIMEOUT_NS,
-            _ => true,
-        });
-        let at = found.unwrap_or_else(|| self.open(key, Protocol::Udp, number, sender_is_low, finish));
-        self.last = Some((key, at));
-        let followed = &mut self.followed[at as usize];
-        followed.last_packet = number;
-        followed.last_ns = time_ns.or(followed.last_ns);
-        (followed, sender_is_low)
-    }
+impl<C> At<u32> for Table<C> {
+    type Output = C;
 
     #[inline]
-    fn find(&self, key: Key) -> Option<u32> {
-        match self.last {
-            Some((last, at)) if last == key => Some(at),
-            _ => self.index.get(&key).copied(),
+    fn index(&self, at: u32) -> &C {
+        &self.places[at as usize]
+    }
+}
+
+impl<C> AtMut<u32> for Table<C> {
+    #[inline]
+    fn index_mut(&mut self, at: u32) -> &mut C {
+        &mut self.places[at as usize]
+    }
+}
+
+impl<C: Connection> Table<C> {
+    /// The place of the latest connection between a packet's endpoints, and whether the key's low end sent the packet.
+    #[inline(always)]
+    pub fn find(&mut self, packet: &Packet, source_port: u16, destination_port: u16) -> (Option<u32>, bool) {
+        match Pair::of(packet, source_port, destination_port) {
+            Some((pair, source_is_low)) if pair == self.last.0 => (Some(self.last.1), source_is_low),
+            _ => self.look_up(packet, source_port, destination_port),
         }
     }
 
-    fn open(
-        &mut self,
-        key: Key,
-        protocol: Protocol,
-        number: u64,
-        originator_is_low: bool,
-        finish: impl FnMut(&mut Followed<T>),
-    ) -> u32 {
-        if self.followed.len() >= MAX_FOLLOWED {
-            self.make_room(finish);
+    #[inline(never)]
+    fn look_up(&mut self, packet: &Packet, source_port: u16, destination_port: u16) -> (Option<u32>, bool) {
+        let (key, source_is_low) = Key::of_packet(packet, source_port, destination_port);
+        let is_it = |at: u32| *self.places[at as usize].key() == key;
+        let at = if self.last.1 != NONE && is_it(self.last.1) {
+            Some(self.last.1)
+        } else {
+            self.index.find(self.hasher.hash_one(key), is_it)
+        };
+        if let Some(at) = at {
+            self.last = (Pair::of_key(&key), at);
         }
-        let at = self.followed.len() as u32;
-        self.index.insert(key, at);
-        self.followed.push(Followed {
-            key,
-            protocol,
-            first_packet: number,
-            last_packet: number,
-            last_ns: None,
-            originator_is_low,
-            max_segment: [None; 2],
-            syn: [None; 2],
-            first_sequence: [None; 2],
-            fin: [false; 2],
-            reset: false,
-            state: T::default(),
-        });
+        (at, source_is_low)
+    }
+
+    /// Whether a connection is at this place that is not removed yet.
+    pub fn is_taken(&self, at: u32) -> bool {
+        self.is_taken.get(at as usize).is_some_and(|is_taken| *is_taken)
+    }
+
+    /// How many connections are held.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len() - self.vacant.len()
+    }
+
+    pub fn has_vacant(&self) -> bool {
+        !self.vacant.is_empty()
+    }
+
+    /// Puts in a connection, which is the latest between its endpoints from now on; `before` is what [`Table::find`] gave.
+    pub fn insert(&mut self, connection: C, before: Option<u32>) -> u32 {
+        let key = *connection.key();
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                self.places[at as usize] = connection;
+                at
+            }
+            None => self.grow(connection),
+        };
+        self.enter(key, before, at)
+    }
+
+    /// As [`Table::insert`]: `begin` writes over whatever the place holds, which costs less where a connection is large.
+    pub fn insert_with(&mut self, key: Key, before: Option<u32>, begin: impl FnOnce(&mut C)) -> u32
+    where
+        C: Default,
+    {
+        let at = self.vacant.pop().unwrap_or_else(|| self.grow(C::default()));
+        begin(&mut self.places[at as usize]);
+        self.enter(key, before, at)
+    }
+
+    fn grow(&mut self, connection: C) -> u32 {
+        self.places.push(connection);
+        self.is_taken.push(false);
+        (self.places.len() - 1) as u32
+    }
+
+    fn enter(&mut self, key: Key, before: Option<u32>, at: u32) -> u32 {
+        self.is_taken[at as usize] = true;
+        self.index.put(self.hasher.hash_one(key), before, at);
+        self.last = (Pair::of_key(&key), at);
         at
     }
 
-    #[cold]
-    fn make_room(&mut self, mut finish: impl FnMut(&mut Followed<T>)) {
-        let mut silence: Vec<u64> =
-            self.followed.iter().filter(|row| !row.is_over()).map(|row| row.last_packet).collect();
-        let keep = MAX_FOLLOWED / 4 * 3;
-        // A packet's number is its connection's alone, so exactly the wanted number is above the limit.
-        let limit = match silence.len().checked_sub(keep) {
-            Some(excess) if excess > 0 => *silence.select_nth_unstable(excess - 1).1,
-            _ => 0,
-        };
-        let mut early = 0;
-        self.followed.retain_mut(|row| {
-            let is_done = row.is_over() || row.last_packet <= limit;
-            if is_done {
-                early += u64::from(!row.is_over());
-                finish(row);
-            }
-            !is_done
-        });
-        self.finished_early += early;
-        self.last = None;
-        self.index.clear();
-        self.index.extend(self.followed.iter().map(|row| row.key).zip(0u32..));
+    /// Removes a connection; it stays where it is until its place is needed.
+    pub fn remove(&mut self, at: u32) -> Option<&mut C> {
+        let hash = self.hasher.hash_one(self.places.get(at as usize)?.key());
+        self.remove_hashed(at, hash)
     }
 
-    /// Gives up all that is left.
-    pub fn finish(mut self, finish: impl FnMut(&mut Followed<T>)) {
-        self.followed.iter_mut().for_each(finish);
+    fn remove_hashed(&mut self, at: u32, hash: u64) -> Option<&mut C> {
+        if !std::mem::take(self.is_taken.get_mut(at as usize)?) {
+            return None;
+        }
+        self.index.remove(hash, at);
+        self.vacant.push(at);
+        if self.last.1 == at {
+            self.last = (Pair::default(), NONE);
+        }
+        self.places.get_mut(at as usize)
+    }
+
+    /// Removes the connections at these places, in the order of their first packets.
+    #[cold]
+    pub fn remove_all(&mut self, mut places: Vec<u32>, mut removed: impl FnMut(&mut C)) {
+        places.sort_unstable_by_key(|&at| self[at].number());
+        let hashes: Vec<u64> = places.iter().map(|&at| self.hasher.hash_one(self[at].key())).collect();
+        self.index.fetch(&hashes);
+        let first = self.vacant.len();
+        for (at, hash) in places.into_iter().zip(hashes) {
+            if let Some(connection) = self.remove_hashed(at, hash) {
+                removed(connection);
+            }
+        }
+        // Used again in order: connections of one time stay neighbours.
+        self.vacant[first..].sort_unstable_by(|one, other| other.cmp(one));
+    }
+
+    /// The connections and their places.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &C)> {
+        let all = (0u32..).zip(&self.places).zip(&self.is_taken);
+        all.filter(|(_, is_taken)| **is_taken).map(|(place, _)| place)
+    }
+
+    /// The places of the connections for which `is_chosen` holds.
+    pub fn chosen(&self, is_chosen: impl Fn(&C) -> bool) -> Vec<u32> {
+        self.iter().filter(|(_, connection)| is_chosen(connection)).map(|(at, _)| at).collect()
+    }
+
+    /// The places of the `count` connections that have been silent longest, by `last`. `None` leaves a connection out.
+    #[cold]
+    pub fn silent<T: Ord>(&self, count: usize, last: impl Fn(&C) -> Option<T>) -> Vec<u32> {
+        let one = |(at, connection): (u32, &C)| Some((last(connection)?, connection.number(), at));
+        let mut order: Vec<_> = self.iter().filter_map(one).collect();
+        if count < order.len() {
+            order.select_nth_unstable(count);
+            order.truncate(count);
+        }
+        order.into_iter().map(|(_, _, at)| at).collect()
+    }
+
+    /// All places, in the order of the connections' first packets.
+    pub fn in_order(&self) -> Vec<u32> {
+        let mut order: Vec<(u64, u32)> = self.iter().map(|(at, connection)| (connection.number(), at)).collect();
+        // Mostly in order already, which this sort makes use of.
+        order.sort();
+        order.into_iter().map(|(_, at)| at).collect()
     }
 }

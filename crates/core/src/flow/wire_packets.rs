@@ -5,7 +5,7 @@
 //! effective maximum segment size: the MSS option (RFC 9293, 3.7.1; RFC 6691: it does not count options) less the
 //! options that the segment carries, timestamps (RFC 7323) above all.
 //!
-//! Not restorable: receive offload that joined segments below the maximum (Linux joins equal ones), and
+//! Two things cannot be restored: segments below the maximum that receive offload joined (Linux joins equal ones), and
 //! acknowledgments that were never sent because the receiver got its data joined.
 
 /// IPv4's or IPv6's and TCP's header without options.
@@ -26,9 +26,9 @@ pub struct SegmentLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WirePackets {
     pub count: u64,
-    /// Payload of each but the last.
+    /// Payload of each packet but the last.
     pub piece_bytes: u32,
-    /// Payload of the last.
+    /// Payload of the last packet.
     pub last_bytes: u32,
 }
 

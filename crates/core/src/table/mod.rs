@@ -91,9 +91,9 @@ fn optional<R, T: Copy + Default>(
     values.resize(rows.len(), T::default());
     valid.resize(rows.len(), false);
     for ((row, value), valid) in rows.iter().zip(values).zip(valid) {
-        let found = get(row);
-        *valid = found.is_some();
-        *value = found.unwrap_or_default();
+        let cell = get(row);
+        *valid = cell.is_some();
+        *value = cell.unwrap_or_default();
     }
 }
 
@@ -191,9 +191,9 @@ impl<R> Column<R> {
             block.texts.clear();
             block.valid.clear();
             for row in rows {
-                let found = get(row);
-                block.texts.push(found.unwrap_or_default());
-                block.valid.push(found.is_some());
+                let text = get(row);
+                block.texts.push(text.unwrap_or_default());
+                block.valid.push(text.is_some());
             }
         })
     }

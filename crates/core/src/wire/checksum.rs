@@ -2,8 +2,8 @@
 //! (RFC 4443), over what was captured.
 //!
 //! A host that leaves the checksum to its NIC hands over packets whose field holds only the folded sum of the
-//! pseudo-header (Linux's CHECKSUM_PARTIAL), and receive offload writes the same into what it merges. A capture on
-//! that host has them so; they are no errors, and have a verdict of their own.
+//! pseudo-header (Linux's CHECKSUM_PARTIAL), and receive offload writes the same into what it merges. Captures on
+//! that host hold such packets. They are no errors and have a verdict of their own.
 
 use super::bytes::{u16_at, u32_at};
 use super::packet::{Addresses, Packet, Transport};
@@ -18,7 +18,7 @@ pub enum Verdict {
     Bad,
     /// The folded pseudo-header alone: to be finished by hardware, or merged by it.
     Partial,
-    /// Not wholly captured, a fragment, or none there.
+    /// The packet is not wholly captured or is a fragment, or there is no checksum.
     NotChecked,
 }
 
@@ -108,7 +108,7 @@ fn udp(packet: &Packet, data: &[u8], bytes: &[u8]) -> Verdict {
     }
     let field = [bytes[6], bytes[7]];
     if field == [0, 0] {
-        // None, in IPv4; in IPv6 it must be there (RFC 8200, section 8.1).
+        // In IPv4 there is none; in IPv6 it must be there (RFC 8200, section 8.1).
         return if packet.addresses.is_v6() { Verdict::Bad } else { Verdict::NotChecked };
     }
     match usize::from(u16_at(bytes, 4)) {
@@ -151,7 +151,7 @@ fn header<'a>(packet: &Packet, data: &'a [u8]) -> Option<&'a [u8]> {
     let bytes = packet.ip_bytes.checked_sub(packet.transport_bytes)?;
     let end = packet.transport_offset as usize;
     let header = data.get(end.checked_sub(bytes as usize)?..end)?;
-    // Cut within the header, the captured part ends where the transport would begin.
+    // Where the header is cut, the captured part ends where the transport would begin.
     let first = *header.first()?;
     let is_header = match packet.addresses {
         Addresses::V4 { destination, .. } => {

@@ -77,7 +77,7 @@ pub(super) fn read(data: &[u8], available_bytes: u32) -> Result<Inner<'_>, &'sta
     })
 }
 
-/// The length in the jumbo payload option, which is the first of a hop-by-hop header where Linux writes it.
+/// The length in the jumbo payload option. Linux writes it as the first option of a hop-by-hop header.
 fn jumbo_payload_bytes(protocol: u8, hop_by_hop: &[u8]) -> Option<u32> {
     if protocol != HOP_BY_HOP || hop_by_hop.len() < 8 {
         return None;

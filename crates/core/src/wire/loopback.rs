@@ -1,6 +1,6 @@
 //! BSD loopback: four bytes of address family in the capturing host's byte order (NULL) or the network's (LOOP).
-//! The families differ between systems (IPv6 is 24, 28 or 30), and the IP version says it too, so only
-//! the two known groups are told from others.
+//! The families differ between systems (IPv6 is 24, 28 or 30), and the IP version says the same. So only
+//! the two known groups are distinguished from others.
 
 use super::ip::dissect_ip;
 use super::packet::Dissected;

@@ -1,7 +1,7 @@
 //! One frame's headers, outermost first, as far as they were captured.
 //!
-//! Lengths are the headers' own, so a snap length changes no count. Where a header gives none (0 with
-//! segmentation offload or BIG TCP) the frame's original length does.
+//! Lengths are the headers' own, so a snap length changes no count. Where a header has none (0 with
+//! segmentation offload or BIG TCP), the frame's original length counts.
 //!
 //! Own code rather than etherparse: its slices want whole headers, while a snap length may cut TCP's options
 //! with ports and numbers intact. `tests/differential.rs` holds the two equal on whole packets.

@@ -1,4 +1,4 @@
-//! What is read of a frame: its IP packet, whose it is, and what it carries.
+//! What is read of a frame: its IP packet, the packet's addresses, and what it carries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ pub enum Dissected {
     Ip(Packet),
     /// Not IP (ARP, LLDP, ...).
     NonIp,
-    /// IP that cannot be counted, with the reason; version and protocol number where they were read.
+    /// An IP packet that cannot be counted, with the reason.
     Unusable {
         reason: &'static str,
     },

@@ -88,17 +88,17 @@ pub struct SynOptions {
 }
 
 pub fn syn_options(options: &[u8]) -> SynOptions {
-    let mut found = SynOptions::default();
+    let mut offered = SynOptions::default();
     for option in each_option(options) {
         match option {
-            (MAX_SEGMENT, &[high, low]) => found.max_segment_bytes = Some(u16::from_be_bytes([high, low])),
-            (WINDOW_SCALE, &[scale]) => found.window_scale = Some(scale),
-            (SACK_PERMITTED, []) => found.sack_permitted = true,
-            (TIMESTAMPS, value) if value.len() == 8 => found.timestamps = true,
+            (MAX_SEGMENT, &[high, low]) => offered.max_segment_bytes = Some(u16::from_be_bytes([high, low])),
+            (WINDOW_SCALE, &[scale]) => offered.window_scale = Some(scale),
+            (SACK_PERMITTED, []) => offered.sack_permitted = true,
+            (TIMESTAMPS, value) if value.len() == 8 => offered.timestamps = true,
             _ => {}
         }
     }
-    found
+    offered
 }
 
 /// The blocks of a segment's last SACK option.
@@ -122,17 +122,17 @@ pub fn sack(options: &[u8]) -> Option<Sack> {
 
 fn any_sack(options: &[u8]) -> Option<Sack> {
     let block = |bytes: &[u8]| (u32_at(bytes, 0), u32_at(bytes, 4));
-    let mut found = None;
+    let mut sack = None;
     for (kind, value) in each_option(options) {
         if kind == SACK && value.len() >= 8 {
-            found = Some(Sack {
+            sack = Some(Sack {
                 blocks: (value.len() / 8) as u8,
                 first: block(value),
                 second: value.get(8..16).map(block),
             });
         }
     }
-    found
+    sack
 }
 
 const END: u8 = 0;

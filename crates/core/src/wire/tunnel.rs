@@ -13,7 +13,7 @@ const GRE: u8 = 47;
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const UDP_HEADER_BYTES: usize = 8;
 const VXLAN_HEADER_BYTES: usize = 8;
-/// Tunnels in tunnels further in than this are left closed.
+/// Tunnels that lie deeper than this are not entered.
 const MAX_DEPTH: usize = 8;
 
 /// The innermost IP packet of `outer`, which is in `data`; `outer` itself where nothing in it can be read.
@@ -42,9 +42,9 @@ fn step(data: &[u8], packet: &Packet) -> Option<Packet> {
         Carried::Ethernet => dissect_link(LinkType::ETHERNET, inner, available_bytes),
     };
     match dissected {
-        Dissected::Ip(mut found) => {
-            found.transport_offset = (start + payload.len()) as u32 - found.transport_offset;
-            Some(found)
+        Dissected::Ip(mut inner) => {
+            inner.transport_offset = (start + payload.len()) as u32 - inner.transport_offset;
+            Some(inner)
         }
         _ => None,
     }

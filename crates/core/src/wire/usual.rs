@@ -1,5 +1,5 @@
-//! What nearly all frames of nearly all captures are, read in one piece: Ethernet II, IPv4 without options and in one
-//! fragment, TCP but for SYNs. The layers' own modules say why each field is what it is, and read all other frames.
+//! The usual frame, read in one piece: Ethernet II, IPv4 without options and in one fragment, TCP except SYNs. Nearly all
+//! frames are like this. The layers' own modules read all others and explain each field.
 
 use super::bytes::{u16_at, u32_at};
 use super::packet::{Addresses, Packet, Transport};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::message::{begins_request, begins_response, Event, Head, Parser};
 use super::reassembly::Chunk;
 
-/// Requests without a response on one connection; one more is taken for a part of the last.
+/// Most requests without a response on one connection; one more is taken for a part of the last.
 const MAX_PENDING: usize = 1024;
 
 /// How the bounds of an exchange were found.
@@ -164,7 +164,7 @@ impl Exchanges {
             return;
         }
         while self.answering > 0 && !self.pending.is_empty() {
-            // Answered, and no longer the last: no packet will be its.
+            // It is answered and no longer the last: no packet will belong to it.
             if let Some(first) = self.pending.pop_front() {
                 done(first.row);
             }
@@ -226,7 +226,7 @@ impl Exchanges {
         }
     }
 
-    /// The server sends, and nobody asked: such bytes are in no exchange.
+    /// The server sends without a request: such bytes are in no exchange.
     fn is_unasked(&self) -> bool {
         self.response.is_between() && self.answering >= self.pending.len()
     }

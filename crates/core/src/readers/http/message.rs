@@ -1,7 +1,7 @@
 //! Where HTTP/1.x messages begin and end in one direction of a connection (RFC 9112), from the bytes that are there.
 //!
-//! A head of which bytes are missing leaves the message's end unknown ([`Parser::is_unknown`]); in a body whose length is
-//! known, missing bytes are passed over.
+//! Where bytes of a head are missing, the message's end is unknown ([`Parser::is_unknown`]). Missing bytes of a body whose
+//! length is known are passed over.
 
 const METHODS: [&str; 16] = [
     "GET",

@@ -1,39 +1,36 @@
 //! HTTP/1.0 and 1.1 over plain TCP: frames in, a row for each exchange (a request and its response) out.
 //!
-//! Heads frame the messages where they are captured fully (RFC 9112; `message`), on each direction's payload in order
-//! (`reassembly`), so repeated and reordered segments make no exchange. A capture cut by snap length has not all of a head:
-//! then a client's segment that begins with a request line begins an exchange, and where segments have no payload
-//! captured at all, the client's first data after the server's does. Pipelined requests are told apart by their heads, and
-//! with cut heads by segments that begin with a request line; with no payload captured, requests that follow each other
-//! without an answer between them count as one, and a part of a response that comes after the next request counts as the
-//! answer to that.
+//! Heads that are captured fully frame the messages (RFC 9112; `message`). They are read from each direction's payload in
+//! order (`reassembly`), so repeated and reordered segments make no exchange. A snap length may cut heads: then a client's
+//! segment that begins with a request line begins an exchange. Where no payload is captured at all, the client's first data
+//! after the server's does. Heads tell pipelined requests apart; where heads are cut, segments that begin with a request line
+//! do. Where no payload is captured, requests that follow each other without an answer between them count as one, and a part
+//! of a response that comes after the next request counts as the answer to that.
 //!
 //! A connection is HTTP if the client's first captured payload begins with a known method, or if none of that is captured and
 //! the server's port is one of [`PORTS`]. Every packet of a connection is in one of its exchanges: the handshake in the
 //! first, the end in the last.
 //!
-//! Memory: 32,768 connections (see `tracking`), what waits (64 MiB, see `reassembly`), and the rows.
+//! Memory: 32,768 connections (see `flow::tracking`), what waits (64 MiB, see `reassembly`), and the rows.
 
 mod exchange;
 mod message;
 mod reassembly;
 
-use std::io::Read;
 use std::net::IpAddr;
 
 pub use exchange::{Delimited, Exchange, Way};
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
-use crate::error::{ReadError, Result};
-use crate::flow::table::{Followed, Table};
+use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::Key;
 use crate::wire::tcp::{Segment, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use exchange::Exchanges;
 use reassembly::{Chunk, Stream, MAX_WAITING_BYTES};
 
-/// Ports on which a connection of which no payload is captured is taken for HTTP: http, http-alt (IANA) and usual ones.
+/// A connection on these ports without captured payload is taken for HTTP: http, http-alt (IANA) and usual ones.
 pub const PORTS: [u16; 5] = [80, 591, 8000, 8008, 8080];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,16 +80,6 @@ pub struct Requests {
     pub summary: Summary,
 }
 
-/// Reads a whole capture in memory.
-pub fn requests(bytes: &[u8], options: &Options) -> Result<Requests> {
-    super::read_slice(Analyzer::new(options.clone()), bytes)
-}
-
-/// Reads a capture from a stream (a decompressor, a pipe).
-pub fn requests_from(reader: impl Read, options: &Options) -> std::result::Result<Requests, ReadError> {
-    super::read_stream(Analyzer::new(options.clone()), reader)
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Speaks {
     #[default]
@@ -119,7 +106,7 @@ struct Live {
 /// Takes frames one by one.
 pub struct Analyzer {
     options: Options,
-    table: Table<Live>,
+    connections: Tracking<Live>,
     done: Requests,
     /// Bytes that may still wait in all streams.
     spare: usize,
@@ -127,7 +114,7 @@ pub struct Analyzer {
 
 impl Analyzer {
     pub fn new(options: Options) -> Self {
-        Analyzer { options, table: Table::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
+        Analyzer { options, connections: Tracking::default(), done: Requests::default(), spare: MAX_WAITING_BYTES }
     }
 
     #[inline]
@@ -149,9 +136,9 @@ impl Analyzer {
 
     #[inline]
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
-        let Analyzer { options, table, done, spare } = self;
+        let Analyzer { options, connections, done, spare } = self;
         let (followed, sender_is_low) =
-            table.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
+            connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed, spare));
         if followed.state.speaks == Speaks::Other {
             return;
         }
@@ -204,8 +191,8 @@ impl Analyzer {
     /// Closes the books; `origin` is what the file said besides its packets.
     pub fn finish(mut self, origin: Origin) -> Requests {
         let mut done = self.done;
-        done.summary.connections_finished_early = self.table.finished_early;
-        self.table.finish(|followed| done.take(followed, &mut self.spare));
+        done.summary.connections_finished_early = self.connections.finished_early;
+        self.connections.finish(|followed| done.take(followed, &mut self.spare));
         done.sort();
         done.summary.dropped_packets = origin.dropped_packets;
         capture::add(&mut done.summary.skipped, origin.skipped);

@@ -1,12 +1,13 @@
 //! One direction's payload in the order of its sequence numbers, each byte once, as far as captured.
 //!
-//! What comes early waits. Waiting segments of all connections share [`MAX_WAITING_BYTES`]; where that is used up, and at the
-//! connection's end, what they wait for is given up: its bytes count as not captured, and coming later, as repeated.
+//! Segments that come early wait. The waiting segments of all connections share [`MAX_WAITING_BYTES`]. Where these are used
+//! up, and at the connection's end, the bytes that they wait for are given up: they count as not captured, and if they come
+//! later, as repeated.
 
 use std::collections::VecDeque;
 
 pub(super) const MAX_WAITING_BYTES: usize = 1 << 26;
-/// What a waiting segment takes besides its bytes.
+/// Memory of a waiting segment besides its bytes.
 const WAITING_COST_BYTES: usize = 96;
 
 /// Consecutive bytes of the stream.

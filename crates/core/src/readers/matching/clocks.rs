@@ -1,7 +1,8 @@
 //! How far apart the two captures' clocks are, roughly, so that both can be read side by side.
 //!
-//! Of one direction only the sum of clock offset and delay can be seen. Of both, the sender's side of each shows: where
-//! its packets' differences (second capture's time less the first's) are the larger ones, they go from first to second.
+//! One direction shows only the sum of clock offset and delay. Both directions show which capture is at the sender's
+//! side: packets go from first to second in the direction with the larger differences (second capture's time less the
+//! first's).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -19,7 +20,7 @@ pub(super) fn offset(first: &VecDeque<Seen>, second: &VecDeque<Seen>) -> Option<
     let mut sighted: HashMap<Sighting, Option<i64>, foldhash::fast::RandomState> = HashMap::default();
     for seen in first {
         let sighting = (seen.key, seen.sender_is_low, seen.identity);
-        // What comes twice tells nothing.
+        // A packet that comes twice tells nothing.
         sighted.entry(sighting).and_modify(|time| *time = None).or_insert(Some(seen.time_ns));
     }
     /// Least and greatest difference of the high end's packets and the low end's.

@@ -28,13 +28,13 @@ pub(super) struct PointCounts {
     pub super_packets: u64,
     /// Matched in full.
     pub matched_packets: u64,
-    /// Of those, the ones that are several packets at the other point; how many those are.
+    /// Packets among them that are several at the other point, and how many these are.
     pub in_parts: Amount,
     pub parts: u64,
-    /// Of which nothing came up at the other point, though it should have; copies of matched ones apart.
+    /// Packets of which nothing came up at the other point, though it should have; copies of matched ones excluded.
     pub missing: Amount,
     pub copies: Amount,
-    /// Of which a part did not come up: bytes of that part.
+    /// Bytes of packets of which only a part came up: those of the missing part.
     pub partly_missing: Amount,
     /// Stretches of numbers (packets where there are none) that did not come up.
     pub missing_ranges: u64,
@@ -85,7 +85,7 @@ pub(super) struct GivenUp {
 }
 
 impl Direction {
-    /// Takes a packet that `point` (0 or 1) saw; gives what is waited for no longer. `is_full`: too many wait in all.
+    /// Takes a packet that `point` (0 or 1) saw; gives the packets that wait no longer. `is_full`: too many wait in all.
     pub fn arrived(&mut self, point: usize, seen: &Seen, is_full: bool) -> Option<GivenUp> {
         let [first, second] = &mut self.points;
         let (own, other) = if point == 0 { (first, second) } else { (second, first) };
@@ -188,9 +188,9 @@ impl Arrival<'_> {
             let rest = range.numbers - at;
             let number = range.start.wrapping_add(at);
             match self.other.waiting.with_number(range, number, delay, *self.usual_ns) {
-                Some(found) => {
-                    let numbers = found.numbers.min(rest);
-                    self.take(found.place, found.offset, at, numbers);
+                Some(piece) => {
+                    let numbers = piece.numbers.min(rest);
+                    self.take(piece.place, piece.offset, at, numbers);
                     at += numbers;
                 }
                 None => match self.other.waiting.next_after(range, number, rest) {

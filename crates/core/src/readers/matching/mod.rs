@@ -10,10 +10,10 @@
 //! Which capture is nearer to a direction's sender follows from the delays of both directions of a connection, else of
 //! its hosts; else `first` is taken for the sender's.
 //!
-//! Lost is what one capture saw at a time when, with every delay seen in that direction from the least to the greatest,
-//! it had to come up between the other capture's first and last packet; other unmatched packets are at the edge.
-//! A packet is waited for [`MAX_WAIT_NS`]; at most [`MAX_WAITING`] wait in a direction at one point and
-//! [`MAX_WAITING_IN_ALL`] (200 to 400 bytes each) in all, further ones are given up early and noted as such.
+//! An unmatched packet is lost if it had to come up between the other capture's first and last packet with every delay
+//! from the least to the greatest seen in that direction. Other unmatched packets are at the edge.
+//! A packet waits for [`MAX_WAIT_NS`]. At most [`MAX_WAITING`] packets wait in a direction at one point, and
+//! [`MAX_WAITING_IN_ALL`] (200 to 400 bytes each) in all. Further ones are given up early, which is noted.
 
 mod clocks;
 mod direction;
@@ -102,7 +102,7 @@ struct Matcher {
     connections: Vec<Connection>,
     index: HashMap<Key, u32, foldhash::fast::RandomState>,
     waiting: usize,
-    /// What the differences of a direction are taken for before one is seen: the least and the greatest.
+    /// The least and greatest difference that a direction is assumed to have before one is seen.
     unknown: (i64, i64),
     notes: Counts,
 }

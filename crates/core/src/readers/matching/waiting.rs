@@ -1,4 +1,4 @@
-//! The packets of one direction that one point has seen and the other not, or not all of, yet.
+//! The packets of one direction that one point has seen, and the other has not seen yet or only in part.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -11,7 +11,8 @@ pub const MAX_WAITING: usize = 1 << 16;
 pub const MAX_WAIT_NS: i64 = 30_000_000_000;
 /// Matched packets that are remembered, to know a copy when it comes.
 const REMEMBERED: usize = 64;
-/// Waiting packets that are looked at to place one: bounds the work on hostile input, far above any real overlap.
+/// At most so many waiting packets are looked at to place one. This bounds the work on hostile input and is far above any
+/// real overlap.
 const LOOKED_AT: usize = 256;
 
 /// Where a packet waits: its first number, or its hash with the top bit set; then its order.
@@ -135,7 +136,7 @@ impl Waiting {
         self.longest = self.longest.max(packet.numbers());
         self.queue.push_back(place);
         self.packets.insert(place, Box::new(packet));
-        // Matched ones in the queue cost no more than as many as wait.
+        // The queue holds no more matched packets than waiting ones.
         if self.queue.len() > 64 + 2 * self.packets.len() {
             let packets = &self.packets;
             self.queue.retain(|place| packets.contains_key(place));
@@ -212,7 +213,7 @@ impl Waiting {
     /// identification is better than none, one that later packets have not passed is better than one that they have,
     /// and the delay nearest to the usual one is best.
     pub fn with_number(&self, range: &Range, at: u32, delay: impl Fn(i64) -> i64, usual: Option<i64>) -> Option<Found> {
-        let found = self.over(at, 1).filter_map(|(place, packet)| {
+        let candidates = self.over(at, 1).filter_map(|(place, packet)| {
             let Identity::Range(other) = packet.identity else { return None };
             if !may_share(range, &other) || packet.left.as_ref().is_some_and(|left| left.len() >= LOOKED_AT) {
                 return None;
@@ -223,7 +224,7 @@ impl Waiting {
             let rank = (!same_id, self.is_passed(packet), unlikelihood(packet, &delay, usual), place.1);
             Some((rank, Found { place, offset, numbers: end - offset }))
         });
-        found.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+        candidates.min_by_key(|(rank, _)| *rank).map(|(_, candidate)| candidate)
     }
 
     /// How many numbers after `at`, of the next `numbers`, the first one that waits is.

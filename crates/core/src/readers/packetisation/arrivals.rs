@@ -1,7 +1,7 @@
 //! Payload bytes in the order of their arrival: what is new, what is repeated, what came late.
 //!
 //! A segment that brings new bytes below the highest seen is late. It was either reordered on the way, or it is a
-//! retransmission of one that was lost before it reached the capture point. Told apart by
+//! retransmission of one that was lost before it reached the capture point. Two things tell these apart:
 //! 1. IPv4 identifications, where the sender counts them up from packet to packet (Linux does): one below that of the
 //!    packet that came too early was sent before it, so reordered;
 //! 2. otherwise time: a sender can learn of a loss no sooner than one round trip after the packet that came too early,
@@ -9,7 +9,8 @@
 //!
 //! Reordering is RFC 4737's type-P-reordered, its extent (4.2.1) the number of packets from the earliest arrived one with a
 //! higher sequence number to the reordered one. Packets are those on the wire: one that was captured joined counts as many.
-//! At most [`MAX_HOLES`] holes are remembered; a lowest one beyond is forgotten, and what fills it later counts as repeated.
+//! At most [`MAX_HOLES`] holes are remembered. At more, the lowest one is forgotten, and bytes that fill it later count as
+//! repeated.
 
 pub const MAX_HOLES: usize = 64;
 const WITHOUT_HANDSHAKE_NS: i64 = 3_000_000;
@@ -260,12 +261,12 @@ mod tests {
     #[test]
     fn extents_are_rfc_4737s() {
         // By the definition of 4.2.1: sent 1 to 10, arriving 1 2 3 7 8 9 10 4 5 6, has extents 4, 5, 6.
-        let found = disorder(&[0, 1, 2, 6, 7, 8, 9, 3, 4, 5]);
-        assert_eq!((found.reordered_packets, found.extents, found.extent_max), (3, 4 + 5 + 6, 6));
-        assert_eq!(found.retransmitted_packets + found.recovered_packets, 0);
+        let counts = disorder(&[0, 1, 2, 6, 7, 8, 9, 3, 4, 5]);
+        assert_eq!((counts.reordered_packets, counts.extents, counts.extent_max), (3, 4 + 5 + 6, 6));
+        assert_eq!(counts.retransmitted_packets + counts.recovered_packets, 0);
         // 1 2 3 6 4 5 has extents 1, 2; 1 2 3 5 6 7 4 has 3.
-        let found = disorder(&[0, 1, 2, 5, 3, 4]);
-        assert_eq!((found.reordered_packets, found.extents, found.extent_max), (2, 3, 2));
+        let counts = disorder(&[0, 1, 2, 5, 3, 4]);
+        assert_eq!((counts.reordered_packets, counts.extents, counts.extent_max), (2, 3, 2));
         assert_eq!(disorder(&[0, 1, 2, 4, 5, 6, 3]).extents, 3);
         // The earliest arrived with a higher number counts, not the nearest: 8 before 6 before 5 (0-based 4).
         assert_eq!(disorder(&[0, 1, 2, 3, 7, 5, 4]).extents, 1 + 2);
@@ -273,8 +274,8 @@ mod tests {
 
     #[test]
     fn repeats_are_no_reordering() {
-        let found = disorder(&[0, 1, 2, 1, 2, 3]);
-        assert_eq!((found.reordered_packets, found.retransmitted_packets, found.retransmitted_bytes), (0, 2, 200));
+        let counts = disorder(&[0, 1, 2, 1, 2, 3]);
+        assert_eq!((counts.reordered_packets, counts.retransmitted_packets, counts.retransmitted_bytes), (0, 2, 200));
     }
 
     #[test]
@@ -284,8 +285,8 @@ mod tests {
             arrivals.add(&packet(0, 0, None));
             arrivals.add(&packet(2, 1, None));
             arrivals.add(&packet(1, 1 + late_us, None));
-            let found = arrivals.finish();
-            assert_eq!((found.reordered_packets, found.recovered_packets), (reordered, recovered));
+            let disorder = arrivals.finish();
+            assert_eq!((disorder.reordered_packets, disorder.recovered_packets), (reordered, recovered));
         }
     }
 
@@ -298,8 +299,8 @@ mod tests {
             }
             arrivals.add(&packet(4, 5, Some(5)));
             arrivals.add(&packet(3, 5 + late_us, Some(late_id)));
-            let found = arrivals.finish();
-            assert_eq!((found.reordered_packets, found.recovered_packets), (reordered, recovered));
+            let disorder = arrivals.finish();
+            assert_eq!((disorder.reordered_packets, disorder.recovered_packets), (reordered, recovered));
         }
     }
 
@@ -320,20 +321,20 @@ mod tests {
         #[test]
         fn agrees_with_the_definitions(places in proptest::collection::vec(0i64..30, 1..60)) {
             // Straight from RFC 4737: sequence numbers, first arrivals only; before the first packet nothing is known.
-            let mut found = Disorder::default();
+            let mut expected = Disorder::default();
             let first = places[0];
             let mut seen: Vec<i64> = Vec::new();
             for (at, &place) in places.iter().enumerate() {
                 let is_late = seen.iter().any(|&other| other > place);
                 if seen.contains(&place) || place < first {
-                    found.retransmitted_packets += 1;
-                    found.retransmitted_bytes += PIECE as u64;
+                    expected.retransmitted_packets += 1;
+                    expected.retransmitted_bytes += PIECE as u64;
                 } else if is_late {
                     let above = places.iter().position(|&other| other > place && other >= first).unwrap_or(at);
                     let extent = (at - above) as u64;
-                    found.reordered_packets += 1;
-                    found.extents += extent;
-                    found.extent_max = found.extent_max.max(extent);
+                    expected.reordered_packets += 1;
+                    expected.extents += extent;
+                    expected.extent_max = expected.extent_max.max(extent);
                 }
                 seen.push(place);
             }
@@ -341,7 +342,7 @@ mod tests {
             for &place in &places {
                 arrivals.add(&packet(place, 0, None));
             }
-            proptest::prop_assert_eq!(arrivals.finish(), found);
+            proptest::prop_assert_eq!(arrivals.finish(), expected);
         }
     }
 }

@@ -10,8 +10,8 @@
 //! | `arrivals` | retransmission, and reordering with its extent |
 //! | `side`, here | one direction; one connection |
 //!
-//! One pass. Memory: 32,768 connections (see `tracking`) of 1 KiB each, at worst (as many sizes and holes as are kept, in both
-//! directions of all of them) 20 KiB, and the rows.
+//! One pass. Memory: 32,768 connections (see `flow::tracking`) of 1 KiB each, and the rows. At worst a connection takes 20 KiB:
+//! with as many sizes and holes as are kept, in both directions.
 //! UDP has sizes, bursts and gaps; later fragments of datagrams are counted in the summary only.
 
 mod arrivals;
@@ -20,7 +20,6 @@ mod in_flight;
 mod side;
 mod sizes;
 
-use std::io::Read;
 use std::net::IpAddr;
 
 pub use arrivals::Disorder;
@@ -31,8 +30,7 @@ pub use sizes::SizeCount;
 
 use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Origin};
-use crate::error::{ReadError, Result};
-use crate::flow::table::{Followed, Table};
+use crate::flow::tracking::{Followed, Tracking};
 use crate::flow::{widen, Protocol, WirePackets};
 use crate::wire::tcp::{Segment, ACK, SYN};
 use crate::wire::udp::Datagram;
@@ -105,16 +103,6 @@ pub struct Packetisation {
     pub summary: Summary,
 }
 
-/// Reads a whole capture in memory.
-pub fn packetisation(bytes: &[u8], options: &Options) -> Result<Packetisation> {
-    super::read_slice(Analyzer::new(options.clone()), bytes)
-}
-
-/// Reads a capture from a stream (a decompressor, a pipe).
-pub fn packetisation_from(reader: impl Read, options: &Options) -> std::result::Result<Packetisation, ReadError> {
-    super::read_stream(Analyzer::new(options.clone()), reader)
-}
-
 /// A connection while packets come; sides are indexed by whether they are the key's low end.
 #[derive(Debug, Default)]
 struct Live {
@@ -180,13 +168,13 @@ impl Live {
 /// Takes frames one by one.
 pub struct Analyzer {
     options: Options,
-    table: Table<Live>,
+    connections: Tracking<Live>,
     done: Packetisation,
 }
 
 impl Analyzer {
     pub fn new(options: Options) -> Self {
-        Analyzer { options, table: Table::default(), done: Packetisation::default() }
+        Analyzer { options, connections: Tracking::default(), done: Packetisation::default() }
     }
 
     #[inline]
@@ -211,7 +199,7 @@ impl Analyzer {
     fn segment(&mut self, frame: &Frame, packet: &Packet, segment: &Segment) {
         let done = &mut self.done;
         let (followed, sender_is_low) =
-            self.table.segment(done.summary.packets, packet, segment, |followed| done.take(followed));
+            self.connections.segment(done.summary.packets, packet, segment, |followed| done.take(followed));
         let wire = followed.wire_packets(packet, segment, sender_is_low, self.options.mtu);
         let live = &mut followed.state;
         live.at(frame.time_ns);
@@ -236,7 +224,8 @@ impl Analyzer {
     fn datagram(&mut self, frame: &Frame, packet: &Packet, datagram: &Datagram) {
         let done = &mut self.done;
         let (followed, sender_is_low) =
-            self.table.datagram(done.summary.packets, frame.time_ns, packet, datagram, |followed| done.take(followed));
+            self.connections
+                .datagram(done.summary.packets, frame.time_ns, packet, datagram, |followed| done.take(followed));
         followed.state.at(frame.time_ns);
         followed.state.sides[usize::from(sender_is_low)].packet(&Captured {
             time_ns: frame.time_ns,
@@ -251,8 +240,8 @@ impl Analyzer {
     /// Closes the books; `origin` is what the file said besides its packets.
     pub fn finish(self, origin: Origin) -> Packetisation {
         let mut done = self.done;
-        done.summary.connections_finished_early = self.table.finished_early;
-        self.table.finish(|followed| done.take(followed));
+        done.summary.connections_finished_early = self.connections.finished_early;
+        self.connections.finish(|followed| done.take(followed));
         done.connections.sort_unstable_by_key(|row| row.first_packet);
         // A connection's sizes are in order and together: a stable sort keeps them so.
         done.sizes.sort_by_key(|row| row.first_packet);

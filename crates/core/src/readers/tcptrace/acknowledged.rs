@@ -1,4 +1,4 @@
-//! What ACKs have said of a side's data so far.
+//! What ACKs have shown of a side's data so far.
 
 use super::samples::Samples;
 

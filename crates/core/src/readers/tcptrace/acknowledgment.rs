@@ -20,9 +20,9 @@ impl Direction {
         let segment = arrival.segment;
         let position = peer.sent.position(segment.acknowledgment);
         let mut is_new = false;
-        // Where a quarter begins, tcptrace finds no segment that ends.
+        // tcptrace finds no segment that ends where a quarter begins.
         let may_end = !peer.sent.quarters().begins(position);
-        // When a number below the segment was sent last: of those acknowledged now, and before in its quarter.
+        // When a number below the segment was sent last, among those acknowledged now and before in its quarter.
         let mut sent_ns = NEVER;
         while let Some(taken) = peer.outstanding.take_below(position) {
             let quarter = peer.sent.quarters().of(taken.start);

@@ -1,13 +1,13 @@
 //! One connection: its endpoints, its times, whether a packet still belongs to it, and its row.
 
-use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
 use super::direction::{Arrival, Direction};
 use super::nothing::NOTHING;
 use super::row::{Completeness, Row, Side};
+use crate::flow::table::Connection;
+use crate::flow::Key;
 use crate::wire::tcp::SYN;
-use crate::wire::{self, Addresses};
 
 /// After a longer silence, packets between the same endpoints are another connection.
 const MAX_IDLE_NS: i64 = 240_000_000_000;
@@ -15,75 +15,41 @@ const MAX_IDLE_NS: i64 = 240_000_000_000;
 /// tcptrace divides the sum of segment sizes by the number of segments and this (docs/flows.md).
 const SIZE_BIAS: f64 = 0.001;
 
-/// Both endpoints in one order for both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Endpoints {
-    /// Upper and lower half of the low end's address, then the high end's.
-    addresses: [u64; 4],
-    low_port: u16,
-    high_port: u16,
-    is_v6: bool,
-}
-
-/// Word by word, which costs less than the bytes of an array.
-impl Hash for Endpoints {
-    #[inline]
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.addresses.iter().for_each(|half| hasher.write_u64(*half));
-        hasher.write_u64(u64::from(self.low_port) << 32 | u64::from(self.high_port) << 8 | u64::from(self.is_v6));
-    }
-}
-
-impl Endpoints {
-    /// The endpoints, and whether the source is the low one.
-    #[inline]
-    pub fn of(addresses: &Addresses, source_port: u16, destination_port: u16) -> (Self, bool) {
-        let halves = |address: u128| [(address >> 64) as u64, address as u64];
-        let is_v6 = addresses.is_v6();
-        let (source, destination) = addresses.numbers();
-        let (source, destination) = (halves(source), halves(destination));
-        let source_is_low = (source, source_port) <= (destination, destination_port);
-        let ((low, low_port), (high, high_port)) = if source_is_low {
-            ((source, source_port), (destination, destination_port))
-        } else {
-            ((destination, destination_port), (source, source_port))
-        };
-        let addresses = [low[0], low[1], high[0], high[1]];
-        (Endpoints { addresses, low_port, high_port, is_v6 }, source_is_low)
-    }
-
-    /// Address and port of the low end or of the high end.
-    fn end(&self, low: bool) -> (IpAddr, u16) {
-        let (at, port) = if low { (0, self.low_port) } else { (2, self.high_port) };
-        let number = u128::from(self.addresses[at]) << 64 | u128::from(self.addresses[at + 1]);
-        (wire::address(number, self.is_v6), port)
-    }
-}
-
 /// A connection while packets come.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    pub endpoints: Endpoints,
+    key: Key,
     /// Who sent the first packet.
     a_is_low: bool,
     has_times: bool,
     /// Among the closed ones.
     pub is_in_line: bool,
-    /// Of the first and the last packet in the capture, from 1; 0 where no connection is.
+    /// Of the first and the last packet in the capture, from 1.
     pub first_number: u64,
     pub last_number: u64,
     first_ns: i64,
     last_ns: i64,
     a: Direction,
-    /// Of another connection, which was here before, as long as it has sent nothing.
+    /// As long as this side has sent nothing, it holds the state of another connection that was here before.
     b: Direction,
     has_b: bool,
 }
 
+impl Connection for Live {
+    #[inline]
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn number(&self) -> u64 {
+        self.first_number
+    }
+}
+
 impl Live {
     /// Begins a connection, where another one may have been.
-    pub fn begin(&mut self, endpoints: Endpoints, a_is_low: bool, number: u64, time_ns: Option<i64>) {
-        self.endpoints = endpoints;
+    pub fn begin(&mut self, key: Key, a_is_low: bool, number: u64, time_ns: Option<i64>) {
+        self.key = key;
         self.a_is_low = a_is_low;
         self.has_times = true;
         self.is_in_line = false;
@@ -115,8 +81,8 @@ impl Live {
         closes(&self.a) || self.b().is_some_and(closes)
     }
 
-    /// After a FIN, a RST or the sender's second SYN: its number is outside what it could still send. Compared without regard to wrapping, and
-    /// from 0 where no SYN was seen, as tcptrace does.
+    /// Whether a SYN's number is outside what its sender could still send. This counts after a FIN, a RST or the sender's
+    /// second SYN. As in tcptrace, numbers are compared without regard to wrapping, and from 0 where no SYN was seen.
     #[cold]
     fn is_news(&self, number: u32, sender_is_low: bool) -> bool {
         let b = self.b().unwrap_or(&NOTHING);
@@ -199,7 +165,8 @@ impl Live {
         let idle_until_ns = if is_over { i64::MIN } else { capture_end_ns };
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns);
         let both_scaled = a.advertised.is_scaled && b.advertised.is_scaled;
-        let side = |of, low| side(of, self.endpoints.end(low), elapsed_ns, idle_until_ns, both_scaled);
+        let (low, high) = self.key.ends();
+        let side = |of, is_low| side(of, if is_low { low } else { high }, elapsed_ns, idle_until_ns, both_scaled);
         let mut row = Row {
             first_packet_number: self.first_number,
             first_ns: self.has_times.then_some(self.first_ns),

@@ -1,5 +1,5 @@
-//! What one side of a connection sent. Counted as tcptrace counts, which experiments with it showed: docs/flows.md
-//! has the rules.
+//! What one side of a connection sent. It is counted as tcptrace counts; docs/flows.md has the rules, which experiments
+//! showed.
 
 use super::acknowledged::Acknowledged;
 use super::outstanding::{Outstanding, OutstandingSegment};
@@ -82,7 +82,7 @@ pub(super) struct Direction {
     pub offers_scale: bool,
     pub offers_timestamps: bool,
     pub offers_sack: bool,
-    /// The last window was not 0. None counts as 0, as tcptrace has it.
+    /// The last window was not 0. As in tcptrace, no window counts as 0.
     pub window_is_open: bool,
     /// Some sample of what is in flight was not 0.
     pub had_in_flight: bool,
@@ -146,7 +146,7 @@ impl Direction {
         self.frame_bytes += u64::from(arrival.frame_bytes);
         if syn {
             self.syn(arrival);
-            // What was acknowledged before this is another stream's.
+            // What was acknowledged before this belongs to another stream.
             peer.has_acknowledged = false;
             peer.compared_acknowledgment = arrival.segment.sequence;
         } else if !(self.offers_scale && peer.offers_scale) {
@@ -287,11 +287,11 @@ impl Direction {
                     });
                 }
             } else {
-                let found = self.repeated(start, end, arrival.time_ns);
-                if found.is_new && found.is_out_of_order && payload_bytes > 0 && !rst {
+                let repeats = self.repeated(start, end, arrival.time_ns);
+                if repeats.is_new && repeats.is_out_of_order && payload_bytes > 0 && !rst {
                     self.initial_window(peer, payload_bytes);
                 }
-                if !found.is_new || found.is_out_of_order {
+                if !repeats.is_new || repeats.is_out_of_order {
                     return;
                 }
             }

@@ -35,7 +35,7 @@ fn take(engine: &mut Engine, data: &[u8], rows: &mut Vec<Row>) {
 
 /// Counted anew, not by the engine's own book.
 fn places(engine: &Engine) -> usize {
-    engine.live.iter().flat_map(|live| live.sides()).map(Direction::places).sum()
+    engine.live.iter().flat_map(|(_, live)| live.sides()).map(Direction::places).sum()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Frames in, tcptrace's statistics of each TCP connection out, as a stream in bounded memory.
 //!
-//! What counts as what was found by experiments with tcptrace 6.6.7 (docs/flows.md). Tunnels are entered on request;
-//! of fragmented datagrams the first fragment counts as the packet, later ones add their bytes.
+//! The rules of counting come from experiments with tcptrace 6.6.7 (docs/flows.md). Tunnels are entered on request. The
+//! first fragment of a datagram counts as the packet; later ones add their bytes.
 
 mod acknowledged;
 mod acknowledgment;
@@ -10,18 +10,15 @@ mod connection;
 mod direction;
 mod nothing;
 mod outstanding;
-mod pair;
 mod repeats;
 mod row;
 mod samples;
 mod sent;
-mod table;
 mod window;
 
 #[cfg(test)]
 mod hostile_tests;
 
-use std::hash::BuildHasher;
 use std::net::IpAddr;
 
 pub use row::{Completeness, Row, Side};
@@ -29,22 +26,21 @@ pub use row::{Completeness, Row, Side};
 use super::Reader;
 use crate::capture::{Ended, Frame, Origin};
 use crate::flow::fragments::{Datagram, Owners};
-use crate::flow::Summary;
+use crate::flow::table::Table;
+use crate::flow::{Key, Summary};
 use crate::wire::tcp::{self, Segment, FIN, RST};
 use crate::wire::{self, Dissected, Packet, Transport};
 use closed::Closed;
-use connection::{Endpoints, Live};
+use connection::Live;
 use direction::Arrival;
-use pair::Pair;
-use table::Table;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Look into IP-in-IP, GRE and VXLAN: the innermost packet counts.
     pub tunnels: bool,
-    /// Connections held at a time; at more, those idle longest are finished early. Closed ones are from a thirty-second of it
-    /// on: a packet that one of them gets after so many others have closed (fewer by those open) begins
-    /// another row.
+    /// Connections held at a time; at more, those idle longest are finished early. Closed connections are finished early
+    /// once a thirty-second of this number is held: a packet that one of them gets after so many others have closed
+    /// (less those open) begins another row.
     pub max_connections: usize,
     /// Only connections with this port, this host on either side.
     pub port: Option<u16>,
@@ -72,29 +68,22 @@ impl Options {
     }
 }
 
-/// The part of the connections held from which on closed ones are finished early: few enough that the memory of those held
-/// stays near a core's cache, and enough that what comes late finds its connection.
+/// Closed connections are finished early once this part of the most connections is held. These are few enough that their
+/// memory stays near a core's cache, and enough that a late packet finds its connection.
 const CLOSED_FROM: usize = 32;
 
 /// Closed connections finished early at a time: few enough that their memory is still in a core's cache for the next ones.
 const CLOSED_AT_A_TIME: usize = 64;
 
-/// Places for unacknowledged segments (24 bytes each) and gaps (16) on the heap, of all connections together. Beyond it
-/// connections silent longest give up theirs, until half is free.
+/// Places on the heap for unacknowledged segments (24 bytes each) and gaps (16), of all connections together. Beyond this
+/// number, the connections silent longest give up theirs until half of the places are free.
 const MAX_PLACES: usize = 1 << 22;
 
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
-    live: Vec<Live>,
-    /// Places in `live` that hold no connection.
-    vacant: Vec<u32>,
+    live: Table<Live>,
     closed: Closed,
-    /// The latest connection of each pair of endpoints.
-    index: Table,
-    hasher: foldhash::fast::RandomState,
-    /// What the last packet belonged to, with its endpoints if they are IPv4: the next one often does too.
-    last: (Pair, u32),
     /// Time of the last frame.
     end_ns: i64,
     /// A connection's place, whether the low end sent, and the connection's first packet: the place may be another's by then.
@@ -109,12 +98,8 @@ impl Engine {
     pub fn new(options: Options) -> Self {
         Engine {
             options,
-            live: Vec::new(),
-            vacant: Vec::new(),
+            live: Table::default(),
             closed: Closed::default(),
-            index: Table::default(),
-            hasher: foldhash::fast::RandomState::default(),
-            last: (Pair::default(), 0),
             end_ns: 0,
             fragments: Owners::default(),
             places: 0,
@@ -202,22 +187,17 @@ impl Engine {
             frame_bytes: frame.original_bytes,
             ip_id: packet.ip_id.unwrap_or(0),
         };
-        let pair = Pair::of(&packet.addresses, segment.source_port, segment.destination_port);
-        let (found, sender_is_low) = match pair {
-            Some((pair, source_is_low)) if pair == self.last.0 => (Some(self.last.1), source_is_low),
-            _ => self.find(packet, segment),
+        let (latest, sender_is_low) = self.live.find(packet, segment.source_port, segment.destination_port);
+        let at = match latest {
+            Some(at) if !self.live[at].is_over_for(&arrival, sender_is_low) => at,
+            before => self.open(frame, packet, segment, before, sink),
         };
-        let at = match found {
-            Some(at) if !self.live[at as usize].is_over_for(&arrival, sender_is_low) => at,
-            old => self.open(frame, packet, segment, old, sink),
-        };
-        self.last = (pair.map_or_else(Pair::default, |(pair, _)| pair), at);
         if packet.fragment_id.is_some() {
             if let Some(datagram) = Datagram::of(packet) {
-                self.fragments.remember(datagram, (at, sender_is_low, self.live[at as usize].first_number));
+                self.fragments.remember(datagram, (at, sender_is_low, self.live[at].first_number));
             }
         }
-        let live = &mut self.live[at as usize];
+        let live = &mut self.live[at];
         let grown = live.packet(&arrival, sender_is_low, self.summary.packets, frame.time_ns.is_some());
         if segment.has(FIN | RST) {
             self.closed.push(at, live);
@@ -231,33 +211,17 @@ impl Engine {
     /// Connections give up what they hold on the heap, those silent longest first, until half of the places are free.
     #[cold]
     fn relieve(&mut self) {
-        let held = (0u32..).zip(&self.live).filter(|(_, live)| live.places() > 0);
+        let held = self.live.iter().filter(|(_, live)| live.places() > 0);
         let mut order: Vec<(u64, u32)> = held.map(|(at, live)| (live.last_number, at)).collect();
         order.sort_unstable();
         for (_, at) in order {
             if self.places <= self.max_places / 2 {
                 return;
             }
-            let live = &mut self.live[at as usize];
+            let live = &mut self.live[at];
             self.places = self.places.saturating_sub(live.places());
             live.forget();
         }
-    }
-
-    /// Hands on the row of the connection at a place, and notes which of its sides not everything was held of.
-    fn close(&mut self, at: u32, sink: &mut impl FnMut(Row)) {
-        let live = &self.live[at as usize];
-        let forgotten = live.sides().filter(|side| side.outstanding.has_forgotten).count();
-        let filled = live.sides().filter(|side| side.sent.has_filled).count();
-        for (what, count) in [
-            ("sides_with_unacknowledged_segments_forgotten", forgotten),
-            ("sides_with_sequence_gaps_taken_for_sent", filled),
-        ] {
-            if count > 0 {
-                self.note(what, count as u64);
-            }
-        }
-        sink(self.live[at as usize].finish(self.end_ns));
     }
 
     #[inline]
@@ -271,42 +235,21 @@ impl Engine {
             })
     }
 
-    /// The latest connection of a segment's endpoints, and whether the sender is the low one.
-    fn find(&self, packet: &Packet, segment: &Segment) -> (Option<u32>, bool) {
-        let (endpoints, sender_is_low) =
-            Endpoints::of(&packet.addresses, segment.source_port, segment.destination_port);
-        let hash = self.hasher.hash_one(endpoints);
-        (self.index.find(hash, |place| self.live[place as usize].endpoints == endpoints), sender_is_low)
-    }
-
-    /// Begins a connection, which is the latest of its endpoints from now on, after the one at `old`.
+    /// Begins a connection, which is the latest between its endpoints from now on, after the one at `before`.
     fn open(
         &mut self,
         frame: &Frame,
         packet: &Packet,
         segment: &Segment,
-        old: Option<u32>,
+        before: Option<u32>,
         sink: &mut impl FnMut(Row),
     ) -> u32 {
-        let (endpoints, sender_is_low) =
-            Endpoints::of(&packet.addresses, segment.source_port, segment.destination_port);
-        let at = self.place(&endpoints, old, sink);
-        self.live[at as usize].begin(endpoints, sender_is_low, self.summary.packets, frame.time_ns);
-        at
-    }
-
-    /// A place for a connection of these endpoints.
-    fn place(&mut self, endpoints: &Endpoints, mut old: Option<u32>, sink: &mut impl FnMut(Row)) -> u32 {
-        if self.vacant.is_empty() {
+        if !self.live.has_vacant() {
             self.make_room(sink);
-            old = old.filter(|&at| self.live[at as usize].first_number > 0);
         }
-        let at = self.vacant.pop().unwrap_or_else(|| {
-            self.live.push(Live::default());
-            (self.live.len() - 1) as u32
-        });
-        self.index.put(self.hasher.hash_one(endpoints), old, at);
-        at
+        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
+        let number = self.summary.packets;
+        self.live.insert_with(key, before, |live| live.begin(key, sender_is_low, number, frame.time_ns))
     }
 
     /// Finishes connections, if too many are held to go on.
@@ -317,44 +260,36 @@ impl Engine {
             places = self.closed.take(CLOSED_AT_A_TIME.min(most.div_ceil(8)), self.summary.packets, &self.live);
         }
         if places.is_empty() && self.live.len() >= most {
-            places = self.idle();
-            let open = places.iter().filter(|&&at| !self.live[at as usize].is_closed()).count();
+            // An eighth of the connections: those whose last packet is longest ago.
+            places = self.live.silent((self.live.len() / 8).max(1), |live| Some(live.last_number));
+            let open = places.iter().filter(|&&at| !self.live[at].is_closed()).count();
             self.note("open_connections_finished_early", open as u64);
         }
         if !places.is_empty() {
-            self.evict(places, sink);
+            self.close(places, sink);
         }
     }
 
-    /// An eighth of the connections: those whose last packet is longest ago.
+    /// Removes the connections at these places and hands on their rows, in the order of their first packets. It notes
+    /// the sides of which not everything was held.
     #[cold]
-    fn idle(&self) -> Vec<u32> {
-        let mut order: Vec<(u64, u32)> = self.live.iter().map(|live| live.last_number).zip(0u32..).collect();
-        let count = (order.len() / 8).max(1);
-        if count < order.len() {
-            order.select_nth_unstable(count);
-            order.truncate(count);
-        }
-        order.into_iter().map(|(_, at)| at).collect()
-    }
-
-    /// Finishes the connections at these places.
-    #[cold]
-    fn evict(&mut self, mut places: Vec<u32>, sink: &mut impl FnMut(Row)) {
-        places.sort_unstable_by_key(|&at| self.live[at as usize].first_number);
-        let hashes: Vec<u64> =
-            places.iter().map(|&at| self.hasher.hash_one(self.live[at as usize].endpoints)).collect();
-        self.index.fetch(&hashes);
-        for (&at, hash) in places.iter().zip(hashes) {
-            self.index.remove(hash, at);
-            self.close(at, sink);
-            let live = &mut self.live[at as usize];
-            live.first_number = 0;
+    fn close(&mut self, places: Vec<u32>, sink: &mut impl FnMut(Row)) {
+        let (mut forgotten, mut filled) = (0, 0);
+        self.live.remove_all(places, |live| {
+            forgotten += live.sides().filter(|side| side.outstanding.has_forgotten).count() as u64;
+            filled += live.sides().filter(|side| side.sent.has_filled).count() as u64;
+            sink(live.finish(self.end_ns));
             self.places = self.places.saturating_sub(live.places());
             live.forget();
+        });
+        for (what, count) in [
+            ("sides_with_unacknowledged_segments_forgotten", forgotten),
+            ("sides_with_sequence_gaps_taken_for_sent", filled),
+        ] {
+            if count > 0 {
+                self.note(what, count);
+            }
         }
-        places.sort_unstable_by(|one, other| other.cmp(one));
-        self.vacant = places;
     }
 
     /// The capture's last frame is at this time, where other engines got part of it. Before [`Engine::finish`].
@@ -365,9 +300,10 @@ impl Engine {
     #[cold]
     fn fragment(&mut self, frame: &Frame, packet: &Packet) {
         let owner = Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram));
-        match owner.filter(|&(at, _, first_number)| self.live[at as usize].first_number == first_number) {
+        let is_there = |at, number| self.live.is_taken(at) && self.live[at].first_number == number;
+        match owner.filter(|&(at, _, first_number)| is_there(at, first_number)) {
             Some((at, sender_is_low, _)) => {
-                self.live[at as usize].fragment(packet.ip_bytes, frame.original_bytes, sender_is_low);
+                self.live[at].fragment(packet.ip_bytes, frame.original_bytes, sender_is_low);
                 self.note("ip_fragment_joined", 1);
             }
             None => self.skip("ip_fragment_without_transport_header"),
@@ -377,11 +313,7 @@ impl Engine {
     /// Hands the remaining rows to `sink`, in the order of their first packets, and closes the books; `origin` is
     /// what the capture said besides its packets.
     pub fn finish(mut self, origin: Origin, sink: &mut impl FnMut(Row)) -> Summary {
-        let first = self.live.iter().map(|live| live.first_number);
-        let mut order: Vec<(u64, u32)> = first.zip(0u32..).filter(|(first, _)| *first > 0).collect();
-        // Mostly in order already, which this sort makes use of.
-        order.sort();
-        order.into_iter().for_each(|(_, at)| self.close(at, sink));
+        self.close(self.live.in_order(), sink);
         let mut summary = self.summary;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;

@@ -98,26 +98,26 @@ impl Outstanding {
     /// The segment that a position is in.
     #[cold]
     pub fn at(&mut self, position: i64) -> Option<&mut OutstandingSegment> {
-        let found = match &mut self.more {
+        let segment = match &mut self.more {
             Some(more) => {
                 let after = more.partition_point(|segment| segment.start <= position);
                 more.get_mut(after.checked_sub(1)?)
             }
             None => self.in_place[..self.count as usize].iter_mut().rfind(|segment| segment.start <= position),
         };
-        found.filter(|segment| position < segment.end())
+        segment.filter(|segment| position < segment.end())
     }
 
     /// As [`Outstanding::at`], to look at.
     pub fn find(&self, position: i64) -> Option<&OutstandingSegment> {
-        let found = match &self.more {
+        let segment = match &self.more {
             Some(more) => {
                 let after = more.partition_point(|segment| segment.start <= position);
                 more.get(after.checked_sub(1)?)
             }
             None => self.in_place[..self.count as usize].iter().rfind(|segment| segment.start <= position),
         };
-        found.filter(|segment| position < segment.end())
+        segment.filter(|segment| position < segment.end())
     }
 
     /// Hands on the segments with numbers from `start` to `end`.

@@ -17,9 +17,9 @@ impl Direction {
         let mut whole = Found { is_new: true, is_out_of_order: false };
         let quarters = self.sent.quarters();
         each_quarter(&quarters, start, end, |start, length| {
-            let found = self.repeated_within(quarters.of(start), start, start + i64::from(length), time_ns);
-            whole.is_new &= found.is_new;
-            whole.is_out_of_order |= found.is_out_of_order;
+            let part = self.repeated_within(quarters.of(start), start, start + i64::from(length), time_ns);
+            whole.is_new &= part.is_new;
+            whole.is_out_of_order |= part.is_out_of_order;
         });
         if !whole.is_new {
             self.rare().rexmt_packets += 1;

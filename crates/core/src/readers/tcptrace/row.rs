@@ -37,7 +37,7 @@ pub struct Row {
     pub elapsed: Option<f64>,
     pub total_packets: u64,
     pub complete: Completeness,
-    /// Sides (0 to 2) of which a SYN, a FIN has been seen.
+    /// Number of sides (0 to 2) whose SYN or FIN has been seen.
     pub syns: u8,
     pub fins: u8,
     pub a: Side,

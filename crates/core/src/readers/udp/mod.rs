@@ -5,7 +5,8 @@
 //! most one datagram in a hundred that holds something else. The capture should be the receiver's; at the sender
 //! nothing is lost yet. Differences from what iperf3's receiver prints:
 //! - lost and out of order: `iperf3_lost` and `iperf3_out_of_order` count as it does. Datagrams that reached the host but
-//!   not the socket (its buffer was full) are lost for iperf3 only; those that came after its end, for neither alike.
+//!   not the socket (its buffer was full) are lost for iperf3 only. Datagrams that came after its
+//!   end are lost for neither.
 //! - jitter: the capture's times are the kernel's, iperf3's are taken when it has read the datagram, so its own
 //!   scheduling is in its jitter and not in this one. Same formula.
 
@@ -14,7 +15,6 @@ mod jitter;
 mod sequence;
 mod stream;
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::net::IpAddr;
 
@@ -27,6 +27,7 @@ use super::Reader;
 use crate::capture::{self, Counts, Ended, Frame, Stop};
 use crate::error::ReadError;
 use crate::flow::fragments::{Datagram as FragmentKey, Owners};
+use crate::flow::table::{Connection, Table};
 use crate::flow::Key;
 use crate::wire::udp::{self, Datagram};
 use crate::wire::{self, Dissected, Packet, Transport};
@@ -66,7 +67,7 @@ pub struct Row {
 
 #[derive(Debug, Clone, Default)]
 pub struct Streams {
-    /// By flow, in the order of their first packets; of two directions the one that began is first.
+    /// By flow, in the order of their first packets; the direction that began comes first.
     pub rows: Vec<Row>,
     /// Packets of the capture, and those of them that are in a row.
     pub packets: u64,
@@ -79,13 +80,15 @@ pub struct Streams {
     pub stopped: Option<Stop>,
 }
 
-/// Reads a capture; a file that is none is an error, one that is damaged further on gives the rows up to there.
+/// Reads a capture. A file that is no capture is an error; one that is damaged further on gives the rows before that.
 pub fn streams(reader: impl Read, options: &Options) -> Result<Streams, ReadError> {
     super::read_until_stop(Engine::new(options.clone()), reader)
 }
 
 struct Flow {
     key: Key,
+    /// From 0, in the order of first packets.
+    number: u64,
     first_is_low: bool,
     last_ns: Option<i64>,
     /// iperf3's greeting was seen: its numbers begin at 1.
@@ -94,26 +97,47 @@ struct Flow {
     sides: [Stream; 2],
 }
 
+impl Flow {
+    /// Whether a datagram begins another flow between the same ports: after a silence, or with another test's greeting.
+    #[inline]
+    fn is_over_for(&self, time_ns: Option<i64>, timeout_ns: i64, is_greeting: bool) -> bool {
+        let is_silent = match (time_ns, self.last_ns) {
+            (Some(time), Some(last)) => time.saturating_sub(last) > timeout_ns,
+            _ => false,
+        };
+        is_silent || is_greeting && self.sides.iter().any(Stream::has_data)
+    }
+}
+
+impl Connection for Flow {
+    #[inline]
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 /// Takes frames one by one.
 pub struct Engine {
     options: Options,
-    flows: Vec<Flow>,
-    /// The latest flow of an endpoint pair.
-    index: HashMap<Key, u32, foldhash::fast::RandomState>,
+    flows: Table<Flow>,
     fragments: Owners,
     /// Directions whose headers are followed.
     followed: usize,
-    found: Streams,
+    streams: Streams,
 }
 
 impl Engine {
     pub fn new(options: Options) -> Self {
-        let (flows, index) = (Vec::new(), HashMap::default());
-        Engine { options, flows, index, fragments: Owners::default(), followed: 0, found: Streams::default() }
+        let flows = Table::default();
+        Engine { options, flows, fragments: Owners::default(), followed: 0, streams: Streams::default() }
     }
 
     pub fn frame(&mut self, frame: &Frame) {
-        self.found.packets += 1;
+        self.streams.packets += 1;
         let dissected = wire::dissect_within(frame, self.options.tunnels);
         let outcome = match &dissected {
             Dissected::Ip(packet) if packet.protocol == udp::PROTOCOL => match &packet.transport {
@@ -125,34 +149,29 @@ impl Engine {
             _ => return,
         };
         match outcome {
-            Ok(()) => self.found.udp_packets += 1,
-            Err(reason) => *self.found.skipped.entry(reason).or_default() += 1,
+            Ok(()) => self.streams.udp_packets += 1,
+            Err(reason) => *self.streams.skipped.entry(reason).or_default() += 1,
         }
     }
 
     fn datagram(&mut self, frame: &Frame, packet: &Packet, datagram: &Datagram) -> Result<(), &'static str> {
-        let (key, is_low) = Key::of_packet(packet, datagram.source_port, datagram.destination_port);
+        let ports = (datagram.source_port, datagram.destination_port);
+        let (latest, is_low) = self.flows.find(packet, ports.0, ports.1);
         let captured = packet.transport_data(frame.data).get(udp::HEADER_BYTES as usize..).unwrap_or_default();
         let is_greeting = header::is_greeting(captured, datagram.payload_bytes);
         let timeout_ns = self.options.timeout_ns;
-        let found = self.index.get(&key).copied().filter(|&at| {
-            let flow = &self.flows[at as usize];
-            let is_silent = match (frame.time_ns, flow.last_ns) {
-                (Some(time), Some(last)) => time.saturating_sub(last) > timeout_ns,
-                _ => false,
-            };
-            // The same ports greet again: another test.
-            !(is_silent || is_greeting && flow.sides.iter().any(Stream::has_data))
-        });
-        let at = match found {
-            Some(at) => at,
-            None => self.open(key, is_low).ok_or("flow_table_full")?,
+        let at = match latest {
+            Some(at) if !self.flows[at].is_over_for(frame.time_ns, timeout_ns, is_greeting) => at,
+            before => {
+                let (key, _) = Key::of_packet(packet, ports.0, ports.1);
+                self.open(key, is_low, before).ok_or("flow_table_full")?
+            }
         };
         if let (Some(_), Some(fragment)) = (packet.fragment_id, FragmentKey::of(packet)) {
             self.fragments.remember(fragment, (at, is_low));
-            *self.found.notes.entry("datagram_in_fragments").or_default() += 1;
+            *self.streams.notes.entry("datagram_in_fragments").or_default() += 1;
         }
-        let flow = &mut self.flows[at as usize];
+        let flow = &mut self.flows[at];
         flow.last_ns = flow.last_ns.max(frame.time_ns);
         flow.greeted |= is_greeting;
         let from = flow.greeted.then_some(1);
@@ -168,28 +187,28 @@ impl Engine {
     fn fragment(&mut self, frame: &Frame, packet: &Packet) -> Result<(), &'static str> {
         let owner = FragmentKey::of(packet).and_then(|key| self.fragments.owner(&key));
         let (at, is_low) = owner.ok_or("ip_fragment_without_transport_header")?;
-        *self.found.notes.entry("ip_fragment_joined").or_default() += 1;
-        let flow = &mut self.flows[at as usize];
+        *self.streams.notes.entry("ip_fragment_joined").or_default() += 1;
+        let flow = &mut self.flows[at];
         flow.last_ns = flow.last_ns.max(frame.time_ns);
         flow.sides[usize::from(is_low)].packet(frame.time_ns, packet.ip_bytes, packet.transport_bytes);
         Ok(())
     }
 
-    fn open(&mut self, key: Key, first_is_low: bool) -> Option<u32> {
-        let at = self.flows.len();
-        if at >= MAX_FLOWS {
+    fn open(&mut self, key: Key, first_is_low: bool, before: Option<u32>) -> Option<u32> {
+        let number = self.flows.len();
+        if number >= MAX_FLOWS {
             return None;
         }
-        self.flows.push(Flow { key, first_is_low, last_ns: None, greeted: false, sides: Default::default() });
-        self.index.insert(key, at as u32);
-        Some(at as u32)
+        let flow =
+            Flow { key, number: number as u64, first_is_low, last_ns: None, greeted: false, sides: Default::default() };
+        Some(self.flows.insert(flow, before))
     }
 
     pub fn finish(self, ended: Ended) -> Streams {
-        let mut found = self.found;
-        capture::add(&mut found.skipped, ended.origin.skipped);
-        found.stopped = ended.stop;
-        for (number, flow) in (0u64..).zip(&self.flows) {
+        let mut streams = self.streams;
+        capture::add(&mut streams.skipped, ended.origin.skipped);
+        streams.stopped = ended.stop;
+        for (_, flow) in self.flows.iter() {
             let (low, high) = flow.key.ends();
             for is_low in [flow.first_is_low, !flow.first_is_low] {
                 let side = &flow.sides[usize::from(is_low)];
@@ -198,10 +217,16 @@ impl Engine {
                 }
                 let (source, destination) = if is_low { (low, high) } else { (high, low) };
                 let statistics = side.statistics(self.options.headers);
-                found.rows.push(Row { flow: number, source, destination, carried: side.carried.clone(), statistics });
+                streams.rows.push(Row {
+                    flow: flow.number,
+                    source,
+                    destination,
+                    carried: side.carried.clone(),
+                    statistics,
+                });
             }
         }
-        found
+        streams
     }
 }
 

@@ -1,7 +1,7 @@
-//! What a flow's numbers tell: lost, duplicated and reordered datagrams, and the runs that were lost together.
+//! What a flow's numbers show: lost, duplicated and reordered datagrams, and the runs that were lost together.
 //!
-//! The gaps are remembered, not the numbers that came, at most [`MAX_GAPS`] of them: then the oldest is closed and what
-//! is in it counts as lost for good. Sources: RFC 3550 A.3 (expected less received), RFC 4737 (reordering, its extent).
+//! Gaps are remembered, not the numbers that came. At more than [`MAX_GAPS`] gaps the oldest is closed, and its numbers
+//! count as lost for good. Sources: RFC 3550 A.3 (expected less received), RFC 4737 (reordering, its extent).
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ pub struct SequenceCounts {
     pub iperf3_lost: u64,
     /// Numbers not above the highest: duplicates too.
     pub iperf3_out_of_order: u64,
-    /// Came below a gap that was no longer remembered: duplicate or reordered, it cannot be told.
+    /// Numbers below all remembered gaps: whether they are duplicates or reordered is not known.
     pub beyond_memory: u64,
 }
 
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn losses_are_bursts_of_numbers() {
-        let found = counts(Some(1), &[1, 2, 5, 6, 7, 11]);
-        assert_eq!((found.expected, found.lost, found.loss_bursts, found.loss_burst_max), (11, 5, 2, 3));
-        assert_eq!((found.lost_rfc3550, found.iperf3_lost, found.reordered), (5, 5, 0));
+        let counted = counts(Some(1), &[1, 2, 5, 6, 7, 11]);
+        assert_eq!((counted.expected, counted.lost, counted.loss_bursts, counted.loss_burst_max), (11, 5, 2, 3));
+        assert_eq!((counted.lost_rfc3550, counted.iperf3_lost, counted.reordered), (5, 5, 0));
     }
 
     #[test]
@@ -206,17 +206,17 @@ mod tests {
     /// RFC 4737's extent: 3 is late behind 4, 5 and 6, which came before it.
     #[test]
     fn reordering_has_an_extent() {
-        let found = counts(Some(1), &[1, 2, 4, 5, 6, 3, 7]);
-        assert_eq!((found.reordered, found.reordering_extent_max, found.lost), (1, Some(3), 0));
-        assert_eq!((found.iperf3_out_of_order, found.iperf3_lost), (1, 0));
+        let counted = counts(Some(1), &[1, 2, 4, 5, 6, 3, 7]);
+        assert_eq!((counted.reordered, counted.reordering_extent_max, counted.lost), (1, Some(3), 0));
+        assert_eq!((counted.iperf3_out_of_order, counted.iperf3_lost), (1, 0));
     }
 
     /// iperf3 takes each for a late datagram and forgives a loss: 3 was lost, but it says 0.
     #[test]
     fn duplicates_are_no_arrivals() {
-        let found = counts(Some(1), &[1, 2, 2, 4, 4, 5]);
-        assert_eq!((found.duplicates, found.lost, found.reordered), (2, 1, 0));
-        assert_eq!((found.iperf3_out_of_order, found.iperf3_lost, found.lost_rfc3550), (2, 0, -1));
+        let counted = counts(Some(1), &[1, 2, 2, 4, 4, 5]);
+        assert_eq!((counted.duplicates, counted.lost, counted.reordered), (2, 1, 0));
+        assert_eq!((counted.iperf3_out_of_order, counted.iperf3_lost, counted.lost_rfc3550), (2, 0, -1));
     }
 
     #[test]
@@ -226,14 +226,14 @@ mod tests {
         assert_eq!(sequence.gaps.len(), MAX_GAPS);
         sequence.add(1);
         sequence.add(2 * 3 * MAX_GAPS as i64 - 1);
-        let found = sequence.finish();
-        assert_eq!((found.beyond_memory, found.reordered, found.lost), (1, 1, 3 * MAX_GAPS as u64 - 1));
+        let counts = sequence.finish();
+        assert_eq!((counts.beyond_memory, counts.reordered, counts.lost), (1, 1, 3 * MAX_GAPS as u64 - 1));
     }
 
     #[test]
     fn extremes_do_not_overflow() {
-        let found = counts(None, &[i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX]);
-        assert_eq!((found.duplicates, found.reordered), (2, 1));
+        let counted = counts(None, &[i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX]);
+        assert_eq!((counted.duplicates, counted.reordered), (2, 1));
         counts(Some(1), &[i64::MAX, i64::MIN, 0]);
     }
 
@@ -241,7 +241,7 @@ mod tests {
         /// Against RFC 4737's and RFC 3550's definitions read literally over the whole list.
         #[test]
         fn agrees_with_the_definitions(numbers in proptest::collection::vec(0i64..60, 1..80)) {
-            let found = counts(None, &numbers);
+            let counted = counts(None, &numbers);
             let mut seen: Vec<i64> = Vec::new();
             let (mut reordered, mut extent) = (0, None);
             for number in &numbers {
@@ -257,10 +257,10 @@ mod tests {
             let (low, high) = (numbers.iter().min().expect("one"), numbers.iter().max().expect("one"));
             let missing: Vec<i64> = (*low..=*high).filter(|number| !seen.contains(number)).collect();
             let bursts = missing.iter().filter(|number| !missing.contains(&(**number - 1))).count() as u64;
-            proptest::prop_assert_eq!((found.reordered, found.reordering_extent_max), (reordered, extent));
-            proptest::prop_assert_eq!((found.lost, found.loss_bursts), (missing.len() as u64, bursts));
-            proptest::prop_assert_eq!(found.duplicates, (numbers.len() - seen.len()) as u64);
-            proptest::prop_assert_eq!(found.lost_rfc3550, (high - low + 1) - numbers.len() as i64);
+            proptest::prop_assert_eq!((counted.reordered, counted.reordering_extent_max), (reordered, extent));
+            proptest::prop_assert_eq!((counted.lost, counted.loss_bursts), (missing.len() as u64, bursts));
+            proptest::prop_assert_eq!(counted.duplicates, (numbers.len() - seen.len()) as u64);
+            proptest::prop_assert_eq!(counted.lost_rfc3550, (high - low + 1) - numbers.len() as i64);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One direction of a flow: what it carried, and, where its datagrams are iperf3's, what their headers tell.
+//! One direction of a flow: what it carried, and the statistics of iperf3's headers where its datagrams have them.
 
 use super::header::{is_greeting, Header, Headers, Width};
 use super::jitter::{Jitter, JitterEstimate};
@@ -6,9 +6,9 @@ use super::sequence::{Sequence, SequenceCounts};
 use crate::delays::{Delays, Spread};
 use crate::flow::widen;
 
-/// Datagrams without a header up to this are borne until the rest is known.
+/// Up to this many datagrams without a header are accepted until the rest is known.
 const BORNE: u64 = 1000;
-/// Of a hundred datagrams at most one may be something else.
+/// At most one of a hundred datagrams may be something else.
 const MAX_OTHER_PER_HUNDRED: u64 = 1;
 
 /// Why a direction has no sequence numbers and times.
@@ -38,7 +38,7 @@ impl Unread {
     }
 }
 
-/// What the headers of a direction tell.
+/// Statistics of a direction's headers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeaderStatistics {
     pub width: Width,
@@ -175,13 +175,13 @@ impl Stream {
             return Err(Unread::NotAsked);
         }
         let forced = matches!(headers, Headers::Forced(_));
-        let found = self.candidate.as_ref().filter(|candidate| {
+        let candidate = self.candidate.as_ref().filter(|candidate| {
             let all = candidate.headers.saturating_add(self.carried.other_datagrams);
             let few_others =
                 self.carried.other_datagrams.saturating_mul(100) <= all.saturating_mul(MAX_OTHER_PER_HUNDRED);
             forced || candidate.headers >= 2 && few_others
         });
-        match found {
+        match candidate {
             Some(candidate) => Ok(HeaderStatistics {
                 width: candidate.width,
                 sequence: candidate.sequence.finish(),

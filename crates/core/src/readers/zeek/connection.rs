@@ -11,6 +11,7 @@ use super::timers::{
     UDP_INACTIVITY_TIMEOUT,
 };
 use super::transition::{advance, flag_letter};
+use crate::flow::table::Connection;
 use crate::flow::{Key, Protocol};
 use crate::wire::tcp::{Segment, ACK, FIN, RST, SYN};
 
@@ -69,6 +70,17 @@ pub(super) struct Live {
     history: History,
     originator: Side,
     responder: Side,
+}
+
+impl Connection for Live {
+    #[inline]
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 impl Live {

@@ -1,4 +1,4 @@
-//! Which of a side's bytes the capture holds, and which the peer acknowledged without that.
+//! Which of a side's bytes the capture holds, and which it does not hold although the peer acknowledged them.
 
 /// Parts beyond a hole that are remembered; with more, the lowest hole is taken for missed at once.
 pub const MAX_PARTS: usize = 64;

@@ -14,12 +14,9 @@ mod roles;
 mod side;
 mod state;
 mod summary;
-mod table;
 pub mod timers;
 mod transition;
 mod uid;
-
-use std::io::Read;
 
 pub use connection::Row;
 pub use history::History;
@@ -30,14 +27,18 @@ pub use summary::{Checksums, Summary, Verdicts};
 
 use super::Reader;
 use crate::capture::{self, Ended, Frame, Origin};
-use crate::error::{ReadError, Result};
+use crate::flow::table::Table;
 pub use crate::flow::Protocol;
 use crate::flow::{fragments, widen, Key};
 use crate::wire::checksum::{self, Verdict, ICMP, ICMPV6};
 use crate::wire::tcp::{self, Segment, ACK, SYN};
 use crate::wire::{self, Dissected, Packet, Transport};
 use connection::{Live, ONE_WAY};
-use table::Table;
+
+/// With so many connections held as are allowed, this share of them goes: those that have been silent longest.
+const EVICTED_SHARE: usize = 16;
+/// Connections that have ended are looked for this often at most, in packet time.
+const SWEEP_NS: i64 = 2_000_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -45,7 +46,7 @@ pub struct Options {
     pub tunnels: bool,
     /// Packets with a bad checksum count like others (Zeek's `-C`).
     pub ignore_checksums: bool,
-    /// At this many at once, the longest silent sixteenth is logged as it is, and forgotten.
+    /// With this many connections at once, the sixteenth that has been silent longest is logged as it is, and forgotten.
     pub max_connections: usize,
 }
 
@@ -62,34 +63,31 @@ pub struct Capture {
     pub summary: Summary,
 }
 
-/// Reads a whole capture in memory.
-pub fn connections(bytes: &[u8], options: &Options) -> Result<Capture> {
-    super::read_slice(Log::new(options.clone()), bytes)
-}
-
-/// Reads a capture from a stream (a decompressor, a pipe).
-pub fn connections_from(reader: impl Read, options: &Options) -> std::result::Result<Capture, ReadError> {
-    super::read_stream(Log::new(options.clone()), reader)
-}
-
 /// Takes frames one by one.
 pub struct Log {
     options: Options,
-    table: Table,
+    table: Table<Live>,
     fragments: fragments::Owners,
     rows: Vec<Row>,
     now_ns: i64,
+    swept_ns: i64,
+    packets_since_sweep: usize,
+    /// Connections that [`Log::close`] has still to end, the next one last.
+    rest: Vec<u32>,
     summary: Summary,
 }
 
 impl Log {
     pub fn new(options: Options) -> Self {
         Log {
-            table: Table::new(options.max_connections),
+            table: Table::default(),
             options,
             fragments: fragments::Owners::default(),
             rows: Vec::new(),
             now_ns: i64::MIN,
+            swept_ns: i64::MIN,
+            packets_since_sweep: 0,
+            rest: Vec::new(),
             summary: Summary::default(),
         }
     }
@@ -103,7 +101,7 @@ impl Log {
         widen(&mut summary.first_ns, &mut summary.last_ns, frame.time_ns);
         if let Some(time) = frame.time_ns.filter(|time| *time > self.now_ns) {
             self.now_ns = time;
-            self.table.sweep(time, |live| self.rows.push(live.finish()));
+            self.sweep(time);
         }
         match &wire::dissect(frame) {
             Dissected::Ip(outer) if self.options.tunnels => {
@@ -111,7 +109,7 @@ impl Log {
                 self.packet(frame, &packet, packet.transport_offset != outer.transport_offset);
             }
             Dissected::Ip(packet) => self.packet(frame, packet, false),
-            Dissected::NonIp => summary.non_ip_packets += 1,
+            Dissected::NonIp => self.summary.non_ip_packets += 1,
             Dissected::Unusable { reason } => self.skip(reason),
         }
     }
@@ -164,27 +162,21 @@ impl Log {
     #[inline]
     fn segment(&mut self, taken: &Taken, segment: &Segment) {
         let Taken { frame, packet, .. } = taken;
-        let (key, sender_is_low) = Key::of_packet(packet, segment.source_port, segment.destination_port);
-        let mut found = self.find(&key);
+        let ports = (segment.source_port, segment.destination_port);
+        let (mut latest, sender_is_low) = self.find(packet, ports);
         let mut ordinal = 0;
         if segment.has(SYN) && !taken.is_bad {
-            let over = |live: &mut Live| live.is_over_for(segment, sender_is_low);
-            if let Some(at) = found.ok().filter(|&at| self.table.get(at).is_some_and(over)) {
+            if let Some(at) = latest.filter(|&at| self.table[at].is_over_for(segment, sender_is_low)) {
                 ordinal = self.end(at, frame.time_ns);
-                found = self.table.find(&key);
+                latest = None;
             }
         }
-        let at = match found {
-            Ok(at) => at,
-            Err(hash) => {
-                let is_syn = segment.has(SYN) && !segment.has(ACK);
-                let ports = (segment.source_port, segment.destination_port);
-                let live = self.begun(taken, key, Protocol::Tcp, sender_is_low, ports, !is_syn);
-                self.insert(live, hash)
-            }
-        };
+        let at = latest.unwrap_or_else(|| {
+            let is_syn = segment.has(SYN) && !segment.has(ACK);
+            self.begin(taken, Protocol::Tcp, ports, !is_syn)
+        });
         self.remember_fragment(packet, at, sender_is_low);
-        let Some(live) = self.table.get(at) else { return };
+        let live = &mut self.table[at];
         if ordinal > 0 {
             live.ordinal = ordinal;
         }
@@ -211,16 +203,10 @@ impl Log {
     #[inline]
     fn message(&mut self, taken: &Taken, protocol: Protocol, ports: (u16, u16), payload_bytes: u32) {
         let Taken { frame, packet, .. } = taken;
-        let (key, sender_is_low) = Key::of_packet(packet, ports.0, ports.1);
-        let at = match self.find(&key) {
-            Ok(at) => at,
-            Err(hash) => {
-                let live = self.begun(taken, key, protocol, sender_is_low, ports, protocol == Protocol::Udp);
-                self.insert(live, hash)
-            }
-        };
+        let (latest, sender_is_low) = self.find(packet, ports);
+        let at = latest.unwrap_or_else(|| self.begin(taken, protocol, ports, protocol == Protocol::Udp));
         self.remember_fragment(packet, at, sender_is_low);
-        let Some(live) = self.table.get(at) else { return };
+        let live = &mut self.table[at];
         if taken.is_bad {
             live.damaged(sender_is_low);
         } else {
@@ -233,13 +219,12 @@ impl Log {
     fn fragment(&mut self, taken: &Taken) {
         let Taken { frame, packet, .. } = taken;
         let owner = fragments::Datagram::of(packet).and_then(|datagram| self.fragments.owner(&datagram));
-        let live = owner.and_then(|(at, sender_is_low)| Some((self.table.get(at)?, sender_is_low)));
-        match live {
-            Some((live, sender_is_low)) if live.key.joins(packet.addresses) => {
-                live.fragment(frame.time_ns, sender_is_low, frame.original_bytes, packet.transport_bytes);
+        match owner.filter(|&(at, _)| self.table.is_taken(at) && self.table[at].key.joins(packet.addresses)) {
+            Some((at, sender_is_low)) => {
+                self.table[at].fragment(frame.time_ns, sender_is_low, frame.original_bytes, packet.transport_bytes);
                 *self.summary.notes.entry("ip_fragment_joined").or_default() += 1;
             }
-            _ => self.skip("ip_fragment_without_transport_header"),
+            None => self.skip("ip_fragment_without_transport_header"),
         }
     }
 
@@ -252,16 +237,17 @@ impl Log {
         }
     }
 
-    /// The connection that a packet belongs to, if that has not ended by now; else the key's hash.
+    /// The connection that a packet belongs to, if that has not ended by now, and whether its sender is the key's low end.
     #[inline]
-    fn find(&mut self, key: &Key) -> std::result::Result<u32, u64> {
-        let at = self.table.find(key)?;
-        let now = self.now_ns;
-        if self.table.get(at).is_some_and(|live| live.end_ns() > now) {
-            return Ok(at);
+    fn find(&mut self, packet: &Packet, ports: (u16, u16)) -> (Option<u32>, bool) {
+        let (latest, sender_is_low) = self.table.find(packet, ports.0, ports.1);
+        match latest {
+            Some(at) if self.table[at].end_ns() <= self.now_ns => {
+                self.end(at, None);
+                (None, sender_is_low)
+            }
+            latest => (latest, sender_is_low),
         }
-        self.end(at, None);
-        self.table.find(key)
     }
 
     /// Gives the ordinal of a connection between the same endpoints that starts now.
@@ -273,15 +259,8 @@ impl Log {
         ordinal
     }
 
-    fn begun(
-        &mut self,
-        taken: &Taken,
-        key: Key,
-        protocol: Protocol,
-        sender_is_low: bool,
-        ports: (u16, u16),
-        may_answer: bool,
-    ) -> Live {
+    fn begin(&mut self, taken: &Taken, protocol: Protocol, ports: (u16, u16), may_answer: bool) -> u32 {
+        let (key, sender_is_low) = Key::of_packet(taken.packet, ports.0, ports.1);
         let is_flipped = may_answer && roles::is_from_responder(ports.0, ports.1, key.protocol());
         let number = self.summary.connections;
         self.summary.connections += 1;
@@ -290,13 +269,35 @@ impl Log {
         if is_flipped {
             live.was_flipped();
         }
-        live
+        if self.table.len() >= self.options.max_connections.max(1) {
+            self.evict();
+        }
+        self.table.insert(live, None)
     }
 
+    /// Ends the connections that have been silent longest.
+    #[cold]
+    fn evict(&mut self) {
+        let places = self.table.silent((self.table.len() / EVICTED_SHARE).max(1), |live| Some(live.last_ns()));
+        self.summary.evicted_connections += places.len() as u64;
+        self.table.remove_all(places, |live| self.rows.push(live.finish()));
+    }
+
+    /// Ends what is over by `now`. Only memory and the rows' order depend on when this is done.
     #[inline]
-    fn insert(&mut self, live: Live, hash: u64) -> u32 {
-        let rows = &mut self.rows;
-        self.table.insert(live, hash, |evicted| rows.push(evicted.finish()))
+    fn sweep(&mut self, now: i64) {
+        self.packets_since_sweep += 1;
+        // Not for so few packets that looking would cost more than they do.
+        if now.saturating_sub(self.swept_ns) >= SWEEP_NS && self.packets_since_sweep > self.table.len() / 4 {
+            self.sweep_now(now);
+        }
+    }
+
+    #[cold]
+    fn sweep_now(&mut self, now: i64) {
+        self.swept_ns = now;
+        self.packets_since_sweep = 0;
+        self.table.remove_all(self.table.chosen(|live| live.end_ns() <= now), |live| self.rows.push(live.finish()));
     }
 
     /// Rows that [`Log::take`] would give.
@@ -313,8 +314,15 @@ impl Log {
     /// Ends so many of the connections that are left, after the last frame; false when none is. What [`Log::finish`]
     /// would give at once can so be taken in parts.
     pub fn close(&mut self, at_most: usize) -> bool {
-        let rows = &mut self.rows;
-        self.table.drain(at_most, |live| rows.push(live.finish()))
+        if self.rest.is_empty() {
+            self.rest = self.table.in_order();
+            self.rest.reverse();
+        }
+        for _ in 0..at_most {
+            let Some(at) = self.rest.pop() else { break };
+            self.end(at, None);
+        }
+        !self.rest.is_empty()
     }
 
     /// Closes the books; `origin` is what the file said besides its packets. Rows that were taken before are not
@@ -322,7 +330,6 @@ impl Log {
     pub fn finish(mut self, origin: Origin) -> Capture {
         self.close(usize::MAX);
         let mut summary = self.summary;
-        summary.evicted_connections = self.table.evicted;
         summary.interfaces = origin.interfaces;
         summary.dropped_packets = origin.dropped_packets;
         capture::add(&mut summary.skipped, origin.skipped);

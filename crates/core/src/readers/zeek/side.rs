@@ -42,7 +42,7 @@ pub(super) enum Counted {
     ZeroWindow,
 }
 
-/// A further jump of a SYN's or RST's number, or to an acknowledgment of 0, is not believed.
+/// A larger jump of a SYN's or RST's number, or to an acknowledgment of 0, is ignored.
 const MAX_JUMP: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Default)]
@@ -50,7 +50,7 @@ pub struct Side {
     pub counts: Counts,
     /// Acknowledged by the peer, and not in the capture file: Zeek's missed bytes.
     pub missed_bytes: u64,
-    /// Those of them that no packet in the file carried, cut by a snap length or not.
+    /// The missed bytes that no packet in the file carried, cut by a snap length or not.
     pub unseen_bytes: u64,
     state: State,
     previous: State,

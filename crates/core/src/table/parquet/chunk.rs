@@ -210,13 +210,13 @@ impl Chunk {
         self.between(Range::Reals(least, greatest));
     }
 
-    fn between(&mut self, found: Range) {
+    fn between(&mut self, added: Range) {
         use Range::{Flags, Integers, Reals};
-        self.range = Some(match (self.range, found) {
+        self.range = Some(match (self.range, added) {
             (Some(Integers(a, b)), Integers(c, d)) => Integers(a.min(c), b.max(d)),
             (Some(Reals(a, b)), Reals(c, d)) => Reals(a.min(c), b.max(d)),
             (Some(Flags(a, b)), Flags(c, d)) => Flags(a & c, b | d),
-            (_, found) => found,
+            (_, added) => added,
         });
     }
 

@@ -1,7 +1,7 @@
 //! Finds a connection's place by the hash of its endpoints: open addressing, 9 bytes an entry.
 //!
-//! Most that is looked up is a connection's first packet, which is not there: one byte an entry says so, and all of
-//! these bytes stay in a core's cache where the entries do not.
+//! Most lookups are for the first packet of a connection, which is not there yet. One byte an entry is enough to see
+//! this, and these bytes all stay in a core's cache, where the entries do not.
 
 /// An entry is a place and its hash, in 32 bits.
 #[derive(Debug, Clone, Copy)]
@@ -12,30 +12,30 @@ struct Entry {
 
 const NO_ENTRY: Entry = Entry { tag: 0, place: u32::MAX };
 
-/// What a byte says of its entry: other values are of a tag, which it has.
+/// Values of an entry's byte; other values are part of the entry's tag.
 const EMPTY: u8 = 0;
-/// No entry any more, but others lie behind it.
+/// The entry was removed, and others lie behind it.
 const REMOVED: u8 = 1;
 
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct Index {
     marks: Vec<u8>,
     entries: Vec<Entry>,
-    /// Not empty: removed ones too.
+    /// Entries that are not empty, removed ones included.
     used: usize,
     held: usize,
 }
 
-impl Default for Table {
+impl Default for Index {
     fn default() -> Self {
-        Table::of_size(1024)
+        Index::of_size(1024)
     }
 }
 
-impl Table {
+impl Index {
     /// `size` is a power of two.
     fn of_size(size: usize) -> Self {
-        Table { marks: vec![EMPTY; size], entries: vec![NO_ENTRY; size], used: 0, held: 0 }
+        Index { marks: vec![EMPTY; size], entries: vec![NO_ENTRY; size], used: 0, held: 0 }
     }
 
     fn mask(&self) -> usize {
@@ -46,7 +46,7 @@ impl Table {
         (hash >> 32) as u32 ^ hash as u32
     }
 
-    /// Where to begin, and the mark. The tag alone gives both, so that growing needs no keys.
+    /// Where the search begins, and the mark. Both follow from the tag alone, so that growing needs no keys.
     #[inline]
     fn start(tag: u32) -> (usize, u8) {
         let spread = u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -62,7 +62,7 @@ impl Table {
         loop {
             match self.marks[at] {
                 EMPTY => return None,
-                found if found == mark => {
+                byte if byte == mark => {
                     let entry = self.entries[at];
                     if entry.tag == tag && is_it(entry.place) {
                         return Some(entry.place);
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Loads what is about to be looked for into the core's cache: all at the same time, where one after the other would
+    /// Loads the entries of these hashes into the core's cache, all at the same time. Lookups one after the other would
     /// wait for each.
     pub fn fetch(&self, hashes: &[u64]) {
         let first = |hash: &u64| Self::start(Self::tag(*hash)).0 & self.mask();
@@ -90,7 +90,7 @@ impl Table {
         loop {
             match self.marks[at] {
                 EMPTY => return None,
-                found if found == mark && self.entries[at].place == place => return Some(at),
+                byte if byte == mark && self.entries[at].place == place => return Some(at),
                 _ => at = (at + 1) & self.mask(),
             }
         }
@@ -103,9 +103,9 @@ impl Table {
             return;
         }
         if (self.used + 1) * 4 > self.marks.len() * 3 {
-            // Room is made where much was removed, too.
+            // Where much was removed, the same size is enough.
             let size = if self.held * 2 > self.marks.len() { self.marks.len() * 2 } else { self.marks.len() };
-            let former = std::mem::replace(self, Table::of_size(size));
+            let former = std::mem::replace(self, Index::of_size(size));
             for (entry, mark) in former.entries.into_iter().zip(former.marks) {
                 if mark > REMOVED {
                     self.add(entry);
@@ -132,7 +132,7 @@ impl Table {
         let Some(mut at) = self.entry_of(hash, place) else { return };
         self.held -= 1;
         self.marks[at] = REMOVED;
-        // With nothing behind them, removed entries are empty ones.
+        // Removed entries with nothing behind them are empty.
         if self.marks[(at + 1) & self.mask()] == EMPTY {
             while self.marks[at] == REMOVED {
                 self.marks[at] = EMPTY;
