@@ -32,9 +32,9 @@ PRINTED = {
 }
 """The same of what is printed byte by byte as then."""
 UNMOVED = ("verdict", "method", "ratio", "ratio_low", "ratio_high", "p_equivalent")
-JUDGED = (*UNMOVED, "because", "p_different_holm", "replicates_needed")
+JUDGED = (*UNMOVED, "because", "p_different_holm", "replicates_needed", "cautions")
 """Columns that follow from the rule of verdicts, which has changed since: constant, rounded and rare values are no proof any
-more. A p-value after correction also changes with those of the others."""
+more. A p-value after correction also changes with those of the others; cautions on order are not corrected any more."""
 WEAKER = ("exact", "unseen", "counts")
 
 
