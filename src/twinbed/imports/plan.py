@@ -12,13 +12,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from twinbed.contracts.format import Format
-from twinbed.imports.layout.names import level_key, natural
+from twinbed.imports.layout.names import LevelKey, NaturalKey, level_key, natural
 from twinbed.imports.parts import whole
 from twinbed.imports.runs import Candidate, Made, Outcome, Plan, State
 from twinbed.imports.scan import ScannedFile
+from twinbed.model.json import Document
 from twinbed.model.run import Level
 
 MOST_REPLICATE = 10_000
@@ -113,7 +113,7 @@ def _key(levels: Mapping[str, Level]) -> str:
     return json.dumps(dict(levels), sort_keys=True)
 
 
-def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[Any, ...]:
+def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[NaturalKey, Sequence[tuple[str, LevelKey]]]:
     return (natural(testbed), [(name, level_key(level)) for name, level in levels.items()])
 
 
@@ -132,7 +132,7 @@ def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format],
             yield each
 
 
-def _nearest(path: str) -> tuple[int, Any]:
+def _nearest(path: str) -> tuple[int, NaturalKey]:
     """What lies deeper, as in ``backup/``, is the copy."""
     return (path.count("/"), natural(path))
 
@@ -204,7 +204,7 @@ def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str
 
 def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
     levels = (files[0][0] if files else refused[0]).file_key.levels
-    cell = {"testbed": testbed, "levels": dict(levels)}
+    cell: Document = {"testbed": testbed, "levels": dict(levels)}
     return Made(_hash({**cell, "label": label}), _hash(cell), testbed, levels, label, files, refused)
 
 
@@ -265,6 +265,6 @@ def _where(testbed: str, levels: Mapping[str, Level]) -> str:
     return ", ".join([testbed, *(f"{name} {level}" for name, level in levels.items())])
 
 
-def _hash(data: Any) -> str:
+def _hash(data: Document) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

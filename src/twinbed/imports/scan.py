@@ -12,13 +12,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
 from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.text.source import File, why_a_bomb
 from twinbed.model.caution import Kind
+from twinbed.model.json import Document
 
 ALONE_BYTES = 4 * 2**20
 """Up to so many bytes are read faster by this process than another is started."""
@@ -34,7 +34,7 @@ class ScanRequest:
 
     path: str
     format: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Document = field(default_factory=dict)
     read: bool = True
     then: tuple[str, ...] = ()
     """Files that are read below it, as one."""

@@ -7,13 +7,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import twinbed
 from twinbed.imports.layout.manifest import Described, LinkFacts
 from twinbed.imports.layout.names import level_key, shown
 from twinbed.imports.runs import Made
+from twinbed.imports.text.members import list_at, object_at, text_at
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document, Json
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.topology import Link, Topology
@@ -134,9 +135,9 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
     )
 
 
-def passport(run: Made, about: About) -> dict[str, dict[str, Any]]:
+def passport(run: Made, about: About) -> dict[str, dict[str, Json]]:
     """What files say of each host, and what is known of the testbed."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    found: dict[str, dict[str, Json]] = defaultdict(dict)
     for one, piece in run.files:
         place = found[one.file_key.host or KIND]
         for fact, value in one.scanned.pieces[piece].facts.items():
@@ -162,18 +163,18 @@ def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int
     return found
 
 
-def study(about: About, records: Sequence[Record], before: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+def study(about: About, records: Sequence[Record], before: Document, files: Document) -> dict[str, Json]:
     """``study.json`` for all runs that there are. ``before`` is what it said; ``files`` counts and names what was not read."""
     named = [str(each.settings["testbed"]["name"]) for each in records]
-    given = [*about.testbeds, *before.get("testbeds", {})]
+    given = [*about.testbeds, *object_at(before, "testbeds")]
     testbeds = list(dict.fromkeys([*(name for name in given if name in named), *named]))
-    kept = before.get("reference") if about.reference is None and not about.testbeds else None
-    reference, reason = (kept, before["reference_reason"]) if kept in testbeds else about.reference_of(testbeds)
+    kept = text_at(before, "reference") if about.reference is None and not about.testbeds else None
+    reference, reason = (kept, text_at(before, "reference_reason")) if kept in testbeds else about.reference_of(testbeds)
     levels: dict[str, dict[str, Level]] = {"testbed": {json.dumps(name): name for name in testbeds}}
     for each in records:
         for name, level in each.levels.items():
             levels.setdefault(name, {})[json.dumps(level)] = level
-    commands = list(dict.fromkeys([*before.get("commands", []), about.command]))
+    commands = list(dict.fromkeys([*map(str, list_at(before, "commands")), about.command]))
     return {
         "format": FORMAT,
         "study": about.name,
@@ -181,9 +182,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
         "testbeds": {name: [{"kind": KIND}] for name in testbeds},
         "reference": reference,
         "reference_reason": reason,
-        "factors": {
-            name: testbeds if name == "testbed" else sorted(found.values(), key=level_key) for name, found in levels.items()
-        },
+        "factors": {name: testbeds if name == "testbed" else _sorted(each.values()) for name, each in levels.items()},
         "exclude": [],
         "replicates": max(Counter(each.cell for each in records).values()),
         "order": "as measured",
@@ -208,3 +207,7 @@ def study(about: About, records: Sequence[Record], before: Mapping[str, Any], fi
             for each in sorted(records, key=lambda each: each.position)
         ],
     }
+
+
+def _sorted(levels: Iterable[Level]) -> list[Level]:
+    return sorted(levels, key=level_key)

@@ -8,11 +8,11 @@ hyphens, which are read as those of today.  Source: ethtool(8) and its own outpu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _HEAD = re.compile(r"(?:Features|Offload parameters) for (\S{1,64}):\s*")
 _BEGINS = re.compile(rb"(?:[^\n]{0,200}\n)?\s*(?:Features|Offload parameters) for \S{1,64}:[ \t]*\r?\n")
@@ -31,7 +31,7 @@ class EthtoolFeatures(Format):
     def recognises(self, head: bytes) -> bool:
         return _BEGINS.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         nics: dict[str, dict[str, bool]] = {}
         features: dict[str, bool] | None = None
         diagnostics: list[Diagnostic] = []

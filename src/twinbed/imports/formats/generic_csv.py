@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -19,6 +19,7 @@ from twinbed.imports.text.column_mapping import ColumnMapping, Row, checked, is_
 from twinbed.imports.text.figures import real
 from twinbed.imports.text.levels import number_or_text
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 
 class CsvOptions(ColumnMapping):
@@ -52,7 +53,7 @@ class GenericCsv(Format):
     def recognises(self, head: bytes) -> bool:
         return False
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         said = checked(CsvOptions, options)
         text = source.text()
         lines = _lines(text, said)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, plain, rounding, values, whole_lines
@@ -25,6 +24,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 _FIRST = "from the start of a connection until the first byte of an answer"
@@ -82,7 +82,7 @@ class H2load(Format):
         text = head_of(head)
         return (" req/s, " in text or " total client(s)" in text) and _RECOGNISED.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 

@@ -14,14 +14,14 @@ Source: hey's print.go and report.go, and what hey 0.1.4 wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, finer_seconds, number, values, whole_lines
 from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 PERCENTILES = ("10", "25", "50", "75", "90", "95", "99")
@@ -74,7 +74,7 @@ class Hey(Format):
         text = head_of(head)
         return "Requests/sec:" in text and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 

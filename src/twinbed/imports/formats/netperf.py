@@ -14,8 +14,8 @@ Source: netperf's manual, "Using Netperf to Measure ..." and "Omni Output Select
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import real
@@ -25,6 +25,7 @@ from twinbed.metrics.http import METRICS as HTTP
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +72,7 @@ class Netperf(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         found = tests(source.text().split("\n"))
         if not found:
             raise FormatError("no heading of a netperf test")

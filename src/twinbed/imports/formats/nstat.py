@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, joined, summed, table
@@ -22,6 +21,7 @@ from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count, real
 from twinbed.metrics.counters import NETWORK
 from twinbed.metrics.metric import Metric, Value
+from twinbed.model.json import Document
 
 _ROW = rb"[A-Z][A-Za-z0-9]+[ \t]+\d+[ \t]+[0-9.]+[ \t]*\r?(?:\n|$)"
 _TEXT = re.compile(
@@ -54,7 +54,7 @@ class Nstat(Format):
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         counts = options.get("counts")
         if counts not in (None, "increments", "totals"):
             raise FormatError(f"counts is {counts!r}, expected increments or totals")

@@ -12,16 +12,16 @@ time zone that it does not name, so only listed packets say when it began.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.latency import owamp
 from twinbed.readers.latency.probes import CLIENT_TO_SERVER, MISSING, SERVER_TO_CLIENT
 
@@ -67,7 +67,7 @@ class Owping(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         way = direction(options)
         diagnostics: list[Diagnostic] = []
         sessions = _sessions(source.text().split("\n"), diagnostics)

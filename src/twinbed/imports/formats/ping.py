@@ -15,15 +15,16 @@ not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +88,7 @@ class Ping(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         runs = _runs(source.text().split("\n"))
         if not runs:
             raise FormatError("no line of ping's that says whom it asks")

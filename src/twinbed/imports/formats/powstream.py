@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
 from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 _START = re.compile(rb"^SUMMARY\t\d+\.\d+\s*$\s*^SID\t", re.MULTILINE)
 _BUCKET = re.compile(r"\t?(-?\d{1,9})\t(\d{1,12})")
@@ -60,7 +60,7 @@ class Powstream(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head.replace(b"\r\n", b"\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         way = direction(options)
         blocks = [block for block in _blocks(source.text().split("\n")) if "SENT" in block.said]
         if not blocks:

@@ -19,14 +19,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.proc_sections import Section, sections, snapshots
 from twinbed.metrics.counters import LOST, METRICS, UNEXPLAINED
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document, Json
 from twinbed.readers.counters.cautions import place_cautions
 from twinbed.readers.counters.place import KERNEL_MARK, Place, read_place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _FILE = "counters.snap"
 _UPTIME = "/proc/uptime"
@@ -55,7 +59,7 @@ class ProcSnapshot(Format):
         first = b"\n".join(head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES])
         return _BEGINS.search(first) is not None and not head.startswith(_PROBE)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         found, diagnostics = sections(source.text())
         if (nics := options.get("nics")) is not None:
             diagnostics += _keep(found, nics)
@@ -76,7 +80,7 @@ class ProcSnapshot(Format):
         return [Measurement(values, {"counters": place.moved() if timed else _without_times(place)}, cautions, diagnostics)]
 
 
-def _keep(found: Sequence[Section], nics: Any) -> list[Diagnostic]:
+def _keep(found: Sequence[Section], nics: Json) -> list[Diagnostic]:
     """Leaves out the lines of other interfaces; says which are not there."""
     if not isinstance(nics, list) or not nics or not all(isinstance(nic, str) for nic in nics):
         raise FormatError(f"nics is {nics!r}, expected a list of interfaces: [eth0]")
@@ -162,7 +166,7 @@ def _lost(place: Place, snapshots: int) -> Iterator[Diagnostic]:
         yield Diagnostic(f"no difference, {note}: {found[0]}{more}")
 
 
-def _without_times(place: Place) -> Any:
+def _without_times(place: Place) -> pa.Table:
     import pyarrow as pa
 
     table = place.moved()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.load import DECIMAL, SHOWN, number, values, whole_lines
@@ -22,6 +21,7 @@ from twinbed.imports.text.reports import Layout, each_read, head_of, reports
 from twinbed.metrics.http import METRICS, UNITS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 MEBIBYTE = 2.0**20
@@ -80,7 +80,7 @@ class Siege(Format):
         text = head_of(head)
         return any(mark in text for mark in _MARKS) and _RECOGNISED.search(text.replace("\r\n", "\n")) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, _LAYOUT), _reading, cut)
 

@@ -11,9 +11,8 @@ Several servers in one test have each a host of its own, ``server0`` and on; the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
@@ -22,6 +21,7 @@ from twinbed.imports.text.probing import ROUND_TRIP as _ROUND_TRIP
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Layer, Metric, Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 
 _PERCENTILES = {"25": "25", "75": "75", "90": "90", "99": "99", "99.9": "99_9", "99.99": "99_99", "99.999": "99_999"}
 """Beside the median."""
@@ -84,7 +84,7 @@ class Sockperf(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         tests = [_Test()]
         for number, line in enumerate(source.text().split("\n"), start=1):
             if _VERSION.match(line) and (tests[-1].servers or tests[-1].sent):

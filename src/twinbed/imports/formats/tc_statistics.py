@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.counter_deltas import CounterDelta, counter_deltas, diagnostics, summed, table
 from twinbed.imports.text.documents import documents, line_of
 from twinbed.imports.text.figures import count
 from twinbed.metrics.metric import Layer, Metric, Value
+from twinbed.model.json import Document, Json
 
 _TEXT = re.compile(
     rb"(?:[^\n]{0,200}\n)?\s*"
@@ -90,7 +90,7 @@ class TcStatistics(Format):
     def recognises(self, head: bytes) -> bool:
         return _TEXT.match(head) is not None or _JSON.match(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         unread: list[Diagnostic] = []
         found = _of_json(text, unread) if text.lstrip().startswith("[") else list(_of_text(text, unread))
@@ -205,7 +205,7 @@ def _of_json(text: str, unread: list[Diagnostic]) -> list[_Discipline]:
     return disciplines
 
 
-def _discipline(each: Any) -> _Discipline | None:
+def _discipline(each: Json) -> _Discipline | None:
     if not isinstance(each, dict):
         return None
     kind, handle, device = each.get("kind"), each.get("handle"), each.get("dev", "")

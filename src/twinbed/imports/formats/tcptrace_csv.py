@@ -7,13 +7,13 @@ means no fraction.  Round-trip times are there with ``-r`` alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _START = re.compile(rb"^[ \t]*conn_#[ \t]*,[ \t]*host_a[ \t]*,", re.MULTILINE)
 _TIME = re.compile(r"([0-8]?\d{1,9})\.(\d{1,6})")
@@ -29,7 +29,7 @@ class TcptraceCsv(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         diagnostics: list[Diagnostic] = []
         rows = _rows(source.text().split("\n"), diagnostics)
         if not rows:

@@ -10,15 +10,15 @@ they are is used.  Services by name (without ``-n``) leave ports null.  Resets a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count
 from twinbed.imports.text.tcptrace import METRICS, SIDES, Row, address, cells, measured, named, table, values
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _START = re.compile(rb"^Ostermann's tcptrace\b|^TCP connection \d+:\s*$", re.MULTILINE)
 _CONNECTION = re.compile(r"TCP connection (\d+):\s*")
@@ -49,7 +49,7 @@ class TcptraceText(Format):
     def recognises(self, head: bytes) -> bool:
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         found = _Found()
         for number, line in enumerate(source.text().split("\n"), start=1):
             _line(found, number, line)

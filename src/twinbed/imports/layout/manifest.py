@@ -6,9 +6,9 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from twinbed.contracts.format import FormatError
 from twinbed.imports.layout.names import shown
@@ -36,7 +36,7 @@ class Files(_Strict):
     pattern: str | None = None
     regex: str | None = None
     format: str = ""
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
     host: str = ""
     snapshot: Literal["", "before", "after"] = ""
@@ -87,7 +87,7 @@ class LinkFacts(_Strict):
 class Described(_Strict):
     """What is known of a testbed."""
 
-    facts: dict[str, Any] = Field(default_factory=dict)
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
     link: LinkFacts | None = None
 
 
@@ -147,7 +147,7 @@ def read_passport(text: str, name: str) -> dict[str, Described]:
     return found
 
 
-def _is_fact(value: Any) -> bool:
+def _is_fact(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(_is_fact(each) for each in value.values())
     return isinstance(value, str | int | float | bool)

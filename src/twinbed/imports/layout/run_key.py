@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from twinbed.imports.workload import OwnMetric
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
 from twinbed.model.run import Level
 
 
@@ -31,7 +32,7 @@ class FileKey:
     host: str = ""
     format: str = ""
     """Its name, where it is given; else it is recognised by content."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Document = field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
     facts: Mapping[str, Level] = field(default_factory=dict)
     """What is known of it that is no factor, since it never varies."""

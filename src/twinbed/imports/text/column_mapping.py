@@ -8,13 +8,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from twinbed.contracts.format import Diagnostic, FormatError, Measurement, RunKey
 from twinbed.imports.text.row_keys import RowKeys
 from twinbed.metrics.metric import Value
+from twinbed.model.json import Document
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -85,7 +86,7 @@ class ColumnMapping(RowKeys):
         return UNITS[unit] if isinstance(unit, str) else (unit.factor, unit.unit)
 
 
-def checked(kind: type[Options], options: Mapping[str, Any]) -> Options:
+def checked(kind: type[Options], options: Document) -> Options:
     """Raises FormatError."""
     try:
         return kind.model_validate(dict(options))
@@ -94,7 +95,7 @@ def checked(kind: type[Options], options: Mapping[str, Any]) -> Options:
         raise FormatError(f"the manifest's options: {said}") from None
 
 
-def row_keys_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+def row_keys_of(options: Document) -> tuple[str, ...]:
     """What options say that files themselves say: testbed, replicate, names of factors. Raises FormatError."""
     said = checked(RowKeys, options)
     named = {"testbed": said.testbed, "replicate": said.replicate}

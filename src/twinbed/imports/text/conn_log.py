@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Measurement
 from twinbed.metrics.metric import Value
@@ -102,7 +102,7 @@ def _gaps(rows: Sequence[Mapping[str, Cell]]) -> Iterator[Caution]:
 def _table(rows: Sequence[Mapping[str, Cell]]) -> pa.Table:
     import pyarrow as pa
 
-    types: dict[str, Any] = {"string": pa.string(), "port": pa.uint16(), "count": pa.int64()}
+    types: Mapping[str, pa.DataType] = {"string": pa.string(), "port": pa.uint16(), "count": pa.int64()}
     kinds = {"start_s": pa.float64(), "start_ns": pa.int64(), "duration_s": pa.float64(), "duration_ns": pa.int64()}
     kinds |= {column: types[kind] for column, kind in COLUMNS.values()}
     there = {name for row in rows for name in row}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.contracts.format import FormatError
 from twinbed.imports.text.probing import loss, values
 from twinbed.metrics.latency import METRICS as LATENCY
 from twinbed.metrics.metric import Value
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.latency.probes import CLIENT_TO_SERVER, SERVER_TO_CLIENT
 
 _NAMES = ("one_way_delay_", "jitter", "delay_variation_p95", "ipdv", "probe")
@@ -50,7 +50,7 @@ class OneWay:
         return None if self.sent is None or self.lost is None or self.lost > self.sent else self.sent - self.lost
 
 
-def direction(options: Mapping[str, Any]) -> str:
+def direction(options: Document) -> str:
     """What a manifest says of files with one direction: empty where nothing. Raises FormatError."""
     said = options.get("direction", "")
     if said not in ("", CLIENT_TO_SERVER, SERVER_TO_CLIENT):

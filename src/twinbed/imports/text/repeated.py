@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from twinbed.contracts.format import Format, Measurement
 from twinbed.imports.text.source import File, read
+from twinbed.model.json import Document
 
 MOST = 8
 """Files that are remembered: runs of a few tables may come in turn."""
@@ -21,7 +21,7 @@ MOST = 8
 class _Several:
     format: Format
     file: str
-    options: Mapping[str, Any]
+    options: Document
     sha256: bytes
     measurements: Sequence[Measurement]
 
@@ -33,7 +33,7 @@ class Repeated:
         self._last: deque[_Several] = deque(maxlen=MOST)
         self._lock = threading.Lock()
 
-    def measurements(self, kind: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def measurements(self, kind: Format, file: File, options: Document) -> Sequence[Measurement]:
         """Those of the file. Raises FormatError."""
         if file.then:
             return read(kind, file, options)

@@ -5,14 +5,12 @@ Nothing is guessed: a row without a testbed, or with a level that is no plain te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from twinbed.contracts.format import Diagnostic, RunKey
 from twinbed.imports.text.figures import of_json
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
+from twinbed.model.json import Document, Json
 from twinbed.model.run import Level
 
 _NOBODY = RunKey(known=False)
@@ -31,7 +29,7 @@ class RowKeys(BaseModel):
 
     @field_validator("levels", mode="before")
     @classmethod
-    def _listed(cls, levels: Any) -> Any:
+    def _listed(cls, levels: object) -> object:
         if not isinstance(levels, list | tuple) or not all(isinstance(place, str) for place in levels):
             return levels
         if len(set(levels)) < len(levels):
@@ -58,7 +56,7 @@ class RowKeys(BaseModel):
         """The columns or paths."""
         return [place for place in (self.testbed, *self.levels, self.replicate) if place]
 
-    def of(self, found: Mapping[str, Any], line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
+    def of(self, found: Document, line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
         """``found`` has what stands in them, as far as they are there. None where nothing is asked."""
         if not self.key_places():
             return None
@@ -73,7 +71,7 @@ class RowKeys(BaseModel):
             None if replicate is None else replicate_of(str(replicate)),
         )
 
-    def _wrong(self, place: str, found: Mapping[str, Any]) -> str:
+    def _wrong(self, place: str, found: Document) -> str:
         """Why a row cannot be of what stands there; empty if it can."""
         if place not in found:
             return "is not there"
@@ -89,7 +87,7 @@ class RowKeys(BaseModel):
         return "is no plain text or number" if of_json(value) is None else ""
 
 
-def _level(value: str | int | float | bool | None) -> Level:
+def _level(value: Json) -> Level:
     if isinstance(value, str):
         return number_or_text(value) if value else None
-    return value
+    return value if isinstance(value, int | float) else None

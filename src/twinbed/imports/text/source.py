@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,7 +144,7 @@ def why_a_bomb(path: Path) -> str:
     return f"is packed {times}, as nothing measured is: {size // 2**20} MiB come out of {packed / 2**20:.1f}"
 
 
-def read(each: Format, file: File, options: Mapping[str, Any]) -> Sequence[Measurement]:
+def read(each: Format, file: File, options: Document) -> Sequence[Measurement]:
     """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
     found = each.read(file, options)
     if not file.cut:

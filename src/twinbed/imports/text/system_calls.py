@@ -6,10 +6,10 @@ Tables: ``transitions`` and ``system_calls``.  Counts are of all programs in the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
@@ -17,6 +17,7 @@ from twinbed.imports.text.uncompressed import read_by_path
 from twinbed.metrics.metric import Metric
 from twinbed.metrics.syscalls import METRICS
 from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import Document
 from twinbed.readers.syscalls import Place, Program
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class TraceFormat(Format):
     def recognises(self, head: bytes) -> bool:
         return self.recognised(head)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         """``options``: ``architecture`` (x86_64, aarch64) of the numbers in traces that do not say."""
         architecture = str(options.get("architecture", "x86_64"))
         ((programs, summary), below), damaged = read_by_path(

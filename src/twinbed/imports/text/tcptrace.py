@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from twinbed.imports.text.figures import count, real
 from twinbed.metrics.metric import Value
@@ -138,7 +138,7 @@ def table(rows: Sequence[Mapping[str, Cell]]) -> pa.Table:
     return pa.table({name: pa.array([row.get(name) for row in rows], _type(name)) for name in names})
 
 
-def _type(name: str) -> Any:
+def _type(name: str) -> pa.DataType:
     import pyarrow as pa
 
     base = _DIRECTION.sub("", name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed import _core
 from twinbed.contracts.format import Format, FormatError, Measurement, Source
@@ -11,6 +11,7 @@ from twinbed.imports.text.load import head_text, parsed, values, whole_lines
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.http import MOMENTS, STAGES, UNITS
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,7 @@ class AbTsv(Format):
     def recognises(self, head: bytes) -> bool:
         return head_text(head).startswith(HEADING)
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         import pyarrow as pa
         import pyarrow.compute as pc
 

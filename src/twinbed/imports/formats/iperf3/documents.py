@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, FormatError
 from twinbed.imports.text.documents import line_of
 from twinbed.imports.text.load import SHOWN
+from twinbed.model.json import Json
 
 _START = re.compile(
     r'\{\s*"(?:(?:start|end)"\s*:\s*\{|intervals"\s*:\s*\[|(?:event|title|extra_data|error)"\s*:\s*")',
@@ -27,22 +27,24 @@ MOST_DAMAGED = 1000
 
 
 @dataclass(slots=True)
-class Document:
+class Output:
     """``cut``: it ends before its end."""
 
-    content: dict[str, Any]
+    content: dict[str, Json]
     line: int
     diagnostics: list[Diagnostic] = field(default_factory=list)
     cut: bool = False
     unreal: bool = False
     """Whether there are numbers such as nan."""
+    intervals: list[Json] = field(default_factory=list)
+    """Of a streamed one: the same list that its content has, as it grows."""
 
 
-def documents(text: str) -> Sequence[Document]:
+def documents(text: str) -> Sequence[Output]:
     """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
-    found: list[Document] = []
+    found: list[Output] = []
     waiting: list[Diagnostic] = []
-    streamed: Document | None = None
+    streamed: Output | None = None
     for piece in _pieces(text):
         if isinstance(piece, Diagnostic):
             waiting.append(piece)
@@ -55,7 +57,8 @@ def documents(text: str) -> Sequence[Document]:
             streamed = None
             found.append(piece)
         elif event == "start" or streamed is None:
-            streamed = Document({"intervals": [], "end": {}}, piece.line, piece.diagnostics, cut=True)
+            streamed = Output({"end": {}}, piece.line, piece.diagnostics, cut=True)
+            streamed.content["intervals"] = streamed.intervals
             found.append(streamed)
         if streamed is not None:
             _take(streamed, str(event), piece)
@@ -75,18 +78,18 @@ def documents(text: str) -> Sequence[Document]:
     return found
 
 
-def _cookie(document: Document) -> object:
+def _cookie(document: Output) -> object:
     """What iperf3 names a test by."""
     start = document.content.get("start")
     return start.get("cookie") if isinstance(start, dict) else None
 
 
-def _take(streamed: Document, event: str, piece: Document) -> None:
+def _take(streamed: Output, event: str, piece: Output) -> None:
     data = piece.content.get("data")
     if piece is not streamed and piece.diagnostics is not streamed.diagnostics:
         streamed.diagnostics += piece.diagnostics
     if event == "interval":
-        streamed.content["intervals"].append(data)
+        streamed.intervals.append(data)
     elif event in _EVENTS:
         streamed.content[event] = data
     else:
@@ -95,7 +98,7 @@ def _take(streamed: Document, event: str, piece: Document) -> None:
         streamed.cut = False
 
 
-def _pieces(text: str) -> Iterator[Document | Diagnostic]:
+def _pieces(text: str) -> Iterator[Output | Diagnostic]:
     """Documents and events; and flaws for all text that is neither."""
     at = counted_to = damaged = 0
     line = 1
@@ -141,17 +144,17 @@ def _next(text: str, at: int) -> int | None:
     return None
 
 
-def _decoded(text: str, at: int) -> tuple[Document, int] | None:
+def _decoded(text: str, at: int) -> tuple[Output, int] | None:
     """The document at a place, and where it ends."""
     unreal: list[str] = []
     try:
         content, end = json.JSONDecoder(parse_constant=unreal.append).raw_decode(text, at)
     except (ValueError, RecursionError):
         return None
-    return (Document(content, 0, unreal=bool(unreal)), end) if isinstance(content, dict) else None
+    return (Output(content, 0, unreal=bool(unreal)), end) if isinstance(content, dict) else None
 
 
-def _salvaged(part: str) -> tuple[Document, int] | None:
+def _salvaged(part: str) -> tuple[Output, int] | None:
     """What is whole of a damaged document: numbers that old versions print as nan are missing, and a cut one ends with its last
     whole part."""
     part = _NOT_A_NUMBER.sub(lambda found: "NaN".ljust(len(found[0])), part)
@@ -176,20 +179,22 @@ def _salvaged(part: str) -> tuple[Document, int] | None:
     return read[0], len(part)
 
 
-def _within(text: str) -> Iterator[Document]:
+def _within(text: str) -> Iterator[Output]:
     """The documents in objects that a harness put around them, such as ``{"node": "7", "Results": {"start": ...}}``."""
     start = re.search(r"[{\[]", text)
     try:
         whole = json.JSONDecoder().raw_decode(text, start.start())[0] if start is not None else []
     except (ValueError, RecursionError):
         return
-    waiting: list[tuple[str, Any]] = [("", whole)]
+    waiting: list[tuple[str, Json]] = [("", whole)]
     while waiting:
         name, part = waiting.pop()
-        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in part]
+        members = (
+            list(part.items()) if isinstance(part, dict) else [("", each) for each in part] if isinstance(part, list) else []
+        )
         if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
             diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, harmless=True)
-            yield Document(part, 1, [diagnostic])
+            yield Output(part, 1, [diagnostic])
         else:
             waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.formats.iperf3.rows import PART, row
@@ -13,6 +12,7 @@ from twinbed.imports.formats.iperf3.run import Run
 from twinbed.imports.formats.iperf3.way import METRICS
 from twinbed.imports.text.load import DECIMAL, SHOWN, head_text, number, whole_lines
 from twinbed.metrics.metric import Metric
+from twinbed.model.json import Document
 
 _HEADING = re.compile(r"\[ ID\](?:\[Role\])? Interval {2,}Transfer {2,}(?:Bitrate|Bandwidth)")
 _JSON = re.compile(r'\{\s*"(?:start|event)"\s*:')
@@ -61,7 +61,7 @@ class Iperf3Text(Format):
             _HEADING.search(text) is not None or re.search(r"^iperf3: (?:error|interrupt) - ", text, re.MULTILINE) is not None
         )
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         text = source.text()
         if _ITS_TWO.search(text):
             raise FormatError("is of iperf 2, whose lines are others than iperf3's")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from twinbed.contracts.format import Diagnostic, Format, Measurement, Source
 from twinbed.imports.formats.wrk.report import LAYOUT, RECOGNISED, SCHEDULED, facts, read_report
@@ -12,6 +12,7 @@ from twinbed.imports.text.load import DECIMAL, number, values, whole_lines
 from twinbed.imports.text.reports import each_read, head_of, reports
 from twinbed.metrics.http import METRICS as OF_HTTP
 from twinbed.metrics.metric import Layer, Metric
+from twinbed.model.json import Document
 from twinbed.readers.http import request_cautions
 
 if TYPE_CHECKING:
@@ -49,26 +50,28 @@ class Wrk2(Format):
         text = head_of(head)
         return " connections" in text and RECOGNISED.search(text) is not None and SCHEDULED.search(text) is not None
 
-    def read(self, source: Source, options: Mapping[str, Any]) -> Sequence[Measurement]:
+    def read(self, source: Source, options: Document) -> Sequence[Measurement]:
         lines, cut = whole_lines(source.text())
         return each_read(reports(lines, LAYOUT), _reading, cut)
 
 
 def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:
     plain, sections = _apart(lines)
-    numbers, report, diagnostics = read_report(first, plain, cut)
+    read = read_report(first, plain, cut)
+    numbers, report = read.numbers, read.report
     for name in [name for name in numbers if name.startswith("total_time_")]:
         del numbers[name]
     # At a fixed rate it is no time of a request.
     numbers["time_per_request"] = None
     if not report["requests"]:
         sections = []
-    latency = (report["latency"] or {}) if report["requests"] else {}
-    moments = {"mean": "mean_s", "sd": "deviation_s", "max": "max_s", "p99": "p99_s"}
+    latency = report["latency"] if report["requests"] else None
     # The line of threads has what is recorded, from when a request was due.
-    numbers |= {
-        f"scheduled_time_{moment}": latency.get(key) for moment, key in moments.items() if moment != "p99" or key in latency
-    }
+    numbers["scheduled_time_mean"] = latency["mean_s"] if latency else None
+    numbers["scheduled_time_sd"] = latency["deviation_s"] if latency else None
+    numbers["scheduled_time_max"] = latency["max_s"] if latency else None
+    if latency and read.third != "Max":
+        numbers["scheduled_time_p99"] = read.third_s if read.third == "99%" else None
     rows: list[tuple[bool, float, float, int]] = []
     for recorded, found in sections:
         stem = "scheduled_time_" if recorded else "total_time_"
@@ -82,7 +85,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
         values=list(values(numbers, UNITS)),
         tables={"latency_spectrum": _table(rows)} if rows else {},
         cautions=list(request_cautions(numbers, report["requests"])),
-        diagnostics=diagnostics,
+        diagnostics=read.diagnostics,
         facts=dict(facts(report)),
     )
 
