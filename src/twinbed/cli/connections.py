@@ -73,9 +73,9 @@ def command(
     return captures.ending(summary, table.num_rows, "connections")
 
 
-def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, Any]:
+def _short(row: Mapping[str, Any], origin_ns: int | None) -> dict[str, object]:
     ends = {end: f"{row[f'{end}_address']} {row[f'{end}_port']}" for end in ("originator", "responder")}
-    shown: dict[str, Any] = {
+    shown: dict[str, object] = {
         "start": None if row["start_ns"] is None else f"{(row['start_ns'] - (origin_ns or 0)) / 1e9:.6f}",
         **ends,
         "protocol": row["protocol"],

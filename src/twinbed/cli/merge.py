@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.error import TwinbedError
+from twinbed.model.run import Level
 
 if TYPE_CHECKING:
     from twinbed.results.merge.plan import Plan
@@ -100,7 +101,7 @@ def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) 
     return found
 
 
-def _level(text: str) -> Any:
+def _level(text: str) -> Level:
     for kind in (int, float):
         try:
             return kind(text)
@@ -113,11 +114,11 @@ def _print(made: Plan) -> None:
     from twinbed.render.rows import print_table
 
     rows = []
-    for testbed in made.study["testbeds"]:
+    for testbed in made.testbeds:
         of = [(source, record) for source, _, record in made.runs if record.levels["testbed"] == testbed]
         rows.append(
             {
-                "testbed": testbed + (" (reference)" if testbed == made.study["reference"] else ""),
+                "testbed": testbed + (" (reference)" if testbed == made.reference else ""),
                 "from": ", ".join(dict.fromkeys(source.name for source, _ in of)),
                 "runs": len(of),
                 "cells": len({record.cell for _, record in of}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 import click
 
@@ -62,5 +62,5 @@ def command(
         return codes.INTERRUPTED
 
 
-def _as_interrupt(number: int, frame: Any) -> None:
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt

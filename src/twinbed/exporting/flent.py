@@ -24,6 +24,7 @@ from typing import Any
 
 import twinbed
 from twinbed.api import Results
+from twinbed.model.json import Document
 from twinbed.model.run import level_text
 from twinbed.render.file_names import Names
 from twinbed.render.words import cell_title
@@ -92,7 +93,7 @@ def _by_run(results: Results) -> dict[str, dict[str, list[Row]]]:
     return found
 
 
-def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row]], filename: str) -> dict[str, Any]:
+def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row]], filename: str) -> Document:
     """The file's content. ``run`` is of the table of runs, ``tables`` the run's own rows."""
     intervals = tables.get("intervals", ())
     udp = any(row.get("datagrams") is not None for row in intervals)

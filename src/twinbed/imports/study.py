@@ -12,9 +12,9 @@ import twinbed
 from twinbed.imports.layout.manifest import Described, LinkFacts
 from twinbed.imports.layout.names import level_key, shown
 from twinbed.imports.runs import Made
-from twinbed.imports.text.members import list_at, object_at, text_at
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document, Json
+from twinbed.model.members import list_at, object_at, text_at
 from twinbed.model.record import Record
 from twinbed.model.run import Level, Status
 from twinbed.model.topology import Link, Topology

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 
@@ -15,16 +15,19 @@ from twinbed.model.error import TwinbedError
 
 STYLES = ("text", "json", "csv")
 SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
-Command = TypeVar("Command", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Code = TypeVar("Code")
 
 
-def options(tables: tuple[str, ...], *, whole: bool, pages: bool = False) -> Callable[[Command], Command]:
+def options(
+    tables: tuple[str, ...], *, whole: bool, pages: bool = False
+) -> Callable[[Callable[Arguments, Code]], Callable[Arguments, Code]]:
     """``tables`` are those that CSV may be of; ``whole`` is whether responses are of all pairs together unless said; ``pages``
     whether there is a page."""
     styles = (*STYLES, "html") if pages else STYLES
     per_pair = "Divide the response by N. Default: {}."
 
-    def add(command: Command) -> Command:
+    def add(command: Callable[Arguments, Code]) -> Callable[Arguments, Code]:
         for option in reversed(
             (
                 click.option("--response", metavar="NAME", help="The metric. Of RESULTS by default the first headline metric."),
@@ -105,7 +108,7 @@ def table_text(rows: Sequence[Row]) -> str:
     return as_text([{name: _short(value) for name, value in row.items()} for row in rows]).rstrip("\n")
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class Figure:
     """In a few words, for a file's name."""
     label: str
     """What it shows."""
-    spec: dict[str, Any] | None = None
+    spec: Mapping[str, object] | None = None
     drawing: str | None = None
 
 

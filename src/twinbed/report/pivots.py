@@ -10,7 +10,6 @@ import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twinbed.analyses.compare.result import Comparison, Comparisons, Estimated
 from twinbed.model.caution import Kind
@@ -84,7 +83,9 @@ def study_tables(tables: Tables, result: Comparisons, printed: Printed | None = 
     return tuple(_table(each, factors, outline.confidence, result, printed) for each in asked)
 
 
-def _table(asked: Pivot, factors: Mapping[str, Any], confidence: float, result: Comparisons, printed: Printed | None) -> Table:
+def _table(
+    asked: Pivot, factors: Mapping[str, Sequence[Level]], confidence: float, result: Comparisons, printed: Printed | None
+) -> Table:
     key = (asked.metric, asked.host, asked.direction)
     found = {
         _name({**each.cell, TESTBED: each.testbed}): each

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -208,7 +207,7 @@ def _run_command(outline: Outline) -> str:
     return f"twinbed run {shlex.quote(Path(str(outline.data.get('filename') or 'study.yaml')).name)}{options}"
 
 
-def _conditions(tables: Tables) -> Iterator[tuple[str, Any]]:
+def _conditions(tables: Tables) -> Iterator[tuple[str, object]]:
     outline = tables.outline
     reason = outline.data.get("reference_reason")
     times = [record.started_s for record in tables.records]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log2
-from typing import Any
 
 from twinbed.model.tables import Tables
 from twinbed.render.plots import INK, MOST_CELLS, MUTED, ROW, WIDTH, Spec, panels, testbed_axis
@@ -54,7 +53,7 @@ def plot(sizes: Sizes, order: Sequence[str]) -> Spec:
 
 def _panel(cell: str, testbeds: Mapping[str, Mapping[int, int]], order: Sequence[str], least: int, most: int) -> Spec:
     names = [name for name in order if name in testbeds]
-    rows: list[dict[str, Any]] = []
+    rows: list[Spec] = []
     for name in names:
         total = sum(testbeds[name].values())
         for size, count in joined(testbeds[name]).items():

@@ -11,18 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
 from twinbed.model.interim import InterimAnalyses
+from twinbed.model.json import Document
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
+from twinbed.model.run import Level
 from twinbed.model.tables import Outline, Planned
 
 if TYPE_CHECKING:
@@ -38,6 +40,38 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "runs": (list,),
 }
 """What there may be in study.json, of what is read here."""
+
+
+class _Run(TypedDict):
+    """As study.json lists it."""
+
+    id: str
+    cell: str
+    levels: Mapping[str, Level]
+    replicate: int
+    block: int
+    position: int
+
+
+class _Study(TypedDict, total=False):
+    """Of study.json what is read here, once its kinds are looked at."""
+
+    study: str | None
+    testbeds: Collection[str] | None
+    reference: str | None
+    factors: Mapping[str, Sequence[str]] | None
+    margin: object
+    confidence: object
+    seed: int | None
+    source: str | None
+    runs: Sequence[_Run] | None
+
+
+class _Until(TypedDict):
+    """The replicates of a study that goes on until it is decided."""
+
+    least: int
+    most: int
 
 
 class StoreError(TwinbedError):
@@ -135,7 +169,7 @@ def _mend(path: Path, shown: Path, text: str) -> str:
     return text if path == shown else "get the archive again, or have the results archived anew"
 
 
-def _study(path: Path, shown: Path) -> Mapping[str, Any]:
+def _study(path: Path, shown: Path) -> Document:
     file = shown / "study.json"
     advice = _mend(path, shown, "`twinbed run` writes it anew from the study file")
     try:
@@ -152,9 +186,9 @@ def _study(path: Path, shown: Path) -> Mapping[str, Any]:
     return data
 
 
-def _outline(path: Path, shown: Path, study: Mapping[str, Any], records: Sequence[Record]) -> Outline:
-    factors = study.get("factors")
-    testbeds = list(study.get("testbeds") or (factors.get("testbed") if isinstance(factors, dict) else None) or ())
+def _outline(path: Path, shown: Path, data: Document, records: Sequence[Record]) -> Outline:
+    study = cast(_Study, data)
+    testbeds = list(study.get("testbeds") or (study.get("factors") or {}).get("testbed") or ())
     testbeds += sorted({testbed_of(record) for record in records} - set(testbeds))
     source = study.get("source") or ""
     if (path / "study.yaml").is_file():
@@ -168,16 +202,16 @@ def _outline(path: Path, shown: Path, study: Mapping[str, Any], records: Sequenc
         confidence=_number(study.get("confidence"), defaults.confidence),
         seed=study.get("seed"),
         source=source,
-        data=study,
-        interim=_interim(path, shown, study),
+        data=data,
+        interim=_interim(path, shown, data),
     )
 
 
-def _interim(path: Path, shown: Path, study: Mapping[str, Any]) -> InterimAnalyses | None:
+def _interim(path: Path, shown: Path, study: Document) -> InterimAnalyses | None:
     """Of a study that goes on until it is decided."""
-    until = study.get("replicates")
-    if not isinstance(until, dict):
+    if not isinstance(study.get("replicates"), dict):
         return None
+    until = cast(_Until, study["replicates"])
     file = path / INTERIM_FILE
     try:
         return (
@@ -192,7 +226,7 @@ def _interim(path: Path, shown: Path, study: Mapping[str, Any]) -> InterimAnalys
         ) from error
 
 
-def _number(value: Any, default: float) -> float:
+def _number(value: object, default: float) -> float:
     return float(value) if isinstance(value, int | float) else default
 
 
@@ -201,9 +235,9 @@ def testbed_of(record: Record) -> str:
     return str(record.settings["testbed"]["name"])
 
 
-def _planned(path: Path, shown: Path, study: Mapping[str, Any]) -> Iterator[Planned]:
+def _planned(path: Path, shown: Path, study: Document) -> Iterator[Planned]:
     try:
-        for run in study.get("runs") or ():
+        for run in cast(_Study, study).get("runs") or ():
             yield Planned(run["id"], run["cell"], run["levels"], run["replicate"], run["block"], run["position"])
     except (KeyError, TypeError) as error:
         raise StoreError(

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
-from twinbed.imports.text.members import text_at
 from twinbed.metrics.metric import Metric
 from twinbed.model.json import Document
+from twinbed.model.members import text_at
 from twinbed.readers.kernel_log import nic_trouble, out_of_memory
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
-from twinbed.imports.text.members import list_at, object_at, objects_at
 from twinbed.imports.text.probing import COUNTS, ROUND_TRIP, loss, round_trips, values
 from twinbed.metrics.iperf3 import METRICS as IPERF3
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
+from twinbed.model.members import list_at, object_at, objects_at
 
 if TYPE_CHECKING:
     import pyarrow as pa

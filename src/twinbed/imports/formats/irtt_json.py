@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from twinbed.contracts.format import Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import document
 from twinbed.imports.text.figures import count_of_json, of_json
-from twinbed.imports.text.members import object_at, text_at
 from twinbed.metrics.latency import METRICS
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
+from twinbed.model.members import object_at, text_at
 from twinbed.readers.latency.windows import LEAST
 
 if TYPE_CHECKING:

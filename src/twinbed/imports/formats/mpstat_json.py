@@ -17,11 +17,11 @@ from statistics import fmean
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.documents import documents, elements, line_of
 from twinbed.imports.text.figures import of_json
-from twinbed.imports.text.members import objects_at
 from twinbed.imports.text.processors import Sample, cpu_cautions, shares
 from twinbed.metrics.counters import CPU_BUSY, CPU_IDLE, CPU_STEAL, RATES
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.json import Document, Json
+from twinbed.model.members import objects_at
 
 _BEGINS = re.compile(rb'\s*\{\s*"sysstat"\s*:\s*\{\s*"hosts"\s*:')
 _KINDS = re.compile(rb'"(?:cpu-load|sum-interrupts|individual-interrupts|soft-interrupts|node-load)"')

@@ -20,7 +20,7 @@ from twinbed.observations.frame import Frame, of_tables
 from twinbed.observations.numbered import Numbered, measured, numbered, of_pairs, varied_numbers
 from twinbed.render.quantities import unit_scale
 from twinbed.render.words import metric_name
-from twinbed.report.scaling.result import AtN, LevelScaling, Scaling, Statement
+from twinbed.report.scaling.result import AtN, Curvature, LevelScaling, Scaling, Statement
 from twinbed.results.extract.rows import described
 
 LEAST_RATE = 0.9
@@ -162,14 +162,18 @@ def _stages(tables: Tables) -> Mapping[str, ByRun]:
     return found
 
 
-def _curves(tables: Tables, rate: str, over: str, groups: Sequence[LevelScaling]) -> Sequence[Mapping[str, object]]:
+def _curves(tables: Tables, rate: str, over: str, groups: Sequence[LevelScaling]) -> Sequence[Curvature]:
     """Nothing where the machine was not measured, or there are too few N for a bend."""
     known = measured(tables, "machine")
     there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
     if not there or min(len(group.points) for group in groups) < LEAST_NUMBERS:
         return ()
     try:
-        found = contention.run(tables, ContentionParams(response=rate, over=over, metrics=there))
+        result = contention.run(tables, ContentionParams(response=rate, over=over, metrics=there))
     except TwinbedError:
         return ()
-    return contention.tables(found)["curves"]
+    factors = groups[0].levels
+    return [
+        Curvature({name: row[name] for name in factors}, row["metric"], row["mirrored"], row["n"], row["curvature"])
+        for row in contention.tables(result)["curves"]
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twinbed.analyses.contention.result import Contention
 from twinbed.model.run import Level
@@ -79,6 +78,18 @@ class LevelScaling:
 
 
 @dataclass(frozen=True, slots=True)
+class Curvature:
+    """How a metric's curve over N bends at one N."""
+
+    levels: Mapping[str, Level]
+    metric: str
+    mirrored: bool
+    n: int
+    curvature: float | None
+    """The second difference, scaled; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scaling:
     """What the section is made of."""
 
@@ -89,8 +100,8 @@ class Scaling:
     unit: str
     confidence: float
     groups: Sequence[LevelScaling]
-    curves: Sequence[Mapping[str, Any]] = ()
-    """Rows of the analysis ``contention``: levels, metric, mirrored, n, curvature."""
+    curves: Sequence[Curvature] = ()
+    """Of the analysis ``contention``."""
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
     contention: Contention | None = None

@@ -189,9 +189,8 @@ def _within(text: str) -> Iterator[Output]:
     waiting: list[tuple[str, Json]] = [("", whole)]
     while waiting:
         name, part = waiting.pop()
-        members = (
-            list(part.items()) if isinstance(part, dict) else [("", each) for each in part] if isinstance(part, list) else []
-        )
+        listed = part if isinstance(part, list) else []
+        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in listed]
         if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
             diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, harmless=True)
             yield Output(part, 1, [diagnostic])

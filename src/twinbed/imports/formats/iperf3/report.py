@@ -11,9 +11,9 @@ from twinbed.imports.formats.iperf3.documents import Output, documents
 from twinbed.imports.formats.iperf3.way import METRICS, Interval, Side, Summary, Way
 from twinbed.imports.formats.iperf3.whole import C_TO_S, S_TO_C, Circumstances, measurement
 from twinbed.imports.text.load import head_text, number, plain
-from twinbed.imports.text.members import list_at, object_at, objects_at, text_at
 from twinbed.metrics.metric import Metric
 from twinbed.model.json import Document, Json
+from twinbed.model.members import list_at, object_at, objects_at, text_at
 
 _MARKS = (
     re.compile(r'"version"\s*:\s*"iperf 3'),
