@@ -105,8 +105,8 @@ def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:
 
 
 def _differs(run: Made, there: Record) -> bool:
-    found = {file.sha256 for each in run.candidates() for file in (each.scanned, *each.scanned.then) if file.sha256}
-    return found != {str(each.get("sha256")) for each in there.artifacts}
+    hashes = {file.sha256 for each in run.candidates() for file in (each.scanned, *each.scanned.then) if file.sha256}
+    return hashes != {str(each.get("sha256")) for each in there.artifacts}
 
 
 def _changed(run: Made, there: Record) -> str:

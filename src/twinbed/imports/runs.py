@@ -81,8 +81,8 @@ class Made:
     @property
     def started_s(self) -> float:
         """As a file says; else when the first was last written."""
-        said = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
-        return min(said) if said else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
+        times = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
+        return min(times) if times else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
 
     def candidates(self) -> Iterator[Candidate]:
         yield from (one for one, _ in self.files)
@@ -113,8 +113,8 @@ class Plan:
 
     def factors(self) -> dict[str, tuple[Level, ...]]:
         """Levels of each factor but the testbed, numbers by size; factors in the order in which they were named."""
-        found: dict[str, dict[str, Level]] = {}
+        by_name: dict[str, dict[str, Level]] = {}
         for run in self.runs:
             for name, level in run.levels.items():
-                found.setdefault(name, {})[json.dumps(level)] = level
-        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in found.items()}
+                by_name.setdefault(name, {})[json.dumps(level)] = level
+        return {name: tuple(sorted(levels.values(), key=level_key)) for name, levels in by_name.items()}

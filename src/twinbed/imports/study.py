@@ -137,18 +137,18 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
 
 def passport(run: Made, about: About) -> dict[str, dict[str, Json]]:
     """What files say of each host, and what is known of the testbed."""
-    found: dict[str, dict[str, Json]] = defaultdict(dict)
+    facts_of: dict[str, dict[str, Json]] = defaultdict(dict)
     for one, piece in run.files:
-        place = found[one.file_key.host or KIND]
+        place = facts_of[one.file_key.host or KIND]
         for fact, value in one.scanned.pieces[piece].facts.items():
             # Two files of a host that do not agree are both heard.
             place[fact if place.get(fact, value) == value else f"{fact} ({one.scanned.format})"] = value
         if one.file_key.facts:
-            found["layout"] = dict(one.file_key.facts)
+            facts_of["layout"] = dict(one.file_key.facts)
     described = about.described.get(run.testbed)
     if described is not None and described.facts:
-        found["described"] = dict(described.facts)
-    return dict(found)
+        facts_of["described"] = dict(described.facts)
+    return dict(facts_of)
 
 
 def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int, int]]:
@@ -156,11 +156,11 @@ def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int
     cell, as far as there are any."""
     counts = Counter(each.cell for each in before)
     after = max((each.position for each in before), default=-1) + 1
-    found: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     for position, run in enumerate(sorted(runs, key=lambda each: (each.started_s, each.id)), start=after):
-        found[run.id] = (position, counts[run.cell])
+        places[run.id] = (position, counts[run.cell])
         counts[run.cell] += 1
-    return found
+    return places
 
 
 def study(about: About, records: Sequence[Record], before: Document, files: Document) -> dict[str, Json]:

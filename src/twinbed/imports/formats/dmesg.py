@@ -85,7 +85,7 @@ class Dmesg(Format):
         shown = [_shown(record) for record in records]
         where = f"since boot, {source.name}"
         cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
-        booted = [found[1] for record in records if (found := _KERNEL.match(record.text))]
+        booted = [match[1] for record in records if (match := _KERNEL.match(record.text))]
         return [
             Measurement((), {"kernel_log": _table(records)}, cautions, diagnostics, {"kernel": booted[-1]} if booted else {})
         ]
@@ -100,11 +100,11 @@ def _shown(record: _Record) -> str:
 def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
     record: _Record | None = None
     for number, line in enumerate(text.split("\n"), 1):
-        found = _LINE.fullmatch(line)
-        if found:
+        match = _LINE.fullmatch(line)
+        if match:
             if record:
                 yield record
-            record = _record(found)
+            record = _record(match)
         elif _OF_JOURNAL.fullmatch(line):
             continue
         elif record:
@@ -115,17 +115,17 @@ def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
         yield record
 
 
-def _record(found: re.Match[str]) -> _Record:
-    seconds = found["seconds"] or found["since"]
+def _record(match: re.Match[str]) -> _Record:
+    seconds = match["seconds"] or match["since"]
     level, facility = None, None
-    if found["pri"]:
-        level, facility = _LEVELS[int(found["pri"]) & 7], int(found["pri"]) >> 3
-    elif found["level"]:
-        named = _SHORT.get(found["level"], found["level"])
+    if match["pri"]:
+        level, facility = _LEVELS[int(match["pri"]) & 7], int(match["pri"]) >> 3
+    elif match["level"]:
+        named = _SHORT.get(match["level"], match["level"])
         level = named if named in _LEVELS else None
-        facility = _FACILITIES.index(found["facility"]) if found["facility"] in _FACILITIES else None
-    stamp = (found["day"] or found["iso"] or found["date"] or "").strip()
-    return _Record(float(seconds) if seconds else None, stamp, level, facility, found["text"])
+        facility = _FACILITIES.index(match["facility"]) if match["facility"] in _FACILITIES else None
+    stamp = (match["day"] or match["iso"] or match["date"] or "").strip()
+    return _Record(float(seconds) if seconds else None, stamp, level, facility, match["text"])
 
 
 def _of_json(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:

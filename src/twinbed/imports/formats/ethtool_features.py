@@ -39,12 +39,12 @@ class EthtoolFeatures(Format):
             if head := _HEAD.fullmatch(line):
                 features = nics.setdefault(head[1], {})
             elif features is not None and line.strip():
-                found = _FEATURE.fullmatch(line)
+                match = _FEATURE.fullmatch(line)
                 if line.startswith(_NOT_TOLD):
                     diagnostics.append(Diagnostic(line.strip()[:120], number, harmless=True))
-                elif found is None:
+                elif match is None:
                     diagnostics.append(Diagnostic(f"is no feature that can be read: {line.strip()[:80]!r}", number))
-                elif features.setdefault(name := found[1].replace(" ", "-"), found[2] == "on") != (found[2] == "on"):
+                elif features.setdefault(name := match[1].replace(" ", "-"), match[2] == "on") != (match[2] == "on"):
                     diagnostics.append(Diagnostic(f"has {name} a second time, and otherwise", number))
         if not any(nics.values()):
             raise FormatError("has no feature of ethtool -k")

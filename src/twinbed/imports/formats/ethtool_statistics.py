@@ -65,11 +65,13 @@ class EthtoolStatistics(Format):
             return [Measurement((), {"counters": joined(tables)}, (), [*unread, Diagnostic(_TOTALS)])]
         if len(blocks) < 2:
             raise FormatError("has one block only, and before_and_after is said of it")
-        found = counter_deltas(blocks)
+        deltas = counter_deltas(blocks)
         values = [
-            summed(found, metric, [key]) for name, metric in NIC_METRICS.items() if (key := name.removeprefix("nic_")) in found
+            summed(deltas, metric, [key])
+            for name, metric in NIC_METRICS.items()
+            if (key := name.removeprefix("nic_")) in deltas
         ]
-        return [Measurement(values, {"counters": table("ethtool -S", found)}, (), [*unread, *diagnostics(found)])]
+        return [Measurement(values, {"counters": table("ethtool -S", deltas)}, (), [*unread, *diagnostics(deltas)])]
 
 
 def _begins_next(line: str, blocks: Sequence[Mapping[str, int]]) -> bool:

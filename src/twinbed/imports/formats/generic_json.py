@@ -32,15 +32,15 @@ _NOWHERE = _Nowhere()
 
 def steps(path: str) -> list[str | int]:
     """Names and places in lists. Raises ValueError."""
-    found: list[str | int] = []
+    path_steps: list[str | int] = []
     at = 0
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None or (path[at] == "." and not at):
             raise ValueError(f"{path} is no path such as results.rates[0].mean")
-        found.append(int(step[2]) if step[2] else step[1] or step[3])
+        path_steps.append(int(step[2]) if step[2] else step[1] or step[3])
         at = step.end()
-    return found
+    return path_steps
 
 
 class JsonOptions(ColumnMapping):
@@ -52,10 +52,10 @@ class JsonOptions(ColumnMapping):
 
     @field_validator("paths", "facts")
     @classmethod
-    def _paths(cls, found: dict[str, str]) -> dict[str, str]:
-        for path in found:
+    def _paths(cls, paths: dict[str, str]) -> dict[str, str]:
+        for path in paths:
             steps(path)
-        return found
+        return paths
 
     @field_validator("each")
     @classmethod

@@ -70,8 +70,8 @@ class Nstat(Format):
         if counts == "totals":
             if len(dumps) < 2:
                 raise FormatError("has one dump only, and its counts are said to be totals")
-            found = counter_deltas(whole)
-            return [_reading(found, [*unread, *diagnostics(found)])]
+            deltas = counter_deltas(whole)
+            return [_reading(deltas, [*unread, *diagnostics(deltas)])]
         if counts is None:
             unread.append(Diagnostic(_UNTOLD))
             return [
@@ -96,9 +96,9 @@ def _of_text(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
 
 def _of_json(text: str, unread: list[Diagnostic]) -> list[dict[str, int]]:
     dumps: list[dict[str, int]] = []
-    found = list(documents(text))
-    end = found[-1][1] if found else 0
-    for document, _ in found:
+    parts = list(documents(text))
+    end = parts[-1][1] if parts else 0
+    for document, _ in parts:
         kernel = document.get("kernel") if isinstance(document, dict) else None
         if isinstance(kernel, dict):
             dumps.append({})
@@ -132,9 +132,9 @@ def _increments(dump: Mapping[str, int]) -> dict[str, CounterDelta]:
     return {name: CounterDelta(name, None, None, value, None) for name, value in dump.items()}
 
 
-def _reading(found: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
-    values: list[Value] = [summed(found, metric, [_OF[metric.name]]) for metric in _METRICS]
-    return Measurement(values, {"counters": table("nstat", found)}, (), unread)
+def _reading(deltas: Mapping[str, CounterDelta], unread: Sequence[Diagnostic]) -> Measurement:
+    values: list[Value] = [summed(deltas, metric, [_OF[metric.name]]) for metric in _METRICS]
+    return Measurement(values, {"counters": table("nstat", deltas)}, (), unread)
 
 
 nstat = Nstat()

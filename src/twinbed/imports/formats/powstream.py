@@ -37,17 +37,17 @@ class _Block:
 
     def number(self, name: str) -> float | None:
         text = self.said.get(name)
-        found = None if text is None else real(text)
-        if text is not None and found is None:
+        value = None if text is None else real(text)
+        if text is not None and value is None:
             self.diagnostics.append(Diagnostic(f"{name} is no number: {text[:40]}", self.lines[name]))
-        return found
+        return value
 
     def count(self, name: str) -> int | None:
         text = self.said.get(name)
-        found = None if text is None else count(text)
-        if text is not None and found is None:
+        value = None if text is None else count(text)
+        if text is not None and value is None:
             self.diagnostics.append(Diagnostic(f"{name} is no count: {text[:40]}", self.lines[name]))
-        return found
+        return value
 
 
 class Powstream(Format):
@@ -69,13 +69,13 @@ class Powstream(Format):
 
 
 def _blocks(lines: Sequence[str]) -> list[_Block]:
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     within = ""
     for number, line in enumerate(lines, start=1):
         if line.startswith("SUMMARY\t"):
-            found.append(_Block(number))
+            blocks.append(_Block(number))
             within = ""
-        elif not found or not line.strip():
+        elif not blocks or not line.strip():
             continue
         elif line.startswith("</"):
             within = ""
@@ -83,20 +83,20 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
             within = line.strip("<>")
         elif within:
             if within == "BUCKETS":
-                _bucket(found[-1], number, line)
+                _bucket(blocks[-1], number, line)
         else:
             name, _, value = line.partition("\t")
-            found[-1].said.setdefault(name.strip(), value.strip())
-            found[-1].lines.setdefault(name.strip(), number)
-    return found
+            blocks[-1].said.setdefault(name.strip(), value.strip())
+            blocks[-1].lines.setdefault(name.strip(), number)
+    return blocks
 
 
 def _bucket(block: _Block, number: int, line: str) -> None:
-    found = _BUCKET.fullmatch(line.rstrip())
-    if found is None:
+    match = _BUCKET.fullmatch(line.rstrip())
+    if match is None:
         block.diagnostics.append(Diagnostic(f"no bucket: {line.strip()[:60]}", number))
         return
-    block.buckets[int(found[1])] = block.buckets.get(int(found[1]), 0) + int(found[2])
+    block.buckets[int(match[1])] = block.buckets.get(int(match[1]), 0) + int(match[2])
 
 
 def _reading(block: _Block, way: str) -> Measurement:
@@ -126,8 +126,8 @@ def _reading(block: _Block, way: str) -> Measurement:
 def _end(block: _Block, name: str) -> str:
     if host := block.said.get(f"{name}_HOST") or block.said.get(f"{name}_ADDR"):
         return host[:200]
-    found = _ENDS.fullmatch(block.said.get(name, ""))
-    return found[1] if found else ""
+    match = _ENDS.fullmatch(block.said.get(name, ""))
+    return match[1] if match else ""
 
 
 def _quantile(buckets: Mapping[int, int], share: float) -> int | None:

@@ -71,10 +71,10 @@ class StraceSummary(Format):
         return any(tables) and not _IS_TRACE(head)
 
     def read(self, source: Source, options: Document) -> Sequence[Measurement]:
-        found = list(_summaries(source.text()))
-        if not any(each.rows for each in found):
+        summaries = list(_summaries(source.text()))
+        if not any(each.rows for each in summaries):
             raise FormatError("has no summary of strace -c")
-        return [_reading(each) for each in found if each.rows]
+        return [_reading(each) for each in summaries if each.rows]
 
 
 def _is_head(line: str) -> bool:
@@ -89,7 +89,7 @@ def _summaries(text: str) -> Iterator[_Summary]:
                 yield current
             current = _Summary(_COLUMN.findall(line))
         elif current and _RULER.fullmatch(line):
-            current.spans = [found.span() for found in re.finditer("-+", line)]
+            current.spans = [rule.span() for rule in re.finditer("-+", line)]
         elif current and current.total is None and line.strip():
             _take(current, line, number)
     if current:
@@ -123,9 +123,9 @@ def _filled(summary: _Summary, line: str, words: int) -> list[str]:
     """The columns of a line of so many words."""
     columns = list(summary.columns)
     if words < len(columns) == len(summary.spans):
-        found = [name for name, (start, end) in zip(columns, summary.spans, strict=True) if line[start:end].strip()]
-        if len(found) == words:
-            return found
+        names = [name for name, (start, end) in zip(columns, summary.spans, strict=True) if line[start:end].strip()]
+        if len(names) == words:
+            return names
     if words == len(columns) - 1 and "errors" in columns:
         columns.remove("errors")  # left blank where there were none
     return columns

@@ -88,10 +88,10 @@ def _cells(name: str, text: str) -> Row:
 
 def _moment(name: str, text: str) -> Row:
     """tcptrace prints microseconds without their leading zeros: 1389719042.4547 is 1389719042.004547."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    nanoseconds = int(found[1]) * 10**9 + int(found[2]) * 1000
+    nanoseconds = int(match[1]) * 10**9 + int(match[2]) * 1000
     return {name: nanoseconds / 1e9, f"{name}_ns": nanoseconds}
 
 

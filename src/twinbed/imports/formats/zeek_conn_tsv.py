@@ -79,15 +79,15 @@ def _row(head: _Head, cells: Sequence[str], number: int, diagnostics: list[Diagn
     for name, text in zip(head.fields, cells, strict=True):
         missing = text in (head.unset, head.empty)
         if name in ("ts", "duration"):
-            found = None if missing else nanoseconds(text)
-            row |= moments("start" if name == "ts" else "duration", found)
+            moment_ns = None if missing else nanoseconds(text)
+            row |= moments("start" if name == "ts" else "duration", moment_ns)
         elif name in COLUMNS:
             column, kind = COLUMNS[name]
             found_ = None if missing else _cell(kind, text)
-            row[column], found = found_, 0 if found_ is not None else None
+            row[column], moment_ns = found_, 0 if found_ is not None else None
         else:
             continue
-        if found is None and not missing:
+        if moment_ns is None and not missing:
             diagnostics.append(Diagnostic(f"{name} cannot be read: {text[:40]}", number))
     return row
 

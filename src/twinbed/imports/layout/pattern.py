@@ -54,15 +54,15 @@ class Pattern:
     def assign(self, path: str) -> FileKey:
         tail = "/".join(path.split("/")[-self.parts :]) if self.parts else path
         texts, others = self._readings(tail)
-        found: dict[str, Level] = {}
+        values: dict[str, Level] = {}
         for name, text in texts.items():
             if text is None:
-                found[name] = None
+                values[name] = None
             elif not is_plain(text):
                 raise NotAssigned(f"{{{name}}} would be '{shown(text)[:60]}', which is no plain text")
             else:
-                found[name] = self._typed(name, text)
-        own = {name: "" if found.get(name) is None else str(found[name]) for name in RESERVED}
+                values[name] = self._typed(name, text)
+        own = {name: "" if values.get(name) is None else str(values[name]) for name in RESERVED}
         testbed = own["testbed"] or self.fixed.testbed
         if not testbed and "testbed" not in self.fixed.within:
             raise NotAssigned(f"{self.text} gives it no testbed")
@@ -70,7 +70,7 @@ class Pattern:
             testbed=testbed,
             levels={
                 **self.fixed.levels,
-                **{name: level for name, level in found.items() if name not in RESERVED},
+                **{name: level for name, level in values.items() if name not in RESERVED},
             },
             replicate=replicate_of(texts.get("replicate") or ""),
             host=own["host"] or self.fixed.host,

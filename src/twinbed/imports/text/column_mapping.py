@@ -91,15 +91,15 @@ def checked(kind: type[Options], options: Document) -> Options:
     try:
         return kind.model_validate(dict(options))
     except ValidationError as error:
-        said = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'options'}: {each['msg']}" for each in error.errors())
-        raise FormatError(f"the manifest's options: {said}") from None
+        problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'options'}: {each['msg']}" for each in error.errors())
+        raise FormatError(f"the manifest's options: {problems}") from None
 
 
 def row_keys_of(options: Document) -> tuple[str, ...]:
     """What options say that files themselves say: testbed, replicate, names of factors. Raises FormatError."""
-    said = checked(RowKeys, options)
-    named = {"testbed": said.testbed, "replicate": said.replicate}
-    return (*(name for name, place in named.items() if place), *said.levels.values())
+    keys = checked(RowKeys, options)
+    named = {"testbed": keys.testbed, "replicate": keys.replicate}
+    return (*(name for name, place in named.items() if place), *keys.levels.values())
 
 
 def is_missing(text: str) -> bool:

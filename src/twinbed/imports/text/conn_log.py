@@ -49,8 +49,8 @@ _SECONDS = re.compile(r"([0-8]?\d{1,9})(?:\.(\d{1,9}))?")
 
 def nanoseconds(text: str) -> int | None:
     """Of seconds as text, without a detour by floating point, or of a time as ISO 8601 has it; None for anything else."""
-    if found := _SECONDS.fullmatch(text):
-        return int(found[1]) * 10**9 + int((found[2] or "").ljust(9, "0"))
+    if match := _SECONDS.fullmatch(text):
+        return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

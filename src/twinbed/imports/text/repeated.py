@@ -43,12 +43,12 @@ class Repeated:
         same = next((each for each in alike if digest and each.sha256 == digest), None)
         if same is not None:
             return same.measurements
-        found = read(kind, file, options)
-        if len(found) > 1:
-            several = _Several(kind, file.name, options, digest or _sha256(file.path), found)
+        measurements_ = read(kind, file, options)
+        if len(measurements_) > 1:
+            several = _Several(kind, file.name, options, digest or _sha256(file.path), measurements_)
             with self._lock:
                 self._last.append(several)
-        return found
+        return measurements_
 
 
 def _sha256(path: Path) -> bytes:

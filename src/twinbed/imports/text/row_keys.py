@@ -56,26 +56,26 @@ class RowKeys(BaseModel):
         """The columns or paths."""
         return [place for place in (self.testbed, *self.levels, self.replicate) if place]
 
-    def of(self, found: Document, line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
-        """``found`` has what stands in them, as far as they are there. None where nothing is asked."""
+    def of(self, cells: Document, line: int | None, diagnostics: list[Diagnostic]) -> RunKey | None:
+        """``cells`` has what stands in them, as far as they are there. None where nothing is asked."""
         if not self.key_places():
             return None
-        wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, found))), "")
+        wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, cells))), "")
         if wrong:
             diagnostics.append(Diagnostic(f"{wrong}, so that it is of no run", line))
             return _NOBODY
-        replicate = found.get(self.replicate)
+        replicate = cells.get(self.replicate)
         return RunKey(
-            str(found.get(self.testbed, "")),
-            {factor: _level(found[place]) for place, factor in self.levels.items()},
+            str(cells.get(self.testbed, "")),
+            {factor: _level(cells[place]) for place, factor in self.levels.items()},
             None if replicate is None else replicate_of(str(replicate)),
         )
 
-    def _wrong(self, place: str, found: Document) -> str:
+    def _wrong(self, place: str, cells: Document) -> str:
         """Why a row cannot be of what stands there; empty if it can."""
-        if place not in found:
+        if place not in cells:
             return "is not there"
-        value = found[place]
+        value = cells[place]
         if isinstance(value, str) and not is_plain(value):
             return "is no plain text"
         if place == self.testbed:

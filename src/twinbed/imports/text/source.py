@@ -72,15 +72,15 @@ class File:
 
     @cached_property
     def _whole(self) -> bytes:
-        found, self.cut = self._read(MOST_BYTES + 1)
+        whole, self.cut = self._read(MOST_BYTES + 1)
         for each in self.then:
-            found += (b"" if found.endswith(b"\n") else b"\n") + each.content()
+            whole += (b"" if whole.endswith(b"\n") else b"\n") + each.content()
             self.cut = self.cut or each.cut
-            if len(found) > MOST_BYTES:
+            if len(whole) > MOST_BYTES:
                 break
-        if len(found) > MOST_BYTES:
+        if len(whole) > MOST_BYTES:
             raise FormatError(f"is longer than {MOST_BYTES // 2**20} MiB when decompressed")
-        return found
+        return whole
 
     def _read(self, most: int) -> tuple[bytes, bool]:
         """Up to ``most`` bytes; of a compressed file that ends early, what there is, and that it does."""
@@ -146,8 +146,8 @@ def why_a_bomb(path: Path) -> str:
 
 def read(each: Format, file: File, options: Document) -> Sequence[Measurement]:
     """The measurements of a file; the last says so where the file is compressed and ends early. Raises FormatError."""
-    found = each.read(file, options)
+    measurements = each.read(file, options)
     if not file.cut:
-        return found
+        return measurements
     diagnostic = Diagnostic("the compressed file ends early: what is behind was not read")
-    return [*found[:-1], replace(found[-1], diagnostics=[*found[-1].diagnostics, diagnostic])]
+    return [*measurements[:-1], replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, diagnostic])]

@@ -85,7 +85,7 @@ class TraceFormat(Format):
             raise FormatError(f"is a trace of another kind: {summary['kind'].replace('_', ' ')}")
         if not summary["calls"]:
             raise FormatError("has no system call")
-        place = Place("", tuple(Program(*found) for found in programs), summary)
+        place = Place("", tuple(Program(*program) for program in programs), summary)
         timed = self.timed(source.head())
         values = [value if timed or value.metric not in _TIMES else replace(value, value=None) for value in place.values()]
         tables = {"transitions": place.transition_rows(), "system_calls": place.call_rows()}
@@ -122,16 +122,16 @@ def _lines_below(path: Path) -> int:
     """Of a summary, at the end of the trace."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        found = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))
-    return found[0].strip().count(b"\n") + 1 if found else 0
+        match = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))
+    return match[0].strip().count(b"\n") + 1 if match else 0
 
 
 def _diagnostics(summary: _core.TraceSummary, below: int) -> Iterator[Diagnostic]:
     """``below``: lines that are no call and no flaw."""
     if summary["cut_off"]:
         yield Diagnostic(f"ends early: {summary['cut_off']}")
-    for reason, found in summary["skipped"].items():
-        count = found - below if reason == _NO_CALL else found
+    for reason, number in summary["skipped"].items():
+        count = number - below if reason == _NO_CALL else number
         if reason not in _AS_SHOULD_BE and count > 0:
             yield Diagnostic(f"{count:,} {reason.replace('_', ' ')}")
 

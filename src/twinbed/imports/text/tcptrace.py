@@ -97,10 +97,10 @@ def _parts(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
 
 
 def _whole(text: str) -> int:
-    found = count(text)
-    if found is None:
+    number = count(text)
+    if number is None:
         raise ValueError(text)
-    return found
+    return number
 
 
 def _yes(text: str) -> bool:
@@ -116,18 +116,18 @@ def address(text: str) -> str:
 
 def measured(row: Row) -> Row:
     """Without the zeros that stand for no sample."""
-    found = dict(row)
+    known = dict(row)
     for name, cell in row.items():
         base = _DIRECTION.sub("", name)
         if cell != 0 or isinstance(cell, bool):
             continue
         if base == "rtt_from_3whs":
-            found[name] = None
+            known[name] = None
         for pattern, counted, at_most in _UNMEASURED:
             samples = row.get(counted + name[len(base) :])
             if pattern.fullmatch(base) and isinstance(samples, int) and samples <= at_most:
-                found[name] = None
-    return found
+                known[name] = None
+    return known
 
 
 def table(rows: Sequence[Mapping[str, Cell]]) -> pa.Table:

@@ -58,7 +58,7 @@ def _moments(table: pa.Table) -> Iterator[tuple[str, float | None]]:
         column = table[f"{stage}_s"]
         known = pc.min(column).as_py() >= 0
         some = table.num_rows > 1
-        found = {
+        columns = {
             "min": pc.min(column).as_py(),
             "mean": pc.mean(column).as_py(),
             "sd": pc.stddev(column, ddof=1).as_py() if some else None,
@@ -66,4 +66,4 @@ def _moments(table: pa.Table) -> Iterator[tuple[str, float | None]]:
             "max": pc.max(column).as_py(),
         }
         for moment in MOMENTS:
-            yield f"{stage}_time_{moment}", found[moment] if known else None
+            yield f"{stage}_time_{moment}", columns[moment] if known else None

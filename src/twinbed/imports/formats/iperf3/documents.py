@@ -42,7 +42,7 @@ class Output:
 
 def documents(text: str) -> Sequence[Output]:
     """All documents in order, each with the flaws before and in it; the last one's with those behind it. Raises FormatError."""
-    found: list[Output] = []
+    outputs: list[Output] = []
     waiting: list[Diagnostic] = []
     streamed: Output | None = None
     for piece in _pieces(text):
@@ -53,29 +53,29 @@ def documents(text: str) -> Sequence[Output]:
         if not isinstance(event, str):
             if streamed is not None and _cookie(streamed) is not None and _cookie(streamed) == _cookie(piece):
                 # With --json-stream-full-output the same once more, as a whole.
-                piece.diagnostics = [*found.pop().diagnostics, *piece.diagnostics]
+                piece.diagnostics = [*outputs.pop().diagnostics, *piece.diagnostics]
             streamed = None
-            found.append(piece)
+            outputs.append(piece)
         elif event == "start" or streamed is None:
             streamed = Output({"end": {}}, piece.line, piece.diagnostics, cut=True)
             streamed.content["intervals"] = streamed.intervals
-            found.append(streamed)
+            outputs.append(streamed)
         if streamed is not None:
             _take(streamed, str(event), piece)
             streamed.diagnostics += waiting
         else:
             piece.diagnostics += waiting
         waiting = []
-    if not found:
+    if not outputs:
         return list(_within(text))
-    found[-1].diagnostics += waiting
-    after = [each.line for each in found[1:]]
-    for each, end in zip(found, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
+    outputs[-1].diagnostics += waiting
+    after = [each.line for each in outputs[1:]]
+    for each, end in zip(outputs, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
         if each.cut:
             each.diagnostics.append(
                 Diagnostic("the document is cut: there is only what its whole parts say", max(each.line, end - 1))
             )
-    return found
+    return outputs
 
 
 def _cookie(document: Output) -> object:
@@ -136,11 +136,11 @@ def _pieces(text: str) -> Iterator[Output | Diagnostic]:
 
 def _next(text: str, at: int) -> int | None:
     """Where a document starts that is no part of another: no member's value."""
-    while (found := _START.search(text, at)) is not None:
-        before = text[max(0, found.start() - SHOWN) : found.start()].rstrip()
+    while (match := _START.search(text, at)) is not None:
+        before = text[max(0, match.start() - SHOWN) : match.start()].rstrip()
         if not (before.endswith(":") and before[:-1].rstrip().endswith('"')):
-            return found.start()
-        at = found.start() + 1
+            return match.start()
+        at = match.start() + 1
     return None
 
 
@@ -157,7 +157,7 @@ def _decoded(text: str, at: int) -> tuple[Output, int] | None:
 def _salvaged(part: str) -> tuple[Output, int] | None:
     """What is whole of a damaged document: numbers that old versions print as nan are missing, and a cut one ends with its last
     whole part."""
-    part = _NOT_A_NUMBER.sub(lambda found: "NaN".ljust(len(found[0])), part)
+    part = _NOT_A_NUMBER.sub(lambda match: "NaN".ljust(len(match[0])), part)
     read = _decoded(part, 0)
     if read is not None:
         return read
@@ -201,9 +201,9 @@ def _within(text: str) -> Iterator[Output]:
 def _other(part: str, line: int) -> Iterator[Diagnostic]:
     """Text that is no document, but for what joins the elements of a list. ``line``: its first."""
     lines = part.split("\n")
-    said = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
-    if said:
-        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+    indices = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
+    if indices:
+        more = f" (and {len(indices) - 1} more)" if len(indices) > 1 else ""
         # What begins as JSON does may be what is left of a document.
-        harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in said)
-        yield Diagnostic(f"is no document of iperf3: {lines[said[0]].strip()[:SHOWN]!r}{more}", line + said[0], harmless)
+        harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in indices)
+        yield Diagnostic(f"is no document of iperf3: {lines[indices[0]].strip()[:SHOWN]!r}{more}", line + indices[0], harmless)

@@ -69,9 +69,9 @@ def table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
     """As the workload's ``intervals``; with a column ``direction`` where there are two."""
     from twinbed.readers.iperf3 import interval_table
 
-    found = interval_table(rows)
+    intervals = interval_table(rows)
     if "direction" in rows[0]:
         import pyarrow as pa
 
-        found = found.append_column("direction", pa.array([row["direction"] for row in rows], pa.string()))
-    return found
+        intervals = intervals.append_column("direction", pa.array([row["direction"] for row in rows], pa.string()))
+    return intervals

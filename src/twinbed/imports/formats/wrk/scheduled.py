@@ -73,14 +73,14 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
     if latency and read.third != "Max":
         numbers["scheduled_time_p99"] = read.third_s if read.third == "99%" else None
     rows: list[tuple[bool, float, float, int]] = []
-    for recorded, found in sections:
+    for recorded, section in sections:
         stem = "scheduled_time_" if recorded else "total_time_"
-        times = {name: one for name, one in _times(stem, found) if one is not None}
+        times = {name: one for name, one in _times(stem, section) if one is not None}
         longest = times.pop(f"{stem}p100", None)
         if longest is not None and numbers.get(f"{stem}max") is None:
             times = {f"{stem}max": longest, **times}
         numbers |= {name: one for name, one in times.items() if name in UNITS}
-        rows += _spectrum(recorded, found)
+        rows += _spectrum(recorded, section)
     return Measurement(
         values=list(values(numbers, UNITS)),
         tables={"latency_spectrum": _table(rows)} if rows else {},
@@ -109,26 +109,26 @@ def _apart(lines: Sequence[str]) -> tuple[list[str], list[tuple[bool, list[str]]
 
 def _times(stem: str, lines: Sequence[str]) -> Iterator[tuple[str, float | None]]:
     for line in lines:
-        if (found := _PERCENT.fullmatch(line)) is not None:
-            one = number(found[2])
-            name = "p100" if found[1] == "100.000" else PERCENTILES.get(found[1])
+        if (match := _PERCENT.fullmatch(line)) is not None:
+            one = number(match[2])
+            name = "p100" if match[1] == "100.000" else PERCENTILES.get(match[1])
             if name is not None and one is not None:
-                yield f"{stem}{name}", one * _SCALES[found[3]]
-        elif (found := _MEAN.fullmatch(line)) is not None:
-            mean, deviation = number(found[1]), number(found[2])
+                yield f"{stem}{name}", one * _SCALES[match[3]]
+        elif (match := _MEAN.fullmatch(line)) is not None:
+            mean, deviation = number(match[1]), number(match[2])
             yield f"{stem}mean", None if mean is None else mean * 1e-3
             yield f"{stem}sd", None if deviation is None else deviation * 1e-3
-        elif (found := _MAX.fullmatch(line)) is not None:
-            longest = number(found[1])
+        elif (match := _MAX.fullmatch(line)) is not None:
+            longest = number(match[1])
             yield f"{stem}max", None if longest is None else longest * 1e-3
 
 
 def _spectrum(recorded: bool, lines: Sequence[str]) -> Iterator[tuple[bool, float, float, int]]:
     for line in lines:
-        found = _ROW.fullmatch(line)
-        if found is None:
+        match = _ROW.fullmatch(line)
+        if match is None:
             continue
-        time, share, count = number(found[1]), number(found[2]), number(found[3])
+        time, share, count = number(match[1]), number(match[2]), number(match[3])
         if time is not None and share is not None and count is not None and share <= 1:
             yield recorded, time * 1e-3, share, int(count)
 
