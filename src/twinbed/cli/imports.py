@@ -95,28 +95,28 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     request, about = _asked(folder, output, options, study)
     if output is None and not dry_run and request.assigner is not None:
         raise ImportRefused("where to? -o RESULTS is missing", advice="or look first, with --dry-run")
-    found = survey(
+    surveyed = survey(
         _with(request, {each.id: each.replicate for each in records}), registry.PLUGINS.formats, _progress("reading files")
     )
-    data = as_data(found, about)
+    data = as_data(surveyed, about)
     written = None
     if not dry_run:
-        if found.plan.conflicts:
-            raise _conflicts(found.plan.conflicts)
+        if surveyed.plan.conflicts:
+            raise _conflicts(surveyed.plan.conflicts)
         assert output is not None
-        _known_testbeds(about, found.plan.testbeds(), study)
+        _known_testbeds(about, surveyed.plan.testbeds(), study)
         kept = {key: data[key] for key in ("files", "formats", "not_read")}
         written = build(
-            folder, output, found.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
+            folder, output, surveyed.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
         )
         data["runs_added"], data["runs_there"], data["runs_changed"] = written.added, written.there, list(written.conflicts)
     if style == "json":
         print_json(data)
     elif style == "csv":
-        print_csv(found)
+        print_csv(surveyed)
     else:
-        print_text(found, data, output, dry_run)
-    bad = data["files"]["refused"] + data["files"]["partly read"] + len(found.plan.conflicts)
+        print_text(surveyed, data, output, dry_run)
+    bad = data["files"]["refused"] + data["files"]["partly read"] + len(surveyed.plan.conflicts)
     return codes.SOME_FAILED if bad or (written is not None and written.conflicts) else codes.DONE
 
 

@@ -87,7 +87,7 @@ def command(
 
 def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) -> dict[tuple[int, str], str]:
     """RESULTS:NAME=TEXT, where RESULTS is as given or the folder's name."""
-    found = {}
+    texts_of = {}
     for text in texts:
         left, equals, right = text.partition("=")
         source, colon, name = left.rpartition(":")
@@ -97,8 +97,8 @@ def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) 
             raise TwinbedError(
                 f"{option} {text!r}: RESULTS:NAME=TEXT is wanted, with one of the RESULTS", advice=f"they are: {known}"
             )
-        found[at[0], name] = right
-    return found
+        texts_of[at[0], name] = right
+    return texts_of
 
 
 def _level(text: str) -> Level:

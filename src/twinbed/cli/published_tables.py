@@ -27,7 +27,7 @@ def about(library: Library, table: Table) -> dict[str, object]:
     }
 
 
-def said(value: object) -> str:
+def as_text(value: object) -> str:
     """One of what is known, as text."""
     return ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, dict) else str(value)
 
@@ -51,20 +51,20 @@ def short(number: float | None) -> str | None:
     return None if number is None else f"{number:.6g}"
 
 
-def findings(found: Sequence[Finding]) -> Iterator[str]:
+def findings(all_findings: Sequence[Finding]) -> Iterator[str]:
     """Lines, under a heading for each rule."""
     rule = ""
-    for finding in found:
+    for finding in all_findings:
         if finding.rule != rule:
             rule = finding.rule
-            count = sum(each.rule == rule for each in found)
+            count = sum(each.rule == rule for each in all_findings)
             yield f"{rule}: {count}\n"
         yield f"  {' '.join(filter(None, (finding.source, finding.table)))}, {finding.cell}"
         for name in ("printed", "follows", "arithmetic", "changes"):
             if getattr(finding, name):
                 yield f"    {name:<10} {getattr(finding, name)}"
         yield ""
-    yield f"{len(found)} findings"
+    yield f"{len(all_findings)} findings"
 
 
 def comparison(row: Held, margin: float, style: str) -> dict[str, object]:

@@ -187,13 +187,13 @@ def of_tables(tables: Tables, response: str | None, host: str | None = None, dir
     orders: dict[str, Sequence[Level]] = {"testbed": tables.outline.testbeds}
     if isinstance(given, dict):
         orders |= {factor: levels for factor, levels in given.items() if isinstance(levels, list)}
-    found: dict[str, list[Level]] = {"testbed": [str(record.settings["testbed"]["name"]) for record, _ in rows]}
+    levels_of: dict[str, list[Level]] = {"testbed": [str(record.settings["testbed"]["name"]) for record, _ in rows]}
     names = dict.fromkeys([*orders, *(factor for record, _ in rows for factor in record.levels)])
     for factor in names:
         if factor != "testbed":
-            found[factor] = [record.levels.get(factor) for record, _ in rows]
+            levels_of[factor] = [record.levels.get(factor) for record, _ in rows]
     of_run = {each: [getattr(record, each) for record, _ in rows] for each in OF_A_RUN[1:4]}
-    columns = {factor: encoded(factor, levels, orders.get(factor, ())) for factor, levels in found.items()}
+    columns = {factor: encoded(factor, levels, orders.get(factor, ())) for factor, levels in levels_of.items()}
     columns |= {each: encoded(each, levels) for each, levels in of_run.items() if each not in columns}
     columns["run"] = encoded("run", [record.id for record, _ in rows])
     where = "".join(f"@{place}" for place in (host, direction) if place)

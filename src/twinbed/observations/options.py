@@ -60,12 +60,12 @@ def factor_of_n(inputs: Inputs, source: Path, over: str | None) -> str:
     if not inputs.is_results(source):
         return PAIRS
     numbers = varied_numbers(inputs.tables(source))
-    found = of_pairs(numbers)
-    if found is None:
+    factor = of_pairs(numbers)
+    if factor is None:
         there = ", ".join(numbers)
         advice = f"--over FACTOR; those that could be N: {there}" if there else "N is a factor of whole numbers, such as pairs"
         raise TwinbedError(f"{source}: no number of pairs varies", advice=advice)
-    return found
+    return factor
 
 
 def write(

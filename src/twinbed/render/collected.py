@@ -30,18 +30,18 @@ _KEPT: ContextVar[list[Figure] | None] = ContextVar("figures", default=None)
 @contextmanager
 def collected() -> Iterator[list[Figure]]:
     """The list that figures are put into, in the order of the page."""
-    found: list[Figure] = []
-    token = _KEPT.set(found)
+    figures: list[Figure] = []
+    token = _KEPT.set(figures)
     try:
-        yield found
+        yield figures
     finally:
         _KEPT.reset(token)
 
 
 def kept(make: Callable[[], Figure]) -> bool:
     """Whether the figure was wanted as such, so that nobody will see it drawn."""
-    found = _KEPT.get()
-    if found is None:
+    figures = _KEPT.get()
+    if figures is None:
         return False
-    found.append(make())
+    figures.append(make())
     return True

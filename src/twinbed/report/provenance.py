@@ -118,8 +118,8 @@ def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> Markup:
     for setting in settings:
         cells = []
         for name in testbeds:
-            asked, found = shown(setting.asked, name), shown(setting.values, name)
-            text = escape(found) if asked == found or asked in ("null", "–") else html("{} (asked {})", found, asked)
+            asked, actual = shown(setting.asked, name), shown(setting.values, name)
+            text = escape(actual) if asked == actual or asked in ("null", "–") else html("{} (asked {})", actual, asked)
             cells.append(html("<td{}>{}</td>", _mark(setting, name, testbeds), text))
         rows.append(
             html(

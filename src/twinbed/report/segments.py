@@ -32,16 +32,16 @@ def segment_sizes(tables: Tables) -> dict[str, Sizes]:
     if not table.num_rows:
         return {}
     records = {record.id: record for record in tables.records}
-    found: dict[str, dict[str, dict[str, dict[int, int]]]] = {}
+    sizes: dict[str, dict[str, dict[str, dict[int, int]]]] = {}
     for row in table.to_pylist():
         record = records.get(row["run"])
         if record is None or not row["segments"] or not row["link"].startswith("client"):
             continue
         cell = cell_title({factor: level for factor, level in record.levels.items() if factor != "testbed"})
-        testbeds = found.setdefault(DIRECTIONS[row["direction"]], {}).setdefault(cell, {})
+        testbeds = sizes.setdefault(DIRECTIONS[row["direction"]], {}).setdefault(cell, {})
         counts = testbeds.setdefault(str(record.settings["testbed"]["name"]), defaultdict(int))
         counts[row["most_payload_bytes"]] += row["segments"]
-    return dict(found)
+    return dict(sizes)
 
 
 def plot(sizes: Sizes, order: Sequence[str]) -> Spec:
@@ -86,9 +86,9 @@ def joined(counts: Mapping[int, int]) -> Mapping[int, int]:
         return counts
     bins: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for size, count in counts.items():
-        found = bins[round(8 * _log2(size))]
-        found[0] += size * count
-        found[1] += count
+        bin_ = bins[round(8 * _log2(size))]
+        bin_[0] += size * count
+        bin_[1] += count
     return {round(total / count): count for total, count in bins.values()}
 
 

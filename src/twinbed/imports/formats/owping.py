@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, Source
 from twinbed.imports.text.figures import count, real
-from twinbed.imports.text.oneway import METRICS, OneWay, direction, said
+from twinbed.imports.text.oneway import METRICS, OneWay, direction, summarised
 from twinbed.metrics.metric import Metric
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
@@ -162,7 +162,7 @@ def _scaled(text: str, scale: float, number: int, diagnostics: list[Diagnostic])
 
 def _reading(group: Sequence[tuple[str, _Session]], diagnostics: list[Diagnostic]) -> Measurement:
     cautions: list[Caution] = []
-    values, delay_cautions = said([(way, _one_way(session, cautions)) for way, session in group])
+    values, delay_cautions = summarised([(way, _one_way(session, cautions)) for way, session in group])
     starts = [sent for _, session in group for _, _, sent in session.packets if sent is not None]
     return Measurement(
         values, {}, [*cautions, *delay_cautions], diagnostics, {"protocol": "udp"}, min(starts) if starts else None

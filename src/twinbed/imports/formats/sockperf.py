@@ -69,7 +69,7 @@ class _Test:
     sent: dict[str, float | None] = field(default_factory=dict)
     size: int | None = None
     rate: float | None = None
-    said: str = ""
+    message: str = ""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     cautions: list[Caution] = field(default_factory=list)
 
@@ -92,7 +92,7 @@ class Sockperf(Format):
             _line(tests[-1], number, line)
         measurements = [_reading(test) for test in tests if test.servers or test.sent]
         if not measurements:
-            raise FormatError(f"no result of sockperf's{': ' + tests[-1].said if tests[-1].said else ''}")
+            raise FormatError(f"no result of sockperf's{': ' + tests[-1].message if tests[-1].message else ''}")
         return measurements
 
 
@@ -102,7 +102,7 @@ def _line(test: _Test, number: int, line: str) -> None:
     elif match := _TARGET.match(line):
         test.facts["protocol"] = match[1].lower()
     elif _NOTABLE.match(line):
-        test.said = line[:200]
+        test.message = line[:200]
     elif _SERVER.match(line):
         test.servers.append(_Server(f"server{len(test.servers)}"))
     elif match := _VALID.match(line):

@@ -58,7 +58,7 @@ def direction(options: Document) -> str:
     return str(named)
 
 
-def said(sessions: Sequence[tuple[str, OneWay]]) -> tuple[list[Value], list[Caution]]:
+def summarised(sessions: Sequence[tuple[str, OneWay]]) -> tuple[list[Value], list[Caution]]:
     """The values of (direction, session), one or the two of a pair, and what is to doubt."""
     values_: list[Value] = []
     cautions: list[Caution] = []

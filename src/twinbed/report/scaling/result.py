@@ -69,8 +69,8 @@ class LevelScaling:
     @property
     def keeps(self) -> int | None:
         """The largest N shown to keep every objective; None where there is none."""
-        found = [each.keeps or 0 for each in self.statements if each.decided]
-        return min(found, default=0) or None
+        kept = [each.keeps or 0 for each in self.statements if each.decided]
+        return min(kept, default=0) or None
 
     @property
     def tested(self) -> int:
