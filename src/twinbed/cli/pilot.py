@@ -116,7 +116,7 @@ def _rest(levels: Mapping[str, Level]) -> dict[str, Level]:
 
 
 def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
-    """Of a study that goes on until it is decided: those of its last look, which alone has at least this power."""
+    """The levels of the tests; of a study that goes on until it is decided those of its last look, the least powerful."""
     alpha = round(1 - study.confidence, 12)
     different = alpha / len(comparisons)
     if study.until is None:

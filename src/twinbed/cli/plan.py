@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BLOCKS_SHOWN = 3
 _RUNS_SHOWN = 20
-"""Of a block; what is longer is folded. JSON and CSV have everything."""
+"""Runs of a block that are shown; a longer block is cut. JSON and CSV have everything."""
 
 
 @click.command("plan")

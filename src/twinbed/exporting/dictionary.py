@@ -111,7 +111,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }
 UNITS = {"_s": "s", "_ns": "ns", "_bytes": "bytes", "seconds": "s", "bytes": "bytes", "_share": "1"}
-"""By how a column's name ends."""
+"""The end of a column's name -> its unit."""
 
 
 def dictionary(name: str, table: pa.Table, factors: Sequence[str]) -> Iterator[dict[str, str | None]]:

@@ -36,9 +36,9 @@ TABLES: Mapping[str, Sequence[str]] = {
     "probes": ("client", "server", "client_sent_ns", "rtt_s"),
     "delay_windows": ("client", "direction", "begin_s", "jitter_s"),
 }
-"""With the columns that a row needs: what other tools' intervals have is less."""
+"""The tables, each with the columns that a row needs: other tools' intervals have fewer."""
 STEP_S = 1.0
-"""Where no interval says it."""
+"""The length of a step where no interval says it."""
 TCP, UDP, PING = "tcp_nup", "udp_flood", "ping"
 """flent's tests whose plots draw such series."""
 Row = Mapping[str, Any]

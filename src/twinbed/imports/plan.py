@@ -209,7 +209,7 @@ def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused:
 
 
 def _number(runs: Sequence[Made], first: int, have: Mapping[str, int]) -> None:
-    """By their own numbers, where all have one; else in order, after those that were there before."""
+    """Runs get their own numbers where all have one; else they are numbered after those that were there before."""
     own = [int(run.label) - first if run.label.isdecimal() else -1 for run in runs]
     if runs and all(0 <= number < MOST_REPLICATE for number in own):
         for run, number in zip(runs, own, strict=True):

@@ -67,7 +67,7 @@ class Made:
     levels: Mapping[str, Level]
     label: str
     files: list[tuple[Candidate, int]]
-    """With the measurement in it, from 0."""
+    """Each file with the number of its measurement, from 0."""
     refused: list[Candidate]
     replicate: int = 0
     cautions: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Plan:
 
     runs: list[Made] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
-    """Of every file."""
+    """The outcome of every file."""
     numbered: list[str] = field(default_factory=list)
     """What was numbered that had no number of its own, and why."""
     conflicts: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Plan:
         return {state: sum(each.state is state for each in self.outcomes) for state in State}
 
     def testbeds(self) -> tuple[str, ...]:
-        """In natural order."""
+        """The names in natural order."""
         return tuple(sorted({run.testbed for run in self.runs}, key=natural))
 
     def factors(self) -> dict[str, tuple[Level, ...]]:

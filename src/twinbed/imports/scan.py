@@ -39,7 +39,7 @@ class ScanRequest:
     then: tuple[str, ...] = ()
     """Files that are read below it, as one."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Of metrics that the manifest declares: a format's own are known."""
+    """The units of metrics that the manifest declares: a format's own are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ScannedFile:
 
     @property
     def identity(self) -> str:
-        """By the content of all of it."""
+        """The hashes of its content and of the files below it."""
         return "+".join(each.sha256 for each in (self, *self.then))
 
     @property
@@ -118,7 +118,7 @@ def scan_files(
 _usual: list[str] = []
 """The kind of the last file that was recognised."""
 _ground: list[tuple[str, Mapping[str, Format]]] = []
-"""Of a reader process: the folder and the formats."""
+"""The folder and the formats that a reader process works with."""
 
 
 def _begin(root: str, formats: Mapping[str, Format]) -> None:

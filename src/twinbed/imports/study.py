@@ -21,7 +21,7 @@ from twinbed.model.topology import Link, Topology
 from twinbed.study.study import FORMAT
 
 KIND = "imported"
-"""Of the workload and of testbeds that were measured elsewhere."""
+"""The kind of the workload and of testbeds that were measured elsewhere."""
 PHASE = "import"
 """The phase that a run fails in none of whose files can be read."""
 REFERENCES = ("physical", "host", "native", "bare-metal", "baremetal", "real")
@@ -67,7 +67,7 @@ class About:
 
 
 def artifact(host: str, path: str, taken: Iterable[str]) -> str:
-    """Where a file is put below a run's folder: a name that is safe everywhere, and not taken."""
+    """The place of a file below a run's folder: a name that is safe everywhere, and not taken."""
     base = _UNSAFE.sub("_", path.rpartition("/")[2])[-120:].lstrip(".") or "file"
     folder = f"artifacts/{_UNSAFE.sub('_', host)[:60].lstrip('.') or KIND}"
     used = set(taken)

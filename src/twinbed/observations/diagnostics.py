@@ -90,7 +90,7 @@ def scale_location(rows: Sequence[tuple[float, float]], unit: str) -> Spec:
 
 
 def thinned(rows: Sequence[Residual], most: int = MOST_POINTS) -> Sequence[Residual]:
-    """At most so many: of every rank evenly many, the extremes always."""
+    """At most so many rows: evenly many of every rank, and always the extremes."""
     if len(rows) <= most:
         return rows
     ranked = sorted(rows, key=lambda row: row.normal_quantile)

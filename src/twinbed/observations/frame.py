@@ -229,7 +229,7 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
 
 
 def _failed(records: Sequence[Record]) -> Iterator[Caution]:
-    """For each testbed, at which levels how many runs failed: they are rarely any runs."""
+    """A caution for each testbed: how many runs failed, and at which levels; failures are rarely at random."""
     cells: dict[str, dict[str, list[Record]]] = {}
     for record in records:
         at = ", ".join(f"{name} {level_text(level)}" for name, level in record.levels.items() if name != "testbed")

@@ -84,7 +84,7 @@ def _is_number(level: Level) -> bool:
 
 
 def numbered(frame: Frame, over: str, *, per_pair: bool = False) -> list[Numbered]:
-    """By the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
+    """The values by the levels of the frame's other factors, in their order; with ``per_pair`` values are divided by N.
 
     Raises TwinbedError where ``over`` is no column of whole numbers from 1 on, and where there is no observation.
     """

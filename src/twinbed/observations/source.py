@@ -82,7 +82,7 @@ def _of_file(source: Path, table: pa.Table, response: str | None, columns: Seque
 
 
 def _array(values: pa.ChunkedArray, kind: type[Number]) -> NDArray[Number]:
-    """By way of a list: pyarrow's own to_numpy imports pandas where there is one, which takes a second."""
+    """The values as an array, by way of a list: pyarrow's own to_numpy imports pandas where there is one: a second."""
     import numpy as np
 
     return np.array(values.to_pylist(), dtype=kind)

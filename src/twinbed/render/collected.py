@@ -17,7 +17,7 @@ class Figure:
     in the colours of a file."""
 
     name: str
-    """In a few words, for a file's name."""
+    """A few words for a file's name."""
     label: str
     """What it shows."""
     spec: Mapping[str, object] | None = None

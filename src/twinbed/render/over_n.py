@@ -14,7 +14,7 @@ from twinbed.render.plots import DASHES, MUTED, SERIES, WIDTH, Spec, panels
 
 HEIGHT = 190
 ROOM = 1.06
-"""At the ends of a logarithmic axis, so that no mark is cut off."""
+"""The room at the ends of a logarithmic axis, so that no mark is cut off."""
 
 LEGEND: Spec = {
     "title": None,

@@ -55,7 +55,7 @@ def _cautions(result: Comparisons) -> Iterator[Markup]:
 
 
 def _code(text: str) -> Markup:
-    """With what stands between backticks as code."""
+    """The text, with what stands between backticks as code."""
     return as_code(re.compile(r"`([^`]+)`"), text)
 
 

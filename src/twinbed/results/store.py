@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 FROZEN = "frozen.json"
-"""In results whose artifacts were left out of an archive: their tables are not to be made anew."""
+"""A file in results whose artifacts were left out of an archive: their tables are not to be made anew."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("study", "reference", "source"), (str,)),
     "testbeds": (dict, list),
@@ -54,7 +54,7 @@ class _Run(TypedDict):
 
 
 class _Study(TypedDict, total=False):
-    """Of study.json what is read here, once its kinds are looked at."""
+    """What is read here of study.json, once its kinds are checked."""
 
     study: str | None
     testbeds: Collection[str] | None
@@ -208,7 +208,7 @@ def _outline(path: Path, shown: Path, data: Document, records: Sequence[Record])
 
 
 def _interim(path: Path, shown: Path, study: Document) -> InterimAnalyses | None:
-    """Of a study that goes on until it is decided."""
+    """The interim analyses of a study that goes on until it is decided; None of any other."""
     if not isinstance(study.get("replicates"), dict):
         return None
     until = cast(_Until, study["replicates"])

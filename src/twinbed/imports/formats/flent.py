@@ -69,7 +69,7 @@ class _Series:
 
     @property
     def way(self) -> str:
-        """Of a stream."""
+        """The direction of a stream; empty for any other series."""
         stream = _STREAM.fullmatch(self.name.lower())
         return _WAYS[stream[1]] if stream and self.unit == "bit/s" else ""
 

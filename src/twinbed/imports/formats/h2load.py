@@ -104,7 +104,7 @@ class _Report:
 
     @property
     def seconds(self) -> float | None:
-        """By the time taken or the rate, whichever has more digits."""
+        """The duration by the time taken or by the rate, whichever has more digits."""
         if self.finished is None:
             return None
         taken, rate = self.finished

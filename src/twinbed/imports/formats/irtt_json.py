@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _START = re.compile(rb'\A\s*\{\s*"version":\s*\{\s*"irtt":\s*"')
 _MOST_NS = 1 << 62
-"""Of a stamp: what differences of two still fit in 64 bits."""
+"""The most of a stamp: differences of two still fit in 64 bits."""
 _APART = 1e-6
 """Share of a mean that rounding to nanoseconds may make."""
 

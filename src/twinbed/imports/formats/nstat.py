@@ -118,7 +118,7 @@ def _take(dump: dict[str, int], name: str, value: int | None, unread: list[Diagn
 
 
 def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """With the zeros that nstat has left out."""
+    """The counters with the zeros that nstat has left out."""
     leaves_out = all(value for each in dumps for value in each.values())
     is_whole = any(name.startswith(_LAST_GROUPS) for name in dump)
     if not leaves_out or not is_whole:

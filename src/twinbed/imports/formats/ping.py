@@ -46,7 +46,7 @@ _OTHER_SUMMARY = re.compile(
     r"[^\d,，%]{0,40}(\d{1,9})(?: [^\d,，%]{1,40})?"
     r"[,，]\s?[^\d,，%+]{0,40}?(\d{1,9})(?: [^\d,，%]{1,40})?([,，].*?)(\d{1,3}(?:\.\d{1,9})?)% .*"
 )
-"""In another locale: probes, answers, and the share that was lost."""
+"""The summary in another locale: probes, answers, and the share that was lost."""
 _DUPLICATES = re.compile(r"\+(\d{1,9}) duplicates\b")
 _TIMES = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = ([0-9./a-z]+) ?(us|ms|s)?\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "мс": 1e-3, "毫秒": 1e-3, "ミリ秒": 1e-3}

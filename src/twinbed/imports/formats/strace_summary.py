@@ -47,7 +47,7 @@ class _Summary:
 
     columns: Sequence[str]
     spans: Sequence[tuple[int, int]] = ()
-    """Where each column is on a line; nothing where the ruler does not tell."""
+    """The span of each column on a line; nothing where the ruler does not tell."""
     rows: dict[str, tuple[int, int, float | None, float | None]] = field(default_factory=dict)
     total: tuple[int, int] | None = None
     unread: bool = False

@@ -47,7 +47,7 @@ class _Row:
     """A sample."""
 
     counts: Mapping[str, int]
-    """By the heading's columns."""
+    """The numbers by the heading's columns."""
     time_s: float | None
     """Since the epoch, where it is printed in UTC."""
 

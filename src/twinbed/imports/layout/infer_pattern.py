@@ -46,7 +46,7 @@ class Proposal:
 
 
 def propose(paths: Sequence[str]) -> Proposal | None:
-    """For the commonest shape of path. None where fewer than two paths share one or nothing varies."""
+    """A pattern for the commonest shape of path. None where fewer than two paths share one or nothing varies."""
     shapes: dict[tuple[str, ...], list[list[str]]] = {}
     for path in paths[:MOST_PATHS]:
         if is_plain(path):

@@ -31,7 +31,7 @@ TYPES = {"int": r"[+-]?\d{1,18}+", "float": r"[+-]?\d{1,18}+(?:\.\d{1,18}+)?(?:[
 _FROM_END = {"int": r"\d{1,18}+[+-]?", "float": r"(?:\d{1,3}+[+-]?[eE])?(?:\d{1,18}+\.)?\d{1,18}+[+-]?", "word": ""}
 """The same of text whose characters are in reverse order."""
 REGEX_CPU_SECONDS = 10.0
-"""For all paths together; a regular expression without nested repetitions takes microseconds a path."""
+"""The limit for all paths together; a regular expression without nested repetitions takes microseconds a path."""
 _FIELD = re.compile(r"\{([^{}:]*)(?::([^{}]*))?\}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 EXAMPLE = "such as '{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.txt'"
@@ -46,7 +46,7 @@ class Pattern:
     parts: int
     """How many of a path's last parts it is held against; 0 for the whole path."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """Of a pattern's fields; a regular expression's are read as what they look like."""
+    """The kinds of a pattern's fields; a regular expression's fields are read as what they look like."""
     fixed: FileKey = field(default_factory=lambda: FileKey("", {}))
     from_end: re.Pattern[str] | None = None
     """Of a pattern, for the characters of a path in reverse order."""
@@ -188,7 +188,7 @@ def _check_field(text: str, name: str, kind: str, types: Mapping[str, str]) -> N
 
 
 def compile_regex(text: str, fixed: FileKey | None = None) -> Pattern:
-    """Of a user's own: matched against whole paths. Raises ImportRefused."""
+    """A user's own expression, which is matched against whole paths. Raises ImportRefused."""
     fixed = fixed or FileKey("", {})
     try:
         regex = re.compile(text)

@@ -22,11 +22,11 @@ class NotAssigned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileKey:
-    """Where one file belongs."""
+    """The run that one file belongs to."""
 
     testbed: str
     levels: Mapping[str, Level]
-    """Of all factors but the testbed."""
+    """The levels of all factors but the testbed."""
     replicate: str | None = None
     """As written; None where nothing says it."""
     host: str = ""
@@ -39,9 +39,9 @@ class FileKey:
     optional: bool = False
     """Whether it is nothing to worry about if it is of no kind that is known."""
     otherwise: tuple[tuple[str, str, str], ...] = ()
-    """Where its path can be read in another way: the fields that differ, what each is here and what it would be."""
+    """The fields that differ where its path can be read in another way: what each is here, and what it would be."""
     snapshot: str = ""
-    """Of files that are read as one, which it is: ``before``, ``after`` or a whole number; empty where it is read alone."""
+    """Which of several files that are read as one: ``before``, ``after`` or a whole number; empty where it is read alone."""
     within: tuple[str, ...] = ()
     """What the file itself says of each of its measurements, and nothing here: testbed, replicate, names of factors."""
 

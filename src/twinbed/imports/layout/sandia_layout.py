@@ -54,7 +54,7 @@ class SandiaLayout:
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> SandiaLayout:
-        """Of a folder with these files."""
+        """The layout of a folder with these files."""
         iterations: dict[str, set[str]] = {}
         snapshots: dict[str, str] = {}
         cells: dict[str, dict[str, Level]] = {}

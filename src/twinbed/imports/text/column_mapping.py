@@ -111,7 +111,7 @@ class Row:
     """A row of a table, or an item of a document."""
 
     numbers: Mapping[str, float | None]
-    """By places, as they stand in the file."""
+    """The numbers by their places, as they stand in the file."""
     facts: Mapping[str, str | int | float | bool]
     diagnostics: Sequence[Diagnostic]
     run_key: RunKey | None
@@ -137,7 +137,7 @@ def measurements(named: ColumnMapping, rows: Sequence[Row]) -> list[Measurement]
 
 
 def _mean_of(named: ColumnMapping, rows: Sequence[Row]) -> Measurement:
-    """Of rows of one run; of nobody's there is only why they are."""
+    """The measurement of rows of one run; rows of no run have only the reason."""
     diagnostics = [diagnostic for row in rows for diagnostic in row.diagnostics]
     if rows[0].nobodys:
         return Measurement(diagnostics=diagnostics, run_key=rows[0].run_key)

@@ -48,7 +48,7 @@ _SECONDS = re.compile(r"([0-8]?\d{1,9})(?:\.(\d{1,9}))?")
 
 
 def nanoseconds(text: str) -> int | None:
-    """Of seconds as text, without a detour by floating point, or of a time as ISO 8601 has it; None for anything else."""
+    """Nanoseconds of seconds as text, without a detour by floating point, or of an ISO 8601 time; None for anything else."""
     if match := _SECONDS.fullmatch(text):
         return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
     try:

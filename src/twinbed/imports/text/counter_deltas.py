@@ -19,7 +19,7 @@ Totals = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class CounterDelta:
-    """Of one key. ``note`` says why there is none, in the words of the instrument ``counters``."""
+    """The difference of one key. ``note`` says why there is none, in the words of the instrument ``counters``."""
 
     key: str
     first: int | None
@@ -29,7 +29,7 @@ class CounterDelta:
 
 
 def counter_deltas(snapshots: Sequence[Totals]) -> dict[str, CounterDelta]:
-    """Of every key that is in any of them."""
+    """The difference of every key that is in any of them."""
     keys = dict.fromkeys(key for snapshot in snapshots for key in snapshot)
     return {key: _delta(key, [snapshot.get(key) for snapshot in snapshots]) for key in keys}
 
@@ -88,7 +88,7 @@ def table(source: str, deltas: Mapping[str, CounterDelta]) -> pa.Table:
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Of several that are not compared with each other."""
+    """One table of several groups, which are not compared with each other."""
     import pyarrow as pa
 
     return pa.concat_tables(tables)

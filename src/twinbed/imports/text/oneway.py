@@ -33,7 +33,7 @@ class OneWay:
     duplicates: int | None
     reordered: int | None
     delays: Mapping[str, float | None]
-    """Of DELAYS, by the two clocks, in seconds."""
+    """The delays that DELAYS names, by the two clocks, in seconds."""
     jitter: float | None
     delay_variation_p95: float | None = None
     ipdv: float | None = None

@@ -1,4 +1,4 @@
-"""Of what each row of a table or document is, as its own columns or paths say: testbed, levels of factors, replicate.
+"""Which run each row of a table or document belongs to, by its own columns or paths: testbed, levels, replicate.
 
 Nothing is guessed: a row without a testbed, or with a level that is no plain text, is of no run, and a flaw says so.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 65536
 MOST_BYTES = 512 * 2**20
-"""Of a decompressed text: the largest results of load generators have tens of megabytes. Captures are read as streams."""
+"""The most of a decompressed text: the largest results of load generators have tens of megabytes. Captures are streams."""
 _PART_BYTES = 4096
 """Read at once: what of a compressed file that ends early is lost at most."""
 COMPRESSED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}

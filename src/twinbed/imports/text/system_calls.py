@@ -39,7 +39,7 @@ _SUMMARY_BELOW = re.compile(
 )
 """What ``strace -C`` prints below a trace."""
 _EPOCH_S = 1e8
-"""Below it a time is of the day (``-tt``), not since the epoch."""
+"""A time below it is of the day (``-tt``), not since the epoch."""
 _NUMBERED = frozenset({"perf_script", "trace_cmd"})
 """Kinds whose texts have numbers for calls, and do not say of which architecture."""
 _NO_CALL = "not_a_call"
@@ -119,7 +119,7 @@ def _cautions(of: TraceFormat, summary: _core.TraceSummary) -> Iterator[Caution]
 
 
 def _lines_below(path: Path) -> int:
-    """Of a summary, at the end of the trace."""
+    """The lines of a summary at the end of the trace."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
         match = _SUMMARY_BELOW.search(file.read().replace(b"\r\n", b"\n"))

@@ -44,9 +44,9 @@ _UNMEASURED: Sequence[tuple[re.Pattern[str], str, int]] = tuple(
 )
 """(columns, a count, at most): with so few samples a 0 says nothing. ``rtt_from_3whs`` never says how many it has."""
 _BELOW_ZERO = 1 << 63
-"""Of ``missed_data``: tcptrace prints what is below zero as unsigned."""
+"""Values of ``missed_data`` from here on were below zero: tcptrace prints them as unsigned."""
 _LAST_PLACE_S = 1e-4
-"""Of times as tcptrace prints them: a mean below it is rounding, not a measurement."""
+"""The last digit of times that tcptrace prints: a mean below it is rounding, not a measurement."""
 SIDES = {"client_to_server": "_a2b", "server_to_client": "_b2a"}
 _SUMS = {
     "data_segments": "actual_data_pkts",
@@ -115,7 +115,7 @@ def address(text: str) -> str:
 
 
 def measured(row: Row) -> Row:
-    """Without the zeros that stand for no sample."""
+    """The row without the zeros that stand for no sample."""
     known = dict(row)
     for name, cell in row.items():
         base = _DIRECTION.sub("", name)

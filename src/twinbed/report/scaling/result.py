@@ -17,7 +17,7 @@ class Statement:
     """One objective of one combination of levels."""
 
     objective: str
-    """In words: ``goodput per pair at least 90 % of that at 1 pair``."""
+    """The objective in words: ``goodput per pair at least 90 % of that at 1 pair``."""
     text: str
     """The statement; or why nothing can be said."""
     decided: bool
@@ -56,7 +56,7 @@ class LevelScaling:
     levels: Levels
     statements: Sequence[Statement]
     points: Sequence[AtN]
-    """In the order of N."""
+    """The points in the order of N."""
     failed: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """N -> runs that failed, of so many that were made; in the order of N, and only where some did."""
 
@@ -101,7 +101,7 @@ class Scaling:
     confidence: float
     groups: Sequence[LevelScaling]
     curves: Sequence[Curvature] = ()
-    """Of the analysis ``contention``."""
+    """The curves' bends, by the analysis ``contention``."""
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
     contention: Contention | None = None

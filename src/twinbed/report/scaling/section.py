@@ -21,7 +21,7 @@ from twinbed.report.scaling.result import AtN, LevelScaling, Scaling
 from twinbed.report.scaling.words import rate_scale, recommendations, statements, tables
 
 MOST_PANELS = 6
-"""In a figure; the table has the rest."""
+"""Panels in a figure; the table has the rest."""
 MOST_DETECTORS = 2
 """Combinations of levels whose detector is drawn; the sentences are of all."""
 NAMED = ("", "/s")

@@ -73,7 +73,7 @@ class Extraction:
     about: Described | None = None
     """None where this twinbed has none of that name."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
-    """Of the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
+    """Reads the run's artifacts. Raises what ``UNREADABLE`` lists where they cannot be read."""
 
 
 Outcome = Callable[[], Extracted]

@@ -91,7 +91,7 @@ def _reading(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Mea
 
 
 def _of_rates(report: _core.AbReport) -> dict[str, float]:
-    """Of numbers that follow from the time taken, which has milliseconds."""
+    """The resolution of numbers that follow from the time taken, which has milliseconds."""
     taken = report["duration_s"]
     done, size = report["complete_requests"] or 0, report["html_bytes"] or 0
     if not taken or not done:

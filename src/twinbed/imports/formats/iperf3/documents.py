@@ -21,7 +21,7 @@ _CLOSED = ("{", "{[", "{{", "{{[")
 """Where a part is whole: members of the document, its intervals, and the same of the server's within it."""
 _OPENS, _CLOSES = {"}": "{", "]": "["}, {"{": "}", "[": "]"}
 _EVENTS = ("start", "end", "error", "server_output_json", "server_output_text")
-"""Of a stream, besides intervals: members of the document that they make."""
+"""Events of a stream, besides intervals, that become members of the document."""
 MOST_DAMAGED = 1000
 """Documents, after which a text is none of iperf3's."""
 
@@ -37,7 +37,7 @@ class Output:
     unreal: bool = False
     """Whether there are numbers such as nan."""
     intervals: list[Json] = field(default_factory=list)
-    """Of a streamed one: the same list that its content has, as it grows."""
+    """The list of a streamed document, which is that of its content and grows."""
 
 
 def documents(text: str) -> Sequence[Output]:

@@ -109,7 +109,7 @@ def _read(document: Output) -> tuple[Measurement, bool]:
 
 
 def _summaries(way: Way, end: Document, suffix: str, near: Side, known: bool, omit: bool) -> None:
-    """Of the end that wrote the file always; of the other where it is known there."""
+    """Takes the summary of the end that wrote the file, and that of the other where it is known there."""
     for side, name in ((way.sender, "sum_sent"), (way.receiver, "sum_received")):
         if side is near or known:
             side.summary = _summary(object_at(end, name + suffix))

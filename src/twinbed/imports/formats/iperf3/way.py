@@ -184,7 +184,7 @@ class Way:
             yield "interarrival_jitter_last", self.receiver.summary.jitter_s
 
     def contradictions(self) -> Iterator[Caution]:
-        """Where a summary says other than the intervals that it sums up."""
+        """A caution where a summary contradicts the intervals that it sums up."""
         whither = f" ({self.direction})" if self.direction else ""
         for name, side in (("sender", self.sender), ("receiver", self.receiver)):
             if side.intervals and side.lacking:
@@ -218,7 +218,7 @@ class Way:
                 yield what, summed, counted, unit
 
     def rows(self) -> Iterator[Mapping[str, object]]:
-        """Of the table ``intervals``."""
+        """The rows of the table ``intervals``."""
         far = "client" if self.near == "server" else "server"
         ends = (self.near, far) if self.near_sends else (far, self.near)
         for side, end in zip((self.sender, self.receiver), ends, strict=True):
@@ -245,7 +245,7 @@ def _count(side: Side, name: str) -> Number:
 
 
 def _long(intervals: Sequence[Interval] | None) -> Sequence[Interval]:
-    """Without slivers, of which the last may be one."""
+    """The intervals without slivers: the last may be one."""
     longest = max((each.seconds for each in intervals or ()), default=0.0)
     return [each for each in intervals or () if each.seconds >= SHORT * longest and each.seconds > 0]
 
